@@ -1,0 +1,8 @@
+"""Callbacks: choosing checkpoints, noting weights, reporting groups, writing predictions."""
+
+from drurank.callbacks.history import GroupHistory
+from drurank.callbacks.predictions import PredictionWriter
+from drurank.callbacks.report import GroupReport
+from drurank.callbacks.selection import BestByCriterion, LastCheckpoint, best_by
+
+__all__ = ["BestByCriterion", "GroupHistory", "GroupReport", "LastCheckpoint", "PredictionWriter", "best_by"]

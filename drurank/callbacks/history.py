@@ -1,0 +1,84 @@
+"""What a method did: the weights in force in each epoch, and the ranks and accuracies they came from."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from drurank.files import replace_file
+from drurank.ranking import rank_groups
+
+if TYPE_CHECKING:
+    from drurank.methods import GroupModule
+
+HISTORY_FILE = "weights.csv"
+
+
+class GroupHistory(Callback):
+    """Writes ``weights.csv`` into the run's folder, one row an epoch and group.
+
+    The row of epoch ``t`` has the weights in force in that epoch beside what they were made from: ``epoch, group,
+    count, accuracy, rank, mean_weight, max_weight``. Count, accuracy and rank are those known at the end of epoch
+    ``t - 1``, by the predictions that rank the groups (empty in epoch 0); the mean and the maximum are over the group's
+    training samples. The last rows, of the epoch after the last, hold where the run ended.
+    """
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write the weights that come into force."""
+        self._write(trainer, pl_module, trainer.current_epoch)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write where the run ended."""
+        self._write(trainer, pl_module, trainer.current_epoch)
+
+    def _write(self, trainer: Trainer, pl_module: LightningModule, epoch: int) -> None:
+        folder = trainer.log_dir
+        if folder is None or trainer.fast_dev_run or not trainer.is_global_zero:  # type: ignore[attr-defined]
+            return
+        file = Path(folder) / HISTORY_FILE
+        kept = _lines_before(file, epoch)
+        rows = history_rows(pl_module, trainer.train_dataloader.dataset.group_names, epoch)  # type: ignore[union-attr, arg-type]
+
+        def write(path: Path) -> None:
+            with path.open("wb") as out:
+                out.writelines(kept)
+                pa_csv.write_csv(rows, out, pa_csv.WriteOptions(include_header=not kept))
+
+        replace_file(file, write)
+
+
+def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.Table:
+    """One row a training group: what it is ranked by and how much it weighs; see ``GroupHistory``."""
+    accuracy, count = method.record.group_accuracy()
+    rank = rank_groups(accuracy, rank_by=method.rank_by, ties=method.ties)
+    weight = method.state["weight"]
+    # Before the first epoch ends no sample's group is known, and every weight is 1.
+    known = method.record.group >= 0
+    mean = method.record.group_mean(weight).nan_to_num(nan=1.0)
+    index = method.record.group.clamp(min=0).long()
+    top = torch.zeros(method.record.num_groups, dtype=weight.dtype, device=weight.device)
+    top.scatter_reduce_(0, index, torch.where(known, weight, 0.0), "amax")
+    columns = {"count": count, "accuracy": accuracy, "rank": rank, "mean_weight": mean}
+    columns["max_weight"] = torch.where(top > 0, top, 1.0)
+    table = {name: pa.array(value.cpu().numpy(), from_pandas=True) for name, value in columns.items()}
+    size = method.record.num_groups
+    return pa.table({"epoch": [epoch] * size, "group": pa.array(group_names[:size], pa.string()), **table})
+
+
+def _lines_before(file: Path, epoch: int) -> list[bytes]:
+    # A resumed run goes on in its file: rows of epochs that are trained again go.
+    if not file.is_file():
+        return []
+    lines = file.read_bytes().splitlines(keepends=True)
+    return [line for line in lines if _is_kept(line.decode(), epoch)]
+
+
+def _is_kept(line: str, epoch: int) -> bool:
+    first = next(csv.reader([line]))[0]
+    return not first.isdigit() or int(first) < epoch

@@ -1,0 +1,132 @@
+"""Keeping the best checkpoint by each of several criteria in one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
+
+from drurank.criteria import criterion, key_of
+from drurank.errors import InputError
+from drurank.files import write_json
+
+SELECTION_FILE = "selection.json"
+
+
+class BestByCriterion(ModelCheckpoint):
+    """Keeps the checkpoint that is best by one criterion, as ``<criterion>.ckpt``, and notes it in ``selection.json``.
+
+    Args:
+        criterion_name: as ``qdcg10`` or ``worst``; its value on the validation data, ``val_<criterion>``, is monitored.
+        dirpath: where to; ``checkpoints`` in the run's folder, if not given.
+
+    Raises:
+        InputError: if there is no such criterion.
+    """
+
+    def __init__(self, criterion_name: str, dirpath: str | None = None) -> None:
+        wanted = criterion(criterion_name)
+        super().__init__(
+            dirpath=dirpath,
+            filename=wanted.name,
+            monitor=key_of(wanted.name),
+            mode=wanted.mode,
+            enable_version_counter=False,
+        )
+        self.criterion_name = wanted.name
+        self.best_epoch: int | None = None
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Save if this epoch is the best so far, and note it."""
+        self._saving(trainer, lambda: super(BestByCriterion, self).on_train_epoch_end(trainer, pl_module))
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Save if this validation is the best so far, and note it."""
+        self._saving(trainer, lambda: super(BestByCriterion, self).on_validation_end(trainer, pl_module))
+
+    def _saving(self, trainer: Trainer, save: Any) -> None:
+        before = self.best_model_score
+        save()
+        if self.best_model_score is before or self.best_model_score is None:
+            return
+        self.best_epoch = trainer.current_epoch
+        if trainer.is_global_zero:
+            self._note()
+
+    def _note(self) -> None:
+        path = Path(self.best_model_path)
+        file = path.parent.parent / SELECTION_FILE
+        noted = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        noted[self.criterion_name] = {
+            "file": f"{path.parent.name}/{path.name}",
+            "value": float(self.best_model_score),  # type: ignore[arg-type]
+            "epoch": self.best_epoch,
+        }
+        write_json(file, noted)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the best so far, also when the run's folder has been moved."""
+        super().load_state_dict(moved_state(state_dict, str(self.dirpath)))
+
+
+class LastCheckpoint(ModelCheckpoint):
+    """Keeps the checkpoint of the last epoch, as ``last.ckpt``.
+
+    Args:
+        dirpath: where to; ``checkpoints`` in the run's folder, if not given.
+    """
+
+    def __init__(self, dirpath: str | None = None) -> None:
+        super().__init__(dirpath=dirpath, filename="last", enable_version_counter=False)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the last path, also when the run's folder has been moved."""
+        super().load_state_dict(moved_state(state_dict, str(self.dirpath)))
+
+
+def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The state of a ModelCheckpoint with its files looked for in ``folder``, by name."""
+
+    def here(path: str) -> str:
+        return str(Path(folder) / Path(path).name) if path else path
+
+    paths = {key: here(state[key]) for key in ("best_model_path", "kth_best_model_path", "last_model_path")}
+    best = {here(path): score for path, score in state["best_k_models"].items()}
+    return {**state, **paths, "best_k_models": best, "dirpath": folder}
+
+
+def best_by(names: str | Sequence[str], dirpath: str | None = None) -> list[Checkpoint]:
+    """Callbacks that keep the best checkpoint by each criterion, and the last.
+
+    Args:
+        names: criteria, a list or one string with commas, as ``"qdcg10,worst,average"``.
+        dirpath: where to; ``checkpoints`` in the run's folder, if not given.
+
+    Raises:
+        InputError: if a criterion is unknown or named twice, or there is none.
+    """
+    wanted = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputError(f"select is {names!r}; name at least one criterion, and none twice, e.g. qdcg10,worst")
+    return [*(BestByCriterion(name, dirpath) for name in wanted), LastCheckpoint(dirpath)]
+
+
+def read_selection(run: Path) -> dict[str, dict[str, Any]]:
+    """What ``selection.json`` of a run says: criterion to file (a path), value and epoch.
+
+    Raises:
+        InputError: if the run has none, or a file it names is gone.
+    """
+    file = run / SELECTION_FILE
+    if not file.is_file():
+        raise InputError(f"{run} has no {SELECTION_FILE}; give the folder of a run that `fit` made")
+    noted = json.loads(file.read_text(encoding="utf-8"))
+    for name, entry in noted.items():
+        entry["file"] = run / entry["file"]
+        if not entry["file"].is_file():
+            raise InputError(f"{file} names {entry['file']} as the best by {name}, which is not there; fit again")
+    return dict(noted)

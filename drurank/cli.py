@@ -1,0 +1,191 @@
+"""The command line: LightningCLI over our methods and data, with runs kept in folders and errors in one sentence."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import yaml
+from lightning.pytorch import Callback
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from rich.console import Console
+from rich.table import Table
+
+from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
+from drurank.callbacks.selection import SELECTION_FILE, read_selection
+from drurank.data import GroupDataModule
+from drurank.errors import InputError
+from drurank.logger import RunLogger
+from drurank.methods import GroupModule
+from drurank.parser import FriendlyParser
+
+CONFIG_FILE = "config.yaml"
+DEFAULT_EPOCHS = 20
+NOISE = (
+    ".*does not have many workers.*",
+    ".*Experiment logs directory .* exists and is not empty.*",
+    ".*LightningCLI's args parameter is intended to run from within Python.*",
+    ".*callbacks used to create the checkpoint need to be provided.*",
+    ".*Couldn't infer the batch indices.*",
+    ".*isinstance.treespec, LeafSpec.*",
+)
+
+
+class GroupCLI(LightningCLI):
+    """LightningCLI that keeps the best checkpoints by group criteria and tests each of them."""
+
+    def _prepare_subcommand_parser(self, klass: type, subcommand: str, **kwargs: Any) -> LightningArgumentParser:
+        # The only place that knows which subcommand a parser is for.
+        parser = super()._prepare_subcommand_parser(klass, subcommand, **kwargs)
+        if subcommand == "fit":
+            parser.add_argument(
+                "--select",
+                type=str | list[str],
+                default="qdcg10",
+                help="Criteria, with commas; the best checkpoint by each is kept (overall, average, worst, p10, gdcg10, "
+                "gdcg50, qdcg10, qdcg50, tstat, and p, gdcg, qdcg with any other number), and the last.",
+            )
+        if subcommand == "test":
+            # GroupReport ends a test with its own tables.
+            parser.set_defaults(verbose=False)
+            parser.add_argument(
+                "--run",
+                type=str | None,
+                default=None,
+                help="Folder of a run that `fit` made: tests the checkpoint of each criterion it was told to select by, "
+                "into <run>/test/<criterion>, with the configuration of the run where no other is given.",
+            )
+        return parser
+
+    def instantiate_trainer(self, **kwargs: Any) -> Any:
+        """Add the run's folder and our callbacks."""
+        config = self._get(self.config_init, "trainer")
+        callbacks: list[Callback] = [GroupHistory(), GroupReport(), PredictionWriter()]
+        if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
+            callbacks += best_by(self._get(self.config_init, "select"))
+        if config.get("logger") in (None, True):
+            kwargs["logger"] = self._run_logger()
+        config["callbacks"] = [*_as_list(config.get("callbacks")), *callbacks]
+        return super().instantiate_trainer(**kwargs)
+
+    def _run_logger(self) -> RunLogger:
+        checkpoint = self._get(self.config_init, "ckpt_path")
+        run = run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
+        if run is not None:
+            return RunLogger(run.parent, version=run.name, resume=True)
+        return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
+
+    def before_instantiate_classes(self) -> None:
+        """Refuse to evaluate weights that were never trained."""
+        config = self.config[self.subcommand]
+        if self.subcommand in ("validate", "predict") and not config.get("ckpt_path"):
+            raise InputError(f"{self.subcommand} needs trained weights; give --ckpt_path <run>/checkpoints/<name>.ckpt")
+        if self.subcommand == "test" and bool(config.get("ckpt_path")) == bool(config.get("run")):
+            raise InputError("test needs trained weights; give either --run <folder of the run> or --ckpt_path <file>")
+        checkpoint = config.get("ckpt_path")
+        if checkpoint and checkpoint not in ("best", "last", "hpc") and not Path(checkpoint).is_file():
+            raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
+
+    def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
+        """Test one checkpoint, or that of each criterion of a run."""
+        run = self._get(self.config_init, "run")
+        if run is None:
+            self.trainer.test(ckpt_path=ckpt_path, **kwargs)
+            return
+        for name, entry in read_selection(Path(run)).items():
+            self.trainer.logger = RunLogger(Path(run) / "test", version=name)
+            print(f"\n{entry['file']}: best by {name}, {entry['value']:.4f} in epoch {entry['epoch']}")
+            self.trainer.test(ckpt_path=str(entry["file"]), **kwargs)
+
+    def after_fit(self) -> None:
+        """Say what was kept and where."""
+        folder = self.trainer.log_dir
+        if not self.trainer.is_global_zero or folder is None or not (Path(folder) / SELECTION_FILE).is_file():
+            return
+        table = Table(title=f"Kept in {folder}")
+        for column in ("criterion", "validation", "epoch", "file"):
+            table.add_column(column)
+        for name, entry in read_selection(Path(folder)).items():
+            table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(entry["file"]))
+        Console().print(table)
+        print(f"Test them: python cli.py test --run {folder}")
+
+
+def main(args: ArgsType = None) -> None:
+    """Run the command line; input that cannot be used ends it with one sentence and exit status 2.
+
+    Args:
+        args: the words after the program's name, or a dict of settings; those of the process, if not given.
+    """
+    words = sys.argv[1:] if args is None else args
+    for message in NOISE:
+        warnings.filterwarnings("ignore", message)
+    try:
+        if isinstance(words, list):
+            words = with_config_of_run(words)
+        _run(words)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+
+
+def _run(words: ArgsType) -> GroupCLI:
+    return GroupCLI(
+        GroupModule,
+        GroupDataModule,
+        subclass_mode_model=True,
+        subclass_mode_data=True,
+        auto_configure_optimizers=False,
+        load_from_checkpoint_support=False,
+        seed_everything_default=0,
+        save_config_kwargs={"overwrite": True},
+        trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
+        parser_class=FriendlyParser,
+        args=words,
+    )
+
+
+def run_of(checkpoint: str | Path) -> Path | None:
+    """The folder of the run that a checkpoint lies in, if it lies in one that `fit` made."""
+    folder = Path(checkpoint).parent.parent
+    return folder if (folder / CONFIG_FILE).is_file() else None
+
+
+def with_config_of_run(words: list[str]) -> list[str]:
+    """Where a run or a checkpoint in one is named, put its configuration before what is typed.
+
+    Args:
+        words: the words after the program's name.
+
+    Returns:
+        The words, with the model, data, trainer and seed of the run first; unchanged where a ``--config`` or the class
+        of the model is typed.
+    """
+    typed = {word.split("=", 1)[0] for word in words}
+    if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:
+        return words
+    run, checkpoint = _value_of("--run", words), _value_of("--ckpt_path", words)
+    folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
+    if folder is None or not (folder / CONFIG_FILE).is_file():
+        if run:
+            raise InputError(f"{run} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
+        return words
+    saved = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+    kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
+    config = {key: saved[key] for key in kept if key in saved}
+    return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
+
+
+def _value_of(option: str, words: list[str]) -> str | None:
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        if word == option:
+            return following
+        if word.startswith(f"{option}="):
+            return word.split("=", 1)[1]
+    return None
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]

@@ -1,0 +1,7 @@
+"""Grouped data: generated, read from tables, or anybody's dataset wrapped."""
+
+from drurank.data.dataset import GroupedDataset, InMemory, evaluation_loader
+from drurank.data.module import GroupDataModule
+from drurank.data.synthetic import Shortcut, Synthetic
+
+__all__ = ["GroupDataModule", "GroupedDataset", "InMemory", "Shortcut", "Synthetic", "evaluation_loader"]

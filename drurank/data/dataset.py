@@ -1,0 +1,273 @@
+"""Datasets whose rows carry a group and an index, and the loaders that cut batches from them.
+
+A batch is a dict: ``inputs`` (a tensor, or a dict that is passed to the network as keywords), ``label``, ``group`` and
+``index`` (int64 ``[B]``; the index is the row's place in the dataset).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, default_collate
+
+from drurank.data.sampler import GlobalBatchSampler
+from drurank.errors import InputError, nearest
+
+Batch = dict[str, Any]
+SPLITS = ("train", "id_val", "ood_val", "val", "id_test", "ood_test", "test")
+
+
+class GroupedDataset(Dataset[Batch]):
+    """Gives each row of any map-style dataset its group and its index.
+
+    Args:
+        dataset: has ``__len__`` and ``__getitem__``. An item is a pair of inputs and label, or a dict: with an entry
+            ``inputs``, or else every entry but the label is passed to the network as a keyword. One with a method
+            ``batch(indices)`` is asked for whole batches instead.
+        groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array, where a
+            negative number means none.
+        split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; decides how the
+            criteria on it are called.
+        group_names: name of each group by number; needed only with numbers.
+        num_seen: how many of the groups, from the first, have training rows; all, if not given.
+        rows: place of each row in the source it was read from, int64 ``[n]``; 0, 1, 2, ..., if not given.
+        label: name of the label in items that are dicts.
+        collate: makes a batch of items.
+
+    Raises:
+        InputError: if lengths differ, there is no row, or a group or the split is none that can be.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        groups: Sequence[Any] | Tensor | np.ndarray,
+        *,
+        split: str | None = None,
+        group_names: Sequence[str] | None = None,
+        num_seen: int | None = None,
+        rows: Tensor | None = None,
+        label: str = "label",
+        collate: Callable[[list[Any]], Any] = default_collate,
+    ) -> None:
+        if split is not None and split not in SPLITS:
+            raise InputError(f"split {split!r} is none: {nearest(split, SPLITS)}")
+        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+            raise InputError(f"{type(dataset).__name__} is no map-style dataset; give one with __len__ and __getitem__")
+        if len(dataset) == 0:
+            raise InputError(f"the dataset of split {split!r} has no rows; give one with at least one row")
+        self.dataset, self.split, self.label, self.collate = dataset, split, label, collate
+        self.group, self.group_names = number_groups(groups, group_names)
+        if len(self.group) != len(dataset):
+            raise InputError(f"{len(self.group)} groups for {len(dataset)} rows; give one group a row")
+        self.num_seen = len(self.group_names) if num_seen is None else num_seen
+        self.rows = torch.arange(len(self.group)) if rows is None else rows
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups ``m``, those without a row here included."""
+        return len(self.group_names)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.group)
+
+    def __getitem__(self, index: int | list[int]) -> Batch:
+        """One row as a dict, or, for a list of indices, the batch of them."""
+        if isinstance(index, int):
+            return {**self._split_item(self.dataset[index]), "group": self.group[index], "index": index}
+        where = torch.as_tensor(index, dtype=torch.int64)
+        return {**self._rows(index), "group": self.group[where], "index": where}
+
+    def _rows(self, index: list[int]) -> Batch:
+        if hasattr(self.dataset, "batch"):
+            batch: Batch = self.dataset.batch(index)
+            return batch
+        if hasattr(self.dataset, "__getitems__"):
+            items = self.dataset.__getitems__(index)
+        else:
+            items = [self.dataset[i] for i in index]
+        if not items:
+            # A share of a batch can be empty; its shapes and dtypes are those of any row.
+            return _first_rows(self.collate([self._split_item(self.dataset[0])]), 0)
+        collated: Batch = self.collate([self._split_item(item) for item in items])
+        return collated
+
+    def _split_item(self, item: Any) -> Batch:
+        if isinstance(item, tuple | list):
+            return {"inputs": item[0], "label": item[1]}
+        if not isinstance(item, dict) or self.label not in item:
+            found = nearest(self.label, item) if isinstance(item, dict) else type(item).__name__
+            raise InputError(f"a row has no label {self.label!r}; found {found}; name it with label=...")
+        if "inputs" in item:
+            return {"inputs": item["inputs"], "label": item[self.label]}
+        return {"inputs": {k: v for k, v in item.items() if k != self.label}, "label": item[self.label]}
+
+    def fingerprint(self) -> str:
+        """A short digest of the rows' groups, and of their contents where they are tensors in memory."""
+        digest = hashlib.sha256(self.group.numpy().tobytes())
+        digest.update("\n".join(self.group_names[: self.num_seen]).encode())
+        for tensor in getattr(self.dataset, "tensors", ()):
+            digest.update(tensor.contiguous().view(torch.uint8).numpy().data if tensor.numel() else b"")
+        return digest.hexdigest()[:16]
+
+
+class InMemory:
+    """Rows held as tensors, from which a batch is cut in one indexing step.
+
+    Args:
+        inputs: float ``[n, ...]``, or a dict of tensors that are passed to the network as keywords.
+        label: int64 ``[n]``.
+        transform: applied to the inputs of each batch that is cut, to keep wide encodings out of memory.
+    """
+
+    def __init__(
+        self,
+        inputs: Tensor | dict[str, Tensor],
+        label: Tensor,
+        transform: Callable[[Any], Tensor] | None = None,
+    ) -> None:
+        self.inputs, self.label, self.transform = inputs, label, transform
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All tensors held."""
+        inputs = tuple(self.inputs.values()) if isinstance(self.inputs, dict) else (self.inputs,)
+        return (*inputs, self.label)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.label)
+
+    def __getitem__(self, index: int) -> Batch:
+        """One row as a dict of inputs and label."""
+        return _first_rows(self.batch([index]), None)
+
+    def batch(self, index: list[int]) -> Batch:
+        """Rows as a dict of inputs and label."""
+        where = torch.as_tensor(index, dtype=torch.int64)
+        inputs: Any = self.inputs
+        inputs = {k: v[where] for k, v in inputs.items()} if isinstance(inputs, dict) else inputs[where]
+        return {"inputs": self.transform(inputs) if self.transform else inputs, "label": self.label[where]}
+
+
+class TrainingPass(Dataset[Batch]):
+    """Marks a dataset as the training set, read once more in evaluation mode to see which rows are right.
+
+    Args:
+        dataset: the training set.
+        collate: makes a batch of its items; if not given the dataset itself does.
+    """
+
+    def __init__(self, dataset: GroupedDataset, collate: Callable[[list[Any]], Any] | None = None) -> None:
+        self.dataset, self.collate = dataset, collate
+        self.split = "train"
+        self.num_groups = dataset.num_groups
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.dataset)
+
+    def __getitem__(self, index: list[int]) -> Batch:
+        """The batch of these rows."""
+        if self.collate is None or not index:
+            return self.dataset[index]
+        batch: Batch = self.collate([self.dataset[i] for i in index])
+        return batch
+
+
+def make_loader(
+    dataset: GroupedDataset | TrainingPass,
+    batch_size: int,
+    *,
+    shuffle: bool = False,
+    num_workers: int = 0,
+    pin_memory: bool = False,
+) -> DataLoader[Batch]:
+    """A loader that asks the dataset for whole batches, every row once an epoch over all processes.
+
+    Args:
+        dataset: grouped rows.
+        batch_size: rows of one process in one batch.
+        shuffle: a new random order each epoch, else that of the rows.
+        num_workers: worker processes; 0 reads in this one.
+        pin_memory: put batches in page-locked memory, for a GPU.
+    """
+    return DataLoader(
+        dataset,
+        sampler=GlobalBatchSampler(dataset, batch_size, shuffle=shuffle),
+        batch_size=None,
+        num_workers=num_workers,
+        pin_memory=pin_memory,
+        persistent_workers=num_workers > 0,
+    )
+
+
+def evaluation_loader(train: DataLoader[Any] | GroupedDataset, batch_size: int | None = None) -> DataLoader[Batch]:
+    """The training set as one more validation loader, for methods that look at its errors.
+
+    Append it to your own validation loaders: ``trainer.fit(model, train, [val, evaluation_loader(train)])``. Its
+    figures are not logged.
+
+    Args:
+        train: the training loader, or its dataset; the dataset is a ``GroupedDataset``.
+        batch_size: rows of one process in one batch; that of the loader, or 64, if not given.
+
+    Raises:
+        InputError: if the dataset is no ``GroupedDataset``.
+    """
+    loader = train if isinstance(train, DataLoader) else None
+    dataset = loader.dataset if loader is not None else train
+    if not isinstance(dataset, GroupedDataset):
+        raise InputError(f"the training set is a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)")
+    collate = loader.collate_fn if loader is not None and loader.batch_size is not None else None
+    size = batch_size or (loader.batch_size if loader is not None else None) or 64
+    workers = loader.num_workers if loader is not None else 0
+    return make_loader(TrainingPass(dataset, collate), size, num_workers=workers)
+
+
+def number_groups(groups: Any, names: Sequence[str] | None = None) -> tuple[Tensor, list[str]]:
+    """Number groups by the sorted order of their names, the same in every process.
+
+    Args:
+        groups: names ``[n]``, or integers with ``names`` given or numbered from 0.
+        names: name by number; with strings it fixes their numbers, and new ones follow in sorted order.
+
+    Returns:
+        Number of each row, int64 ``[n]``, and name by number.
+
+    Raises:
+        InputError: if a name is blank, or a group is neither a string nor an integer.
+    """
+    if isinstance(groups, Tensor | np.ndarray) and not (isinstance(groups, np.ndarray) and groups.dtype.kind in "OUS"):
+        number = torch.as_tensor(groups)
+        if number.is_floating_point() or number.dtype == torch.bool or number.ndim != 1:
+            raise InputError(f"groups is {number.dtype} {list(number.shape)}; give one integer or name a row")
+        number = number.long()
+        size = max(int(number.max()) + 1 if len(number) else 0, len(names or ()), 1)
+        return number, list(names) if names is not None else [str(i) for i in range(size)]
+    written = [_clean_name(name, row) for row, name in enumerate(groups)]
+    known = list(names or ())
+    known += sorted(set(written) - set(known))
+    place = {name: number for number, name in enumerate(known)}
+    return torch.tensor([place[name] for name in written], dtype=torch.int64), known
+
+
+def _clean_name(name: Any, row: int) -> str:
+    if isinstance(name, list | tuple | set | dict | np.ndarray):
+        raise InputError(f"row {row} has the group {name!r}; give one group a row, not several")
+    if name is None or (isinstance(name, float) and name != name) or str(name).strip() == "":
+        raise InputError(f"row {row} has a blank group; give each row a group, or leave the row out")
+    return unicodedata.normalize("NFC", str(name))
+
+
+def _first_rows(batch: Any, take: int | None) -> Any:
+    if isinstance(batch, dict):
+        return {key: _first_rows(value, take) for key, value in batch.items()}
+    return batch[0] if take is None else batch[:take]

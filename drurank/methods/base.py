@@ -1,0 +1,347 @@
+"""What every method does alike: forward, record, weights, criteria, and what of it a checkpoint holds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
+
+import torch
+import torch.distributed as dist
+from lightning.pytorch import LightningModule
+from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable, ReduceLROnPlateau
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+from torch import Tensor, nn
+
+from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
+from drurank.data.dataset import GroupedDataset, TrainingPass
+from drurank.errors import InputError
+from drurank.factory import NetworkFactory, describe_factory
+from drurank.methods.checkpoint import MethodCheckpoint
+from drurank.metrics import GroupCriteria, predicted_class
+from drurank.networks import MLP, Sizes
+from drurank.ranking import RankBy, Ties
+from drurank.record import EpochRecord
+
+AccuracyFrom = Literal["evaluation", "training"]
+
+
+class GroupModule(MethodCheckpoint, LightningModule):
+    r"""Base of the methods: trains any network on :math:`\frac1B \sum_i w_i \ell_i` over the global batch.
+
+    A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
+    the objective, and nothing else. After each epoch ``on_train_epoch_end`` hands the record to ``reweight`` and puts
+    the weights it returns in force.
+
+    Args:
+        network: makes the network from the sizes of the data; in Python also a network itself.
+        loss: gives one value per sample from logits ``[B, C]`` and labels ``[B]``; cross-entropy, if not given. A torch
+            loss needs ``reduction="none"``.
+        optimizer: makes the optimizer from the parameters.
+        lr_scheduler: makes the learning-rate scheduler from the optimizer; the rate is constant, if not given.
+        lr_interval: whether the scheduler steps at each ``epoch`` or each optimizer ``step``.
+        min_count: criteria leave out groups with fewer samples.
+
+    Raises:
+        InputError: if the loss gives one value for a batch, or ``min_count`` is less than 1.
+    """
+
+    rank_by: RankBy = "quantile"
+    ties: Ties = "min"
+    accuracy_from: AccuracyFrom = "training"
+    needs_groups: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        network: NetworkFactory = MLP,
+        loss: nn.Module | None = None,
+        optimizer: OptimizerCallable = lambda params: torch.optim.AdamW(params, lr=1e-3),
+        lr_scheduler: LRSchedulerCallable | None = None,
+        lr_interval: Literal["epoch", "step"] = "epoch",
+        min_count: int = 1,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
+        if min_count < 1:
+            raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+        if getattr(loss, "reduction", "none") != "none":
+            raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
+        self.loss = loss if loss is not None else nn.CrossEntropyLoss(reduction="none")
+        self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
+        self.min_count = min_count
+        self.network: nn.Module | None = network if isinstance(network, nn.Module) else None
+        self.network_factory = network
+        self.network_description = describe_factory(network)
+        self.sizes: Sizes | None = None
+        self.record: EpochRecord
+        self.state: dict[str, Tensor] = {}
+        self.criteria_names: tuple[str, ...] = DEFAULT_CRITERIA
+        self.evaluated: dict[str, GroupCriteria] = {}
+        """Counts of the last evaluation, key prefix (``val``, ``id_test``) to metric."""
+
+    @property
+    def title(self) -> str:
+        """How the method is called in tables."""
+        return type(self).__name__
+
+    @abstractmethod
+    def reweight(self, record: EpochRecord) -> Tensor:
+        """How an epoch's record becomes weights.
+
+        Args:
+            record: what is known of the training samples; its tables may have leading dimensions.
+
+        Returns:
+            Weights by training sample, float ``[..., n]``.
+        """
+
+    def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
+        """How a batch's losses become the objective: the weighted mean over the global batch.
+
+        Args:
+            losses: float ``[..., B]``.
+            batch: the batch, and under ``share`` the number of processes over the rows of the global batch; gradients
+                are averaged over processes, so the sum times the share gives the global mean.
+            state: plain tensors, kept and saved by this class, among them ``weight``, float ``[..., n]``.
+
+        Returns:
+            Objective, float ``[...]``.
+        """
+        weight = state["weight"][..., batch["index"]]
+        return (weight * losses).sum(dim=-1) * batch["share"]
+
+    def forward(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
+        """Logits, float ``[B, C]``, from a tensor or the network's keyword arguments."""
+        if self.network is None:
+            raise InputError("the network is not built yet; fit first, or load a checkpoint")
+        logits: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
+        return logits
+
+    def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+        """Objective of a batch; notes its predictions where they rank the groups."""
+        logits = self(batch["inputs"])
+        losses = self.sample_losses(logits, batch["label"])
+        if self.accuracy_from == "training":
+            self.record.write(batch["index"], batch["group"], _right(logits, batch["label"]))
+        objective = self.reduce(losses, {**batch, "share": self._share(losses)}, self.state)
+        self._broken |= ~objective.detach().isfinite().all()
+        rows = max(len(losses), 1)
+        self.log("train_loss", losses.detach().sum() / rows, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
+        return objective
+
+    def sample_losses(self, logits: Tensor, label: Tensor) -> Tensor:
+        """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
+        losses: Tensor = self.loss(logits.float(), label)
+        if losses.shape != label.shape:
+            raise InputError(
+                f"the loss gave {list(losses.shape)} for labels {list(label.shape)}; it must give one value per sample "
+                "(reduction='none')"
+            )
+        return losses
+
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Stop a run whose objective is not finite, looked at once a logging interval."""
+        if (batch_idx + 1) % self.trainer.log_every_n_steps and not self.trainer.is_last_batch:
+            return
+        if _world() > 1:
+            dist.all_reduce(self._broken, op=dist.ReduceOp.MAX)
+        if bool(self._broken):
+            raise InputError(
+                f"the training loss became nan or inf in epoch {self.current_epoch}; lower the learning rate, clip "
+                "gradients (--trainer.gradient_clip_val 1), or look for extreme inputs"
+            )
+
+    def on_train_epoch_end(self) -> None:
+        """Rank the groups anew and rewrite the samples' weights for the next epoch."""
+        if self.accuracy_from == "training":
+            self._has_news |= self.record.commit()
+        if not self._has_news:
+            rank_zero_warn(
+                f"epoch {self.current_epoch} gave no predictions for every training row (is validation limited or "
+                "left out in it?); the weights stay as they are"
+            )
+            return
+        weight = self.reweight(self.record).to(torch.float32)
+        if not bool(weight.isfinite().all()):
+            raise InputError(f"{type(self).__name__}.reweight gave weights that are nan or inf")
+        self.state["weight"] = weight
+        self._has_news = False
+
+    def validation_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Count a batch by group, or, of the training set, note which rows are right."""
+        logits = self(batch["inputs"])
+        split = self._splits[dataloader_idx]
+        if split != "train":
+            self.evaluated[self._prefixes[split]].update(logits, batch["label"], batch["group"])
+        elif not self.trainer.sanity_checking:
+            self.record.write(batch["index"], batch["group"], _right(logits, batch["label"]))
+
+    def on_validation_epoch_end(self) -> None:
+        """Log the criteria, and put the training set's predictions in force."""
+        self._log_criteria()
+        if "train" in self._splits and not self.trainer.sanity_checking:
+            self._has_news |= self.record.commit(whole=True)
+
+    def test_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Count a batch by group."""
+        self.validation_step(batch, batch_idx, dataloader_idx)
+
+    def on_test_epoch_end(self) -> None:
+        """Log the criteria."""
+        self._log_criteria()
+
+    def predict_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
+        """Predictions of a batch: ``index``, ``label``, ``group``, ``prediction`` ``[B]``, ``probability`` ``[B, C]``."""
+        logits = self(batch["inputs"])
+        rows = {key: batch[key] for key in ("index", "label", "group")}
+        return {**rows, "prediction": predicted_class(logits)[0], "probability": class_probabilities(logits)}
+
+    def configure_optimizers(self) -> Any:
+        """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
+        groups = getattr(self.network, "parameter_groups", None)
+        optimizer = self.optimizer(groups() if callable(groups) else self.parameters())
+        if self.lr_scheduler is None:
+            return optimizer
+        scheduler = self.lr_scheduler(optimizer)
+        config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
+        if isinstance(scheduler, ReduceLROnPlateau):
+            config["monitor"] = scheduler.monitor
+        return {"optimizer": optimizer, "lr_scheduler": config}
+
+    def configure_model(self) -> None:
+        """Build the network from the data's sizes; when a checkpoint is to be evaluated, it gives them later."""
+        trainer = self._trainer
+        if self.network is not None or trainer is None or (trainer.state.fn != "fit" and trainer.ckpt_path):
+            return
+        sizes = getattr(trainer.datamodule, "sizes", None)
+        if sizes is None:
+            raise InputError("without a drurank data module nothing tells the network's sizes; give a built network")
+        self.build_network(sizes)
+
+    def setup(self, stage: str) -> None:
+        """Find out which criteria are asked for."""
+        callbacks = [getattr(callback, "monitor", None) for callback in self.trainer.callbacks]
+        asked = [criterion_of_key(key) for key in callbacks if isinstance(key, str)]
+        names = [*DEFAULT_CRITERIA, *(wanted.name for wanted in asked if wanted is not None)]
+        self.criteria_names = tuple(dict.fromkeys(names))
+
+    def on_train_start(self) -> None:
+        """Make the tables of the training samples, or take over those of the checkpoint."""
+        train = getattr(self.trainer.train_dataloader, "dataset", None)
+        if not isinstance(train, GroupedDataset):
+            raise InputError(
+                f"the training set is a {type(train).__name__}; wrap it as GroupedDataset(dataset, groups) and give "
+                "one loader of it"
+            )
+        if self.needs_groups and train.num_seen == 1:
+            raise InputError(f"{type(self).__name__} ranks groups and there is but one; name the group column, or use ERM")
+        splits = [_split_of(loader) for loader in _loaders(self.trainer.val_dataloaders)]
+        if self.accuracy_from == "evaluation" and "train" not in splits:
+            raise InputError(
+                "the training set is not among the validation loaders, so its errors are not known; append "
+                "evaluation_loader(train), or set accuracy_from='training'"
+            )
+        self.record = EpochRecord(len(train), train.num_seen, self.device)
+        self.state = {"weight": torch.ones(len(train), device=self.device)}
+        self._has_news = False
+        self._broken = torch.zeros((), dtype=torch.bool, device=self.device)
+        self.take_over(train)
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
+        seed = self.epoch_seed()
+        if batch_idx == 0 and seed is not None:
+            torch.manual_seed(seed)
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin to count."""
+        self._begin_evaluation(self.trainer.val_dataloaders, "val")
+
+    def on_test_epoch_start(self) -> None:
+        """Begin to count."""
+        self._begin_evaluation(self.trainer.test_dataloaders, "test")
+
+    def _begin_evaluation(self, loaders: Any, stage: str) -> None:
+        self._splits = [_split_of(loader) or stage for loader in _loaders(loaders)]
+        self._prefixes = key_prefixes([split for split in self._splits if split != "train"], stage)
+        self.evaluated = {}
+        for loader, split in zip(_loaders(loaders), self._splits, strict=True):
+            if split != "train":
+                metric = GroupCriteria(_num_groups(loader), self.criteria_names, min_count=self.min_count)
+                self.evaluated[self._prefixes[split]] = metric.to(self.device)
+
+    def _log_criteria(self) -> None:
+        for prefix, metric in self.evaluated.items():
+            values = metric.compute()
+            broken = [name for name, value in values.items() if not bool(value.isfinite())]
+            if broken and not self.trainer.sanity_checking:
+                raise InputError(
+                    f"{prefix}_{broken[0]} has no value: no group has min_count={self.min_count} samples; lower it"
+                )
+            # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
+            named = {f"{prefix}_{name}": value for name, value in values.items()}
+            self.log_dict(named, on_epoch=True, on_step=False, sync_dist=True, reduce_fx="max", batch_size=1)
+
+    def _share(self, losses: Tensor) -> Tensor | float:
+        if _world() == 1:
+            return 1 / losses.shape[-1]
+        rows = torch.tensor(losses.shape[-1], dtype=torch.float32, device=losses.device)
+        dist.all_reduce(rows)
+        return _world() / rows
+
+
+def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
+    """How the criteria of each split are called: ``val`` for OOD validation, else ``val``, else ID, and ``id_val``.
+
+    Args:
+        splits: the evaluation splits there are.
+        stage: ``val`` or ``test``.
+
+    Raises:
+        InputError: if two splits would be called the same.
+    """
+    order = [f"ood_{stage}", stage, f"id_{stage}"]
+    first = min(splits, key=lambda split: order.index(split) if split in order else len(order), default=stage)
+    prefixes = {split: stage if split == first else f"id_{stage}" for split in splits}
+    strange = [split for split in splits if split not in order or (split != first and split != order[2])]
+    if strange or len(set(splits)) < len(splits):
+        raise InputError(
+            f"evaluation loaders of splits {splits}; give at most one of {order[0]} or {stage} and one of {order[2]}, "
+            "by GroupedDataset(..., split=...)"
+        )
+    return prefixes
+
+
+def class_probabilities(logits: Tensor) -> Tensor:
+    """Probability of each class, float32 ``[..., C]``; a single score is that of class 1 of two."""
+    if logits.shape[-1] == 1:
+        positive = logits.float().sigmoid()
+        return torch.cat([1 - positive, positive], dim=-1)
+    return logits.float().softmax(dim=-1)
+
+
+def _right(logits: Tensor, label: Tensor) -> Tensor:
+    chosen, finite = predicted_class(logits)
+    return (chosen == label) & finite
+
+
+def _world() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def _loaders(loaders: Any) -> list[Any]:
+    return list(loaders) if isinstance(loaders, list | tuple) else [] if loaders is None else [loaders]
+
+
+def _split_of(loader: Any) -> str | None:
+    dataset = getattr(loader, "dataset", None)
+    if not isinstance(dataset, GroupedDataset | TrainingPass):
+        raise InputError(
+            f"an evaluation loader reads a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)"
+        )
+    if isinstance(dataset, GroupedDataset) and dataset.split == "train":
+        raise InputError("a validation loader reads split 'train'; use evaluation_loader(train) for the training set")
+    return dataset.split
+
+
+def _num_groups(loader: Any) -> int:
+    return int(loader.dataset.num_groups)

@@ -1,0 +1,49 @@
+"""Upweighting of every misclassified sample alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from drurank.errors import InputError
+from drurank.methods.base import AccuracyFrom, GroupModule
+from drurank.ranking import check_choice
+from drurank.record import EpochRecord
+
+
+class Const(GroupModule):
+    r"""Upweights by a constant every sample that was wrong in the last epoch, whatever its group.
+
+    :math:`w_i = \lambda` where sample :math:`i` was misclassified, else 1. The paper's Const+M; the first epoch is ERM.
+
+    Args:
+        upweight_factor: :math:`\lambda`, above 0.
+        accuracy_from: whose predictions say what is wrong, ``evaluation`` or ``training``; see ``DRU``.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if ``upweight_factor`` is out of range.
+    """
+
+    def __init__(self, upweight_factor: float = 2, accuracy_from: AccuracyFrom = "evaluation", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_choice("accuracy_from", accuracy_from, AccuracyFrom)
+        self.upweight_factor, self.accuracy_from = check_factor(upweight_factor), accuracy_from
+
+    @property
+    def title(self) -> str:
+        """Its name in the paper's tables."""
+        return "Const+M"
+
+    def reweight(self, record: EpochRecord) -> Tensor:
+        """The factor for the misclassified samples; see the class."""
+        return torch.where(record.correct == 0, self.upweight_factor, torch.ones_like(record.correct, dtype=torch.float32))
+
+
+def check_factor(factor: float) -> float:
+    """Refuse an upweighting factor that is not a finite number above 0."""
+    if not 0 < factor < float("inf"):
+        raise InputError(f"upweight_factor is {factor!r}; give a finite number above 0, e.g. 2")
+    return factor

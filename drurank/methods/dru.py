@@ -1,0 +1,81 @@
+"""Discounted Rank Upweighting, the paper's method."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from torch import Tensor
+
+from drurank.errors import InputError
+from drurank.methods.base import AccuracyFrom, GroupModule
+from drurank.ranking import RankBy, Ties, check_choice, discounted_weights, rank_groups
+from drurank.record import EpochRecord
+
+Upweight = Literal["misclassified", "all"]
+
+
+class DRU(GroupModule):
+    r"""Discounted Rank Upweighting: the worse its group's rank, the more a sample weighs in the next epoch.
+
+    After each epoch the training groups are ranked by accuracy, the worst first, and samples of group :math:`g` get
+
+    .. math:: w_g = \frac{\log_2(C + 2)}{\log_2(r_g + 2)} \text{ where } r_g \le C, \text{ else } 1
+
+    in the next; the first epoch is ERM. In tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
+
+    Args:
+        rank_by: what :math:`r_g` is. ``quantile``: the percentage of groups that are strictly worse, in [0, 100).
+            ``index``: their number.
+        upweight: which samples of a group get :math:`w_g`. ``misclassified`` (+M): those that were wrong in the last
+            epoch, the others weigh 1. ``all`` (+G): every one.
+        cutoff: :math:`C`, the rank above which a group is not upweighted, in the unit of ``rank_by``: from 0 to 100
+            with ``quantile``. At 0 every weight is 1, as in ERM.
+        ties: rank of groups of equal accuracy: the lowest of their run (``min``), its mean (``average``), or told apart
+            by the number of the group (``ordinal``).
+        accuracy_from: whose predictions rank the groups. ``evaluation``: a pass over the training set in evaluation
+            mode at the epoch's end, one more forward pass. ``training``: those made while the epoch ran, free, but by a
+            moving network with dropout on.
+        normalize_weights: scale the weights once an epoch to mean 1 over the training samples, :math:`n w_i / \sum_j
+            w_j`, so that upweighting does not raise the step size.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if ``cutoff`` is out of range.
+    """
+
+    needs_groups = True
+
+    def __init__(
+        self,
+        rank_by: RankBy = "quantile",
+        upweight: Upweight = "misclassified",
+        cutoff: float = 100,
+        ties: Ties = "min",
+        accuracy_from: AccuracyFrom = "evaluation",
+        normalize_weights: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        for name, value, choices in (
+            ("rank_by", rank_by, RankBy),
+            ("upweight", upweight, Upweight),
+            ("ties", ties, Ties),
+            ("accuracy_from", accuracy_from, AccuracyFrom),
+        ):
+            check_choice(name, value, choices)
+        if not 0 <= cutoff < float("inf") or (rank_by == "quantile" and cutoff > 100):
+            limit = "from 0 to 100" if rank_by == "quantile" else "of 0 or more"
+            raise InputError(f"cutoff is {cutoff!r}; with rank_by={rank_by!r} give a number {limit}")
+        self.rank_by, self.ties, self.accuracy_from = rank_by, ties, accuracy_from
+        self.upweight, self.cutoff, self.normalize_weights = upweight, cutoff, normalize_weights
+
+    @property
+    def title(self) -> str:
+        """Its name in the paper's tables, as qDRU+M."""
+        return f"{'q' if self.rank_by == 'quantile' else 'g'}DRU+{'M' if self.upweight == 'misclassified' else 'G'}"
+
+    def reweight(self, record: EpochRecord) -> Tensor:
+        """The discounted weight of each sample's group; see the class."""
+        rank = rank_groups(record.group_accuracy()[0], rank_by=self.rank_by, ties=self.ties)
+        weight = record.to_samples(discounted_weights(rank, self.cutoff), only_wrong=self.upweight == "misclassified")
+        return weight / weight.mean(dim=-1, keepdim=True) if self.normalize_weights else weight

@@ -1,0 +1,21 @@
+"""Empirical risk minimisation."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from drurank.methods.base import GroupModule
+from drurank.record import EpochRecord
+
+
+class ERM(GroupModule):
+    r"""Empirical risk minimisation: every sample weighs 1, :math:`\frac1B \sum_i \ell_i`.
+
+    Args:
+        **kwargs: those of ``GroupModule``.
+    """
+
+    def reweight(self, record: EpochRecord) -> Tensor:
+        """All ones."""
+        return torch.ones_like(record.correct, dtype=torch.float32)

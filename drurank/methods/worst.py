@@ -1,0 +1,56 @@
+"""Upweighting of the worst group alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from drurank.methods.base import AccuracyFrom, GroupModule
+from drurank.methods.dru import Upweight
+from drurank.methods.const import check_factor
+from drurank.ranking import check_choice, rank_groups
+from drurank.record import EpochRecord
+
+
+class Worst(GroupModule):
+    r"""Upweights the worst group of the last epoch by a constant: :math:`w_g = \lambda` where :math:`r_g = 0`, else 1.
+
+    All groups tied for the worst get it. The paper's hard minimax (Worst+G, Worst+M); the first epoch is ERM.
+
+    Args:
+        upweight_factor: :math:`\lambda`, above 0.
+        upweight: which samples of the group get it: ``misclassified`` (+M) or ``all`` (+G).
+        accuracy_from: whose predictions rank the groups, ``evaluation`` or ``training``; see ``DRU``.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if ``upweight_factor`` is out of range.
+    """
+
+    needs_groups = True
+
+    def __init__(
+        self,
+        upweight_factor: float = 2,
+        upweight: Upweight = "misclassified",
+        accuracy_from: AccuracyFrom = "evaluation",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice("upweight", upweight, Upweight)
+        check_choice("accuracy_from", accuracy_from, AccuracyFrom)
+        self.upweight_factor = check_factor(upweight_factor)
+        self.upweight, self.accuracy_from = upweight, accuracy_from
+
+    @property
+    def title(self) -> str:
+        """Its name in the paper's tables, Worst+M or Worst+G."""
+        return f"Worst+{'M' if self.upweight == 'misclassified' else 'G'}"
+
+    def reweight(self, record: EpochRecord) -> Tensor:
+        """The factor for the worst groups' samples; see the class."""
+        rank = rank_groups(record.group_accuracy()[0])
+        weight = torch.where(rank == 0, self.upweight_factor, torch.ones_like(rank))
+        return record.to_samples(weight, only_wrong=self.upweight == "misclassified")

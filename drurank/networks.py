@@ -1,0 +1,97 @@
+"""Networks, each built from the sizes of the data. Any other ``nn.Module`` does as well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from drurank.errors import InputError
+from drurank.ranking import check_choice
+
+Activation = Literal["leaky_relu", "relu", "gelu", "silu"]
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "leaky_relu": nn.LeakyReLU,
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the data fixes about a network.
+
+    Attributes:
+        in_features: width of the numeric input.
+        num_classes: number of labels.
+        cardinalities: number of codes of each categorical input that is to be embedded; empty where there is none.
+    """
+
+    in_features: int
+    num_classes: int
+    cardinalities: tuple[int, ...] = ()
+
+
+class MLP(nn.Module):
+    """Feed-forward network; the defaults are the one of the paper's synthetic experiments.
+
+    Args:
+        sizes: sizes of the data; never typed, the data gives it.
+        hidden: width of each hidden layer.
+        layers: number of linear layers, the last one included; 1 is a linear classifier.
+        dropout: chance that a hidden unit is dropped in training, in [0, 1).
+        activation: leaky_relu, relu, gelu or silu, after each hidden layer.
+        embedding_dim: width of the embedding of each categorical input (where the data embeds them).
+
+    Raises:
+        InputError: if an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        hidden: int = 128,
+        layers: int = 3,
+        dropout: float = 0.5,
+        activation: Activation = "leaky_relu",
+        embedding_dim: int = 16,
+    ) -> None:
+        super().__init__()
+        check_choice("activation", activation, Activation)
+        for name, value in (("hidden", hidden), ("layers", layers), ("embedding_dim", embedding_dim)):
+            if value < 1:
+                raise InputError(f"{name} is {value!r}; give an int of 1 or more")
+        if not 0 <= dropout < 1:
+            raise InputError(f"dropout is {dropout!r}; give a number in [0, 1)")
+        self.embeddings = nn.ModuleList(nn.Embedding(size, embedding_dim) for size in sizes.cardinalities)
+        width = sizes.in_features + embedding_dim * len(sizes.cardinalities)
+        parts: list[nn.Module] = []
+        for _ in range(layers - 1):
+            parts += [nn.Linear(width, hidden), ACTIVATIONS[activation](), nn.Dropout(dropout)]
+            width = hidden
+        self.hidden_layers = nn.Sequential(*parts)
+        self.head = nn.Linear(width, sizes.num_classes)
+
+    def features(self, numeric: Tensor, categorical: Tensor | None = None) -> Tensor:
+        """What the last layer sees, float ``[B, hidden]``; arguments as of ``forward``."""
+        if categorical is not None:
+            embedded = [table(categorical[:, column]) for column, table in enumerate(self.embeddings)]
+            numeric = torch.cat([numeric, *embedded], dim=1)
+        hidden: Tensor = self.hidden_layers(numeric)
+        return hidden
+
+    def forward(self, numeric: Tensor, categorical: Tensor | None = None) -> Tensor:
+        """Scores by class.
+
+        Args:
+            numeric: float ``[B, in_features]``.
+            categorical: codes, int64 ``[B, len(cardinalities)]``.
+
+        Returns:
+            Logits, float ``[B, num_classes]``.
+        """
+        logits: Tensor = self.head(self.features(numeric, categorical))
+        return logits

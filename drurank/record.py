@@ -1,0 +1,106 @@
+"""What is known of each training sample: its group, and whether it was classified rightly."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from drurank.ranking import add_group_sums_, group_accuracy, precise
+
+UNKNOWN = -1
+
+
+class EpochRecord:
+    """Right or wrong by training sample, written batch by batch and combined over processes at the epoch's end.
+
+    Predictions go to a fresh table by the sample's index, so a sample that a sampler repeats counts once; where two
+    processes saw it, it counts as right if either had it right. ``commit`` puts the fresh table in force. Costs 6 bytes
+    a sample on the device.
+
+    Args:
+        num_samples: number of training samples ``n``.
+        num_groups: number of groups ``m``.
+        device: where the tables live.
+    """
+
+    def __init__(self, num_samples: int, num_groups: int, device: torch.device | str = "cpu") -> None:
+        self.num_groups = num_groups
+        self.correct = torch.full((num_samples,), UNKNOWN, dtype=torch.int8, device=device)
+        """In force, int8 ``[n]``: 1 right, 0 wrong, -1 never seen."""
+        self.group = torch.full((num_samples,), UNKNOWN, dtype=torch.int32, device=device)
+        """Group of each sample, int32 ``[n]``, -1 where it has none or was never seen."""
+        self._fresh = torch.full_like(self.correct, UNKNOWN)
+
+    def write(self, index: Tensor, group: Tensor, correct: Tensor) -> None:
+        """Note a batch's predictions; does not wait for the device.
+
+        Args:
+            index: the samples' places in the training set, int64 ``[B]``, in ``[0, n)``.
+            group: their groups, int64 ``[B]``, negative for a sample without one.
+            correct: whether each was classified rightly, bool ``[B]``.
+        """
+        self._fresh.index_copy_(0, index, correct.to(torch.int8))
+        self.group.index_copy_(0, index, group.to(torch.int32))
+
+    def commit(self, *, whole: bool = False) -> bool:
+        """Combine the fresh predictions of all processes and put them in force; every process must call it.
+
+        Args:
+            whole: take them only if every sample was seen, else leave what was in force.
+
+        Returns:
+            Whether anything was put in force.
+        """
+        if dist.is_available() and dist.is_initialized():
+            dist.all_reduce(self._fresh, op=dist.ReduceOp.MAX)
+            dist.all_reduce(self.group, op=dist.ReduceOp.MAX)
+        seen = self._fresh != UNKNOWN
+        take = bool(seen.all() if whole else seen.any())
+        if take:
+            self.correct = torch.where(seen, self._fresh, self.correct)
+        self.forget_fresh()
+        return take
+
+    def forget_fresh(self) -> None:
+        """Drop what was written since the last commit."""
+        self._fresh.fill_(UNKNOWN)
+
+    def known_group(self) -> Tensor:
+        """Group of each sample that has a prediction in force, int32 ``[..., n]``, else -1."""
+        return torch.where(self.correct != UNKNOWN, self.group, UNKNOWN)
+
+    def group_accuracy(self) -> tuple[Tensor, Tensor]:
+        """Accuracy ``[..., m]`` (``nan`` where nothing was seen) and count, int64 ``[..., m]``, as in force."""
+        return group_accuracy(self.correct == 1, self.known_group(), self.num_groups)
+
+    def to_samples(self, group_value: Tensor, *, only_wrong: bool, default: float = 1.0) -> Tensor:
+        """Give each sample the value of its group.
+
+        Args:
+            group_value: value by group, float ``[..., m]``.
+            only_wrong: only to samples whose prediction in force is wrong.
+            default: what every other sample gets, those without a group or a prediction among them.
+
+        Returns:
+            Values by sample, float32 ``[..., n]``.
+        """
+        group = self.known_group()
+        value = group_value.to(torch.float32).gather(-1, group.clamp(min=0).long())
+        takes = (self.correct == 0) if only_wrong else (group >= 0)
+        return torch.where(takes & (group >= 0), value, default)
+
+    def group_mean(self, sample_value: Tensor) -> Tensor:
+        """Mean of a per-sample value over each group's samples, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""
+        total = torch.zeros(*sample_value.shape[:-1], self.num_groups, dtype=precise(sample_value.device), device=sample_value.device)
+        count = add_group_sums_(torch.zeros_like(total), torch.ones_like(sample_value), self.group)
+        return add_group_sums_(total, sample_value, self.group) / count
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The tables as plain tensors on the CPU, fresh predictions included."""
+        return {"correct": self.correct.cpu(), "group": self.group.cpu(), "fresh": self._fresh.cpu()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take over what ``state_dict`` gave, onto this record's device."""
+        device = self.correct.device
+        self.correct, self.group, self._fresh = (state[k].to(device) for k in ("correct", "group", "fresh"))
