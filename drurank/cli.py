@@ -19,7 +19,7 @@ from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.logger import RunLogger
 from drurank.methods import GroupModule
-from drurank.parser import FriendlyParser
+from drurank.parser import FriendlyParser, reason_of
 
 CONFIG_FILE = "config.yaml"
 DEFAULT_EPOCHS = 20
@@ -88,6 +88,10 @@ class GroupCLI(LightningCLI):
         if checkpoint and checkpoint not in ("best", "last", "hpc") and not Path(checkpoint).is_file():
             raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
 
+    def before_fit(self) -> None:
+        """Read the data before a folder is made, so that a run that cannot start leaves none."""
+        self.datamodule.setup("fit")
+
     def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
         """Test one checkpoint, or that of each criterion of a run."""
         run = self._get(self.config_init, "run")
@@ -126,8 +130,12 @@ def main(args: ArgsType = None) -> None:
         if isinstance(words, list):
             words = with_config_of_run(words)
         _run(words)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except ValueError as error:
+        # jsonargparse wraps what a constructor raises.
+        reason = reason_of(error)
+        if reason is None:
+            raise
+        print(f"error: {reason}", file=sys.stderr)
         raise SystemExit(2) from error
 
 

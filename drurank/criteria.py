@@ -143,5 +143,3 @@ def criterion_of_key(key: str) -> Criterion | None:
         raise InputError(f"monitoring {key!r} would choose by the test data; monitor {wanted!r}")
     found = re.fullmatch(r"(?:id_)?val_(\w+)", key)
     return None if found is None or found[1] == "loss" else criterion(found[1])
-
-

@@ -6,6 +6,9 @@ import difflib
 from collections.abc import Iterable
 
 
+SHOWN = 20
+
+
 class InputError(ValueError):
     """An input that cannot be used; the command line shows its one sentence without a traceback."""
 
@@ -18,7 +21,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
         known: the names that would have been right.
 
     Returns:
-        ``did you mean 'x'? known: x, y, z`` or, where nothing is near, only the second half.
+        ``did you mean 'x'? known: x, y, z``; only the first half where the names are many, only the second where none
+        is near.
     """
     options = [str(option) for option in known]
     match = difflib.get_close_matches(name.lower(), [option.lower() for option in options], n=1)
@@ -26,5 +30,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if match:
         right = next(option for option in options if option.lower() == match[0])
         hint = f"did you mean {right!r}? "
-    shown = ", ".join(options[:40]) + (f", and {len(options) - 40} more" if len(options) > 40 else "")
+    if hint and len(options) > SHOWN:
+        return hint.strip()
+    shown = ", ".join(options[:SHOWN]) + (f", and {len(options) - SHOWN} more" if len(options) > SHOWN else "")
     return f"{hint}known: {shown or 'none'}"

@@ -1,9 +1,166 @@
-"""A parser whose errors name the nearest right option."""
+"""A parser whose errors are one sentence and name the nearest right option, and whose help can be read."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import torch
+from jsonargparse import DefaultHelpFormatter
+from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.cli import LightningArgumentParser
+from lightning.pytorch.loggers import Logger
+from torch import nn
+from torchmetrics import Metric
+
+from drurank.data import GroupDataModule
+from drurank.errors import InputError, nearest
+from drurank.methods import GroupModule
+
+BASES: dict[str, type] = {
+    "model": GroupModule,
+    "data": GroupDataModule,
+    "network": nn.Module,
+    "loss": nn.modules.loss._Loss,
+    "optimizer": torch.optim.Optimizer,
+    "lr_scheduler": torch.optim.lr_scheduler.LRScheduler,
+    "callbacks": Callback,
+    "logger": Logger,
+}
+MANY = 25
+
+
+class ShortHelp(DefaultHelpFormatter):
+    """Leaves out of the help the list of subclasses where it is of hundreds."""
+
+    def _expand_help(self, action: Any) -> str:
+        text = str(super()._expand_help(action))
+        head, mark, known = text.partition(", known subclasses: ")
+        names = known.split(", ")
+        if len(names) <= MANY:
+            return text
+        ours = [name.rstrip(")") for name in names if name.startswith("drurank.")]
+        return f"{head}{mark}{', '.join([*ours, 'and any other by its import path'])})"
 
 
 class FriendlyParser(LightningArgumentParser):
-    """LightningArgumentParser with errors in one sentence."""
+    """LightningArgumentParser with errors in one sentence, and no guessing at words cut short."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        kwargs.setdefault("formatter_class", ShortHelp)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        """End the process with one sentence; while the parser only tries a value, raise as it expects."""
+        if not self.exit_on_error:
+            super().error(message, ex)
+        self.exit(2, f"error: {explain(message, self._all_options())}\n")
+        raise AssertionError("unreachable")
+
+    def _all_options(self) -> list[str]:
+        parsers = [self]
+        for action in self._actions:
+            if isinstance(action.choices, dict):
+                parsers += action.choices.values()
+        return list(dict.fromkeys(option for parser in parsers for option in parser._option_string_actions))
+
+
+def explain(message: str, options: list[str]) -> str:
+    """One sentence from what jsonargparse says.
+
+    Args:
+        message: its error message.
+        options: the options that the parser knows, with their dashes.
+    """
+    path = ".".join(re.findall(r'[Pp]arser key "([^"]+)"', message))
+    missing = re.search(r"the following arguments are required: (.*)", message)
+    if missing:
+        names = [
+            name.strip().partition(".")[2] if not path else f"{path}.{name.strip()}" for name in missing[1].split(",")
+        ]
+        return f"{', '.join(f'--{name}' for name in names)} is missing; give it on the command line or by --config"
+    option = re.search(r"Option '([^']+)' is not accepted(.*)", message)
+    if option:
+        owner = re.search(r"class_path='([\w.]+)'", option[2]) or _last(r"given class_path '([\w.]+)'", message)
+        name = owner[1] if owner else path
+        return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], _options_of(name))}"
+    foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
+    unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
+    if unknown or foreign:
+        word = unknown[1] if unknown else f"--{foreign[1] or foreign[2]}"  # type: ignore[index]
+        return f"there is no option {word.split('=')[0]}: {_nearest_option(word.split('=')[0], options)}"
+    no_class = re.search(r"Expected a dot import path string: (\S+)", message)
+    if no_class:
+        known = _class_names(path.rpartition(".")[2])
+        return f"there is no {path or 'class'} {no_class[1]!r}: {nearest(no_class[1], known)}"
+    literal = re.search(r"Expected a typing\.Literal\[(.*?)\]\. Got value: (\S+)", message)
+    if literal:
+        known = re.findall(r"'([^']+)'", literal[1])
+        return f"{path} is {literal[2]!r}: {nearest(literal[2], known)}"
+    plain = re.findall(r"Expected a <class '(\w+)'>", message)
+    value = re.search(r"(?:Got value|Given value): (.*)", message)
+    if plain and value and path:
+        wanted = " or ".join(dict.fromkeys("nothing" if name == "NoneType" else name for name in plain))
+        return f"{path} is {value[1].strip()!r}; give {wanted}"
+    choice = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
+    if choice:
+        commands = re.findall(r"\w+", choice[2])
+        return f"there is no command {choice[1]!r}: {nearest(choice[1], commands)}"
+    return " ".join(re.sub(r'Parser key "([^"]+)":', r"--\1:", message).split())
+
+
+def reason_of(error: BaseException | None) -> InputError | None:
+    """The ``InputError`` that an exception came from, if it did."""
+    while error is not None and not isinstance(error, InputError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _last(pattern: str, text: str) -> re.Match[str] | None:
+    found = list(re.finditer(pattern, text))
+    return found[-1] if found else None
+
+
+def _options_of(class_path: str) -> list[str]:
+    module, _, name = class_path.rpartition(".")
+    try:
+        target = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        return []
+    names: dict[str, None] = {}
+    for base in inspect.getmro(target):
+        if "__init__" in vars(base) and base is not object:
+            parameters = inspect.signature(base.__init__).parameters.values()
+            names |= {p.name: None for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+            if not any(p.kind == p.VAR_KEYWORD for p in parameters):
+                break
+    return [name for name in names if name not in ("self", "sizes")]
+
+
+def _nearest_option(word: str, options: list[str]) -> str:
+    known = [option for option in options if option.startswith("--") and not option.endswith(("+", ".help"))]
+    head, _, rest = word.partition(".")
+    same = [option for option in known if rest and option.startswith(f"{head}.")]
+    top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
+    return nearest(word, same) if same else nearest(head, top)
+
+
+def _class_names(key: str) -> list[str]:
+    base = BASES.get(key.removesuffix(".class_path"))
+    if base is None:
+        return []
+    classes = sorted(_concrete(base), key=lambda cls: (not cls.__module__.startswith("drurank"), cls.__name__))
+    return list(dict.fromkeys(cls.__name__ for cls in classes))
+
+
+def _concrete(base: type) -> Iterator[type]:
+    for cls in base.__subclasses__():
+        if issubclass(cls, Metric) or (base is nn.Module and issubclass(cls, LightningModule)):
+            continue
+        if not inspect.isabstract(cls) and not cls.__name__.startswith("_"):
+            yield cls
+        yield from _concrete(cls)

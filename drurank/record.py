@@ -92,7 +92,9 @@ class EpochRecord:
 
     def group_mean(self, sample_value: Tensor) -> Tensor:
         """Mean of a per-sample value over each group's samples, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""
-        total = torch.zeros(*sample_value.shape[:-1], self.num_groups, dtype=precise(sample_value.device), device=sample_value.device)
+        total = torch.zeros(
+            *sample_value.shape[:-1], self.num_groups, dtype=precise(sample_value.device), device=sample_value.device
+        )
         count = add_group_sums_(torch.zeros_like(total), torch.ones_like(sample_value), self.group)
         return add_group_sums_(total, sample_value, self.group) / count
 

@@ -44,14 +44,16 @@ class SplitCounts:
         """One row a group that has samples: split, group, count, correct, accuracy, seen_in_training."""
         place = torch.nonzero(self.count).squeeze(1).numpy()
         count, correct = self.count.numpy()[place], self.correct.numpy()[place]
-        return pa.table({
-            "split": pa.array([self.split] * len(place), pa.string()),
-            "group": pa.array([self.group_names[i] for i in place], pa.string()),
-            "count": count,
-            "correct": correct,
-            "accuracy": correct / count,
-            "seen_in_training": place < self.num_seen,
-        })
+        return pa.table(
+            {
+                "split": pa.array([self.split] * len(place), pa.string()),
+                "group": pa.array([self.group_names[i] for i in place], pa.string()),
+                "count": count,
+                "correct": correct,
+                "accuracy": correct / count,
+                "seen_in_training": place < self.num_seen,
+            }
+        )
 
     def summary(self, names: Sequence[str], min_count: int) -> dict[str, Any]:
         """Rows, groups, those left out of the criteria or unseen in training, and the criteria, as plain values."""
@@ -110,7 +112,10 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
     for criterion_name, entry in first.items():
         cells = [f"{content['criteria'][criterion_name]['value']:.4f}" for content in columns.values()]
         table.add_row(criterion_name, *cells, "higher" if entry["better"] == "max" else "lower")
-    for line, words in (("groups_left_out", "left out (few rows)"), ("groups_unseen_in_training", "unseen in training")):
+    for line, words in (
+        ("groups_left_out", "left out (few rows)"),
+        ("groups_unseen_in_training", "unseen in training"),
+    ):
         if any(content[line] for content in columns.values()):
             table.add_row(words, *(f"{content[line]:,}" for content in columns.values()), "", style="dim")
     return table

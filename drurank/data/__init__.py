@@ -3,5 +3,6 @@
 from drurank.data.dataset import GroupedDataset, InMemory, evaluation_loader
 from drurank.data.module import GroupDataModule
 from drurank.data.synthetic import Shortcut, Synthetic
+from drurank.data.table import Table
 
-__all__ = ["GroupDataModule", "GroupedDataset", "InMemory", "Shortcut", "Synthetic", "evaluation_loader"]
+__all__ = ["GroupDataModule", "GroupedDataset", "InMemory", "Shortcut", "Synthetic", "Table", "evaluation_loader"]

@@ -9,7 +9,7 @@ import torch
 from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader
 
-from drurank.data.dataset import SPLITS, Batch, GroupedDataset, TrainingPass, make_loader
+from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, make_loader
 from drurank.errors import InputError
 from drurank.networks import Sizes
 
@@ -19,20 +19,35 @@ class GroupDataModule(LightningDataModule):
 
     Args:
         batch_size: rows of one process in one batch; two processes with 32 see the batches of one with 64.
+        eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches; 0 cuts them in the training process.
+
+    Raises:
+        InputError: if one of them is out of range.
     """
 
-    def __init__(self, batch_size: int = 64, num_workers: int = 0) -> None:
+    def __init__(self, batch_size: int = 64, eval_batch_size: int | None = None, num_workers: int = 0) -> None:
         super().__init__()
-        if batch_size < 1 or num_workers < 0:
-            raise InputError(f"batch_size is {batch_size} and num_workers {num_workers}; give 1 or more and 0 or more")
         self.batch_size = batch_size
+        self.eval_batch_size = batch_size if eval_batch_size is None else eval_batch_size
+        for name, value in (("batch_size", batch_size), ("eval_batch_size", self.eval_batch_size)):
+            if value < 1:
+                raise InputError(f"{name} is {value}; give an int of 1 or more, e.g. 64")
+        if num_workers < 0:
+            raise InputError(f"num_workers is {num_workers}; give an int of 0 or more")
         self.num_workers = num_workers
-        self._parts: dict[str, GroupedDataset] | None = None
+        self._parts: dict[str, GroupedDataset] = {}
+
+    grouped = True
+    """Whether rows have groups at all; without, only the criterion ``overall`` is offered."""
 
     @abstractmethod
-    def make_parts(self) -> dict[str, GroupedDataset]:
-        """Read or generate the parts, split to dataset; called once, when a part is first needed."""
+    def splits(self) -> list[str]:
+        """Names of the splits that have rows."""
+
+    @abstractmethod
+    def make_part(self, split: str) -> GroupedDataset:
+        """Read or generate the rows of one split; called once, when they are first needed."""
 
     @property
     @abstractmethod
@@ -44,23 +59,27 @@ class GroupDataModule(LightningDataModule):
     def label_names(self) -> list[str]:
         """Label by class number, as written in the data."""
 
-    @property
-    def parts(self) -> dict[str, GroupedDataset]:
-        """The parts that have rows, split to dataset."""
-        if self._parts is None:
-            made = self.make_parts()
-            self._parts = {split: made[split] for split in SPLITS if split in made}
-        return self._parts
+    def part(self, split: str) -> GroupedDataset:
+        """The rows of one split."""
+        if split not in self._parts:
+            self._parts[split] = self.make_part(split)
+        return self._parts[split]
+
+    def forget_parts(self) -> None:
+        """Have the parts made again."""
+        self._parts = {}
 
     def setup(self, stage: str) -> None:
-        """Check, before a run begins, that the parts it needs are there."""
+        """Check, before a run begins, that the parts it needs are there; before a fit, all that there are."""
         if stage == "fit":
             self._need("train")
             self._need("ood_val", "val", "id_val")
+            for split in self.splits():
+                self.part(split)
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """Training rows in a new order each epoch."""
-        loader = make_loader(self.parts["train"], self.batch_size, shuffle=True, **self._options())
+        loader = make_loader(self.part("train"), self.batch_size, shuffle=True, **self._options())
         if self.trainer is not None:
             # On resume Lightning tells the sampler its epoch only after workers have begun to read.
             loader.sampler.set_epoch(self.trainer.fit_loop.epoch_progress.current.processed)  # type: ignore[attr-defined]
@@ -71,7 +90,8 @@ class GroupDataModule(LightningDataModule):
         loaders = self._evaluation(self._need("ood_val", "val", "id_val"))
         trainer = self.trainer
         if trainer is not None and trainer.state.fn == "fit" and _looks_at_errors(trainer.lightning_module):
-            loaders.append(make_loader(TrainingPass(self.parts["train"]), self.batch_size, **self._options()))
+            training = TrainingPass(self.part("train"))
+            loaders.append(make_loader(training, self.eval_batch_size, **self._options()))
         return loaders
 
     def test_dataloader(self) -> list[DataLoader[Batch]]:
@@ -80,14 +100,13 @@ class GroupDataModule(LightningDataModule):
 
     def predict_dataloader(self) -> list[DataLoader[Batch]]:
         """All parts."""
-        return self._evaluation(list(self.parts))
+        return self._evaluation(self.splits())
 
     def _need(self, *splits: str) -> list[str]:
-        found = [split for split in splits if split in self.parts]
+        found = [split for split in splits if split in self.splits()]
         if not found:
-            wanted = " or ".join(splits)
-            have = ", ".join(f"{split} ({len(part):,})" for split, part in self.parts.items())
-            raise InputError(f"{self.describe()} has no rows in split {wanted}; found {have or 'no rows'}")
+            have = ", ".join(self.splits()) or "none"
+            raise InputError(f"{self.describe()} has no rows in split {' or '.join(splits)}; found {have}")
         return found
 
     def describe(self) -> str:
@@ -95,7 +114,7 @@ class GroupDataModule(LightningDataModule):
         return f"the {type(self).__name__} data"
 
     def _evaluation(self, splits: list[str]) -> list[DataLoader[Batch]]:
-        return [make_loader(self.parts[split], self.batch_size, **self._options()) for split in splits]
+        return [make_loader(self.part(split), self.eval_batch_size, **self._options()) for split in splits]
 
     def _options(self) -> dict[str, Any]:
         return {"num_workers": self.num_workers, "pin_memory": torch.cuda.is_available()}

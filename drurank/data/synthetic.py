@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,11 +32,11 @@ class Generated(GroupDataModule):
         groups: number of groups for training, OOD validation and OOD test.
         group_size: samples of a group.
         seed: of the generator; the same seed gives the same data.
-        **kwargs: those of ``GroupDataModule``.
+        *loading: arguments of ``GroupDataModule``.
     """
 
-    def __init__(self, groups: list[int], group_size: int, seed: int, batch_size: int, num_workers: int) -> None:
-        super().__init__(batch_size, num_workers)
+    def __init__(self, groups: list[int], group_size: int, seed: int, *loading: Any) -> None:
+        super().__init__(*loading)
         if len(groups) != 3 or min(groups) < 1 or group_size < 1:
             raise InputError(f"groups is {groups} and group_size {group_size}; give three numbers and one, 1 or more")
         self.groups, self.group_size, self.seed = groups, group_size, seed
@@ -49,22 +51,23 @@ class Generated(GroupDataModule):
         """0 and 1."""
         return ["0", "1"]
 
-    def make_parts(self) -> dict[str, GroupedDataset]:
-        """Generate all parts; each has a stream of random numbers of its own."""
-        names = [f"{split}_{number}" for split, m in zip(PARTS, self.groups, strict=True) for number in range(m)]
-        starts = np.cumsum([0, *self.groups])
-        parts = {}
-        for place, split in enumerate(PARTS):
-            x, y = self.draw(place, self.groups[place], np.random.default_rng([self.seed, place]))
-            number = np.repeat(np.arange(starts[place], starts[place + 1]), self.group_size)
-            rows = InMemory(torch.from_numpy(x.reshape(-1, 2)).float(), torch.from_numpy(y.reshape(-1)).long())
-            seen = self.groups[0]
-            parts[split] = GroupedDataset(rows, number, split=split, group_names=names, num_seen=seen)
-        return parts
+    def splits(self) -> list[str]:
+        """All three."""
+        return list(PARTS)
 
+    def make_part(self, split: str) -> GroupedDataset:
+        """Generate one part; each has a stream of random numbers of its own."""
+        place = PARTS.index(split)
+        m, before = self.groups[place], sum(self.groups[:place])
+        x, y = self.draw(place, m, np.random.default_rng([self.seed, place]))
+        rows = InMemory(torch.from_numpy(x.reshape(-1, 2)).float(), torch.from_numpy(y.reshape(-1)).long())
+        names = [f"{part}_{number}" for part, size in zip(PARTS, self.groups, strict=True) for number in range(size)]
+        number = np.repeat(np.arange(before, before + m), self.group_size)
+        return GroupedDataset(rows, number, split=split, group_names=names, num_seen=self.groups[0])
+
+    @abstractmethod
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Features ``[m, group_size, 2]`` and labels 0/1 ``[m, group_size]`` of part number ``place``."""
-        raise NotImplementedError
 
 
 class Synthetic(Generated):
@@ -89,6 +92,7 @@ class Synthetic(Generated):
         noise_std: standard deviation of the noise in the label (the paper's 0.25 is a variance).
         seed: of the generator; the same seed gives the same data.
         batch_size: rows of one process in one batch.
+        eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches.
 
     Raises:
@@ -109,9 +113,10 @@ class Synthetic(Generated):
         noise_std: float = 0.5,
         seed: int = 0,
         batch_size: int = 64,
+        eval_batch_size: int | None = None,
         num_workers: int = 0,
     ) -> None:
-        super().__init__(groups, group_size, seed, batch_size, num_workers)
+        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers)
         if setting not in SETTINGS:
             raise InputError(f"setting is {setting}; the paper has 1, 2, 3 and 4")
         self.priors = np.array(priors or SETTINGS[setting][0], dtype=float)
@@ -156,6 +161,7 @@ class Shortcut(Generated):
         agreement: chance that the shortcut agrees with the label in a group that is not flipped.
         seed: of the generator; the same seed gives the same data.
         batch_size: rows of one process in one batch.
+        eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches.
 
     Raises:
@@ -170,9 +176,10 @@ class Shortcut(Generated):
         agreement: float = 0.9,
         seed: int = 0,
         batch_size: int = 64,
+        eval_batch_size: int | None = None,
         num_workers: int = 0,
     ) -> None:
-        super().__init__(groups, group_size, seed, batch_size, num_workers)
+        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers)
         if len(flipped) != 3 or not all(0 <= share <= 1 for share in [*flipped, agreement]):
             raise InputError(f"flipped is {flipped} and agreement {agreement}; give three shares and one, from 0 to 1")
         self.flipped, self.agreement = flipped, agreement

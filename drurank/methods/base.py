@@ -125,7 +125,9 @@ class GroupModule(MethodCheckpoint, LightningModule):
         objective = self.reduce(losses, {**batch, "share": self._share(losses)}, self.state)
         self._broken |= ~objective.detach().isfinite().all()
         rows = max(len(losses), 1)
-        self.log("train_loss", losses.detach().sum() / rows, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
+        self.log(
+            "train_loss", losses.detach().sum() / rows, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True
+        )
         return objective
 
     def sample_losses(self, logits: Tensor, label: Tensor) -> Tensor:
@@ -221,8 +223,15 @@ class GroupModule(MethodCheckpoint, LightningModule):
         """Find out which criteria are asked for."""
         callbacks = [getattr(callback, "monitor", None) for callback in self.trainer.callbacks]
         asked = [criterion_of_key(key) for key in callbacks if isinstance(key, str)]
-        names = [*DEFAULT_CRITERIA, *(wanted.name for wanted in asked if wanted is not None)]
-        self.criteria_names = tuple(dict.fromkeys(names))
+        wanted = [criterion.name for criterion in asked if criterion is not None]
+        self.criteria_names = tuple(dict.fromkeys([*DEFAULT_CRITERIA, *wanted]))
+        if getattr(self.trainer.datamodule, "grouped", True):
+            return
+        of_groups = [name for name in wanted if name != "overall"]
+        if self.needs_groups or of_groups:
+            what = f"{type(self).__name__} ranks groups" if self.needs_groups else f"{of_groups[0]} is of groups"
+            raise InputError(f"{what} and the data names none; name the group column, or use ERM with --select overall")
+        self.criteria_names = ("overall",)
 
     def on_train_start(self) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
@@ -232,8 +241,12 @@ class GroupModule(MethodCheckpoint, LightningModule):
                 f"the training set is a {type(train).__name__}; wrap it as GroupedDataset(dataset, groups) and give "
                 "one loader of it"
             )
+        if self.needs_groups and bool((train.group < 0).any()):
+            raise InputError(f"{type(self).__name__} needs the group of every training row, and some have none")
         if self.needs_groups and train.num_seen == 1:
-            raise InputError(f"{type(self).__name__} ranks groups and there is but one; name the group column, or use ERM")
+            raise InputError(
+                f"{type(self).__name__} ranks groups and there is but one; name the group column, or use ERM"
+            )
         splits = [_split_of(loader) for loader in _loaders(self.trainer.val_dataloaders)]
         if self.accuracy_from == "evaluation" and "train" not in splits:
             raise InputError(

@@ -54,7 +54,9 @@ class MethodCheckpoint:
         saved: dict[str, Any] = {
             "method": _path_of(self),
             "network": self.network_description,
-            "sizes": None if self.sizes is None else {**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)},
+            "sizes": None
+            if self.sizes is None
+            else {**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)},
         }
         if self.state:
             saved["training"] = {
@@ -79,7 +81,9 @@ class MethodCheckpoint:
         if saved["method"] != _path_of(self):
             said = f"the checkpoint was made with {saved['method']}, not {_path_of(self)}"
             if fitting:
-                raise InputError(f"{said}; go on with --model {saved['method'].rpartition('.')[2]}, or start without it")
+                raise InputError(
+                    f"{said}; go on with --model {saved['method'].rpartition('.')[2]}, or start without it"
+                )
             rank_zero_info(f"Note: {said}; its network is evaluated all the same.")
         self._restored = saved.get("training")
         if fitting:

@@ -39,7 +39,9 @@ class Const(GroupModule):
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The factor for the misclassified samples; see the class."""
-        return torch.where(record.correct == 0, self.upweight_factor, torch.ones_like(record.correct, dtype=torch.float32))
+        return torch.where(
+            record.correct == 0, self.upweight_factor, torch.ones_like(record.correct, dtype=torch.float32)
+        )
 
 
 def check_factor(factor: float) -> float:

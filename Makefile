@@ -1,0 +1,36 @@
+# make install | run | test | lint | type | bench | clean
+PYTHON ?= python3
+BIN := .venv/bin
+DATA ?= shortcut
+SETTING ?= 3
+
+.PHONY: install run test lint type bench clean
+
+install: .venv/installed
+
+# torch first, by itself, so that no other package chooses its build.
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+run: install
+	$(BIN)/python examples/quickstart.py $(DATA) --setting $(SETTING)
+
+test: install
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: install
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/trial.py shortcut --seeds 5
+
+clean:
+	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

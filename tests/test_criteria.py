@@ -1,0 +1,195 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from drurank.criteria import (
+    DEFAULT_CRITERIA,
+    compute_criteria,
+    criterion,
+    criterion_of_key,
+    group_tstat,
+    key_of,
+    percentile_group_accuracy,
+    worst_group_accuracy,
+)
+from drurank.errors import InputError
+
+NAN = math.nan
+CORRECT = torch.tensor([48, 27, 9, 4])  # accuracies .96, .9, .6, .8
+COUNT = torch.tensor([50, 30, 15, 5])
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def numpy_criterion(name, correct, count):
+    correct, count = correct[count > 0], count[count > 0]
+    if name == "overall":
+        return correct.sum() / count.sum()
+    accuracy = correct / count
+    worst_first = np.sort(1 - accuracy)[::-1]
+    if name in ("average", "worst"):
+        return accuracy.mean() if name == "average" else accuracy.min()
+    if name == "tstat":
+        return accuracy.mean() / (accuracy.std(ddof=1) / np.sqrt(len(accuracy)))
+    k = int("".join(filter(str.isdigit, name)))
+    if name.startswith("p"):
+        return np.percentile(accuracy, k)
+    if name.startswith("q"):
+        worst_first = np.array([np.percentile(1 - accuracy, 100 - q) for q in range(k + 1)])
+    else:
+        worst_first = worst_first[: math.ceil(k * len(accuracy) / 100)]
+    return sum(s / math.log2(i + 1) for i, s in enumerate(worst_first, start=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "mode"),
+    [
+        ("overall", 0.88, "max"),
+        ("average", 0.815, "max"),
+        ("worst", 0.6, "max"),
+        ("p10", 0.66, "max"),
+        ("p99", 0.9582, "max"),
+        ("gdcg10", 0.4, "min"),
+        ("gdcg1", 0.4, "min"),
+        ("gdcg50", 0.526185951, "min"),
+        ("gdcg100", 0.593413, "min"),
+        ("qdcg10", 1.819447432, "min"),
+        ("tstat", 10.329705284, "max"),
+    ],
+)
+def test_name_gives_the_criterion_its_value_and_direction(name, value, mode):
+    found = criterion(name)
+    assert found.name == name
+    assert found.of(CORRECT, COUNT).item() == pytest.approx(value, abs=1e-6)
+    assert (found.mode, found.higher_is_better) == (mode, mode == "max")
+
+
+@pytest.mark.parametrize("name", [*DEFAULT_CRITERIA, "qdcg25", "qdcg100", "gdcg1", "gdcg33", "p1", "p50"])
+def test_criteria_equal_numpy_for_any_leading_dimensions(name):
+    rng = np.random.default_rng(0)
+    count = rng.integers(0, 20, (2, 3, 12))
+    correct = rng.binomial(count, 0.7)
+    got = compute_criteria(torch.from_numpy(correct), torch.from_numpy(count), [name])
+    assert list(got) == [name]
+    want = [[numpy_criterion(name, correct[i, j], count[i, j]) for j in range(3)] for i in range(2)]
+    torch.testing.assert_close(got[name], tensor(want), rtol=1e-9, atol=1e-12)
+
+
+def test_default_criteria_are_the_nine_of_the_table():
+    names = ["overall", "average", "worst", "p10", "gdcg10", "gdcg50", "qdcg10", "qdcg50", "tstat"]
+    assert list(compute_criteria(CORRECT, COUNT)) == names
+
+
+def test_min_count_leaves_small_groups_out_of_all_but_overall():
+    got = compute_criteria(CORRECT, COUNT, min_count=15)
+    assert got["overall"].item() == pytest.approx(0.88)
+    assert got["average"].item() == pytest.approx((0.96 + 0.9 + 0.6) / 3)
+    got = compute_criteria(CORRECT, COUNT, min_count=16)
+    assert got["worst"].item() == pytest.approx(0.9)
+    assert got["tstat"].item() == pytest.approx(0.93 / 0.03)
+
+
+def test_without_groups_every_criterion_is_nan():
+    none = torch.zeros(3, dtype=torch.int64)
+    assert all(value.isnan() for value in compute_criteria(none, none).values())
+    left = compute_criteria(CORRECT, COUNT, min_count=51)
+    assert [name for name, value in left.items() if not value.isnan()] == ["overall"]
+
+
+# ---- the single criteria
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "want"),
+    [
+        ([0.7], 0.7e6),
+        ([NAN, 0.7, NAN], 0.7e6),
+        ([0.5] * 4, 0.5e6),
+        ([0.0] * 4, 0.0),
+        ([0.5 - 5e-7, 0.5 + 5e-7], 0.5e6),  # standard error 5e-7 is raised to the floor
+        ([0.5 - 2e-6, 0.5 + 2e-6], 0.25e6),  # standard error 2e-6 is not
+    ],
+)
+def test_tstat_has_a_standard_error_of_at_least_a_millionth(accuracy, want):
+    assert group_tstat(tensor(accuracy)).item() == pytest.approx(want, rel=1e-6)
+
+
+@pytest.mark.parametrize("m", [1, 2, 9, 10, 11, 200])
+def test_tenth_percentile_is_that_of_numpy_over_groups_with_samples(m):
+    accuracy = np.random.default_rng(m).random(m)
+    with_empty = np.insert(accuracy, m // 2, NAN)
+    assert percentile_group_accuracy(tensor(with_empty)).item() == pytest.approx(np.percentile(accuracy, 10), abs=1e-12)
+
+
+@pytest.mark.parametrize(("accuracy", "want"), [([NAN, 0.3, 0.2], 0.2), ([1.0, NAN], 1.0), ([0.0, NAN], 0.0)])
+def test_worst_skips_groups_without_samples(accuracy, want):
+    assert worst_group_accuracy(tensor(accuracy)).item() == want
+
+
+# ---- names and keys
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("worts", "did you mean 'worst'?"),
+        ("avrage", "did you mean 'average'?"),
+        ("QDCG10", "did you mean 'qdcg10'?"),
+        ("qdgc50", "did you mean 'qdcg50'?"),
+        ("t-stat", "did you mean 'tstat'?"),
+        ("p10.5", "did you mean 'p10'?"),
+        ("qdcg", "qdcg10"),
+        ("p010", "known: overall, average, worst"),
+        ("qdcg-1", "known: overall, average, worst"),
+        ("", "known: overall, average, worst"),
+    ],
+)
+def test_unknown_name_is_answered_with_the_nearest(name, hint):
+    with pytest.raises(InputError) as caught:
+        criterion(name)
+    assert repr(name) in str(caught.value)
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("p0", 99), ("p100", 99), ("qdcg0", 100), ("qdcg101", 100), ("gdcg0", 100), ("gdcg1000", 100)]
+)
+def test_number_out_of_range_is_refused_with_the_range(name, limit):
+    with pytest.raises(InputError, match=f"{name}.*from 1 to {limit}"):
+        criterion(name)
+
+
+@pytest.mark.parametrize("prefix", ["val", "id_val"])
+@pytest.mark.parametrize("name", [*DEFAULT_CRITERIA, "qdcg25"])
+def test_key_leads_back_to_its_criterion(prefix, name):
+    assert key_of(name, prefix) == f"{prefix}_{name}"
+    assert criterion_of_key(key_of(name, prefix)).name == name
+
+
+def test_key_is_that_of_the_validation_part_by_default():
+    assert key_of("qdcg10") == "val_qdcg10"
+
+
+@pytest.mark.parametrize("key", ["val_loss", "id_val_loss", "train_loss", "loss", "epoch"])
+def test_key_of_something_else_stands_for_no_criterion(key):
+    assert criterion_of_key(key) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "instead"),
+    [("test_qdcg10", "val_qdcg10"), ("id_test_worst", "id_val_worst"), ("test_loss", "val_loss")],
+)
+def test_key_of_a_test_part_is_refused_naming_the_validation_key(key, instead):
+    with pytest.raises(InputError) as caught:
+        criterion_of_key(key)
+    assert repr(key) in str(caught.value)
+    assert repr(instead) in str(caught.value)
+
+
+def test_key_with_a_misspelt_criterion_is_answered_with_the_nearest():
+    with pytest.raises(InputError, match=r"'qdgc10'.*did you mean 'qdcg10'"):
+        criterion_of_key("val_qdgc10")
