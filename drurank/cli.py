@@ -44,8 +44,8 @@ class GroupCLI(LightningCLI):
                 "--select",
                 type=str | list[str],
                 default="qdcg10",
-                help="Criteria, with commas; the best checkpoint by each is kept (overall, average, worst, p10, gdcg10, "
-                "gdcg50, qdcg10, qdcg50, tstat, and p, gdcg, qdcg with any other number), and the last.",
+                help="Criteria, with commas; the best checkpoint by each is kept, and the last (overall, average, "
+                "worst, p10, gdcg10, gdcg50, qdcg10, qdcg50, tstat, and p, gdcg, qdcg with any other number).",
             )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.
@@ -54,7 +54,7 @@ class GroupCLI(LightningCLI):
                 "--run",
                 type=str | None,
                 default=None,
-                help="Folder of a run that `fit` made: tests the checkpoint of each criterion it was told to select by, "
+                help="Folder of a run that `fit` made: tests the best checkpoint by each criterion it selected by, "
                 "into <run>/test/<criterion>, with the configuration of the run where no other is given.",
             )
         return parser

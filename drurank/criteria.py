@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from drurank.errors import InputError, nearest
-from drurank.ranking import accuracy_from_counts, group_dcg, group_percentile
+from drurank.ranking import RankBy, accuracy_from_counts, group_dcg, group_percentile
 
 DEFAULT_CRITERIA = ("overall", "average", "worst", "p10", "gdcg10", "gdcg50", "qdcg10", "qdcg50", "tstat")
 STANDARD_ERROR_FLOOR = 1e-6
 
 
 def overall_accuracy(correct: Tensor, count: Tensor) -> Tensor:
-    """Accuracy over samples: ``sum(correct) / sum(count)``, integer ``[..., m]`` to ``[...]``, ``nan`` without samples."""
+    """Accuracy over samples: ``sum(correct) / sum(count)``, int ``[..., m]`` to ``[...]``, ``nan`` without samples."""
     return accuracy_from_counts(correct.sum(dim=-1), count.sum(dim=-1))
 
 
@@ -101,7 +101,7 @@ def criterion(name: str) -> Criterion:
         raise InputError(f"criterion {name!r}: the number must be from 1 to {limit}, e.g. {family}10")
     if family == "p":
         return Criterion(name, True, _of_accuracy(lambda accuracy: percentile_group_accuracy(accuracy, k)))
-    rank_by = "quantile" if family == "qdcg" else "index"
+    rank_by: RankBy = "quantile" if family == "qdcg" else "index"
     return Criterion(name, False, _of_accuracy(lambda accuracy: group_dcg(1 - accuracy, k, rank_by=rank_by)))
 
 

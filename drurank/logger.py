@@ -28,7 +28,7 @@ class RunLogger(CSVLogger):
         """Name of the run's folder; the first time it is asked for it is claimed."""
         if self._version is None:
             number = self._get_next_version()
-            while rank_zero_only.rank == 0 and not _claim(Path(self.root_dir) / f"version_{number}"):
+            while _is_first_process() and not _claim(Path(self.root_dir) / f"version_{number}"):
                 number += 1
             self._version = number
         return self._version
@@ -42,6 +42,10 @@ class RunLogger(CSVLogger):
             rows = [{key: value for key, value in row.items() if value} for row in csv.DictReader(lines)]
         # The writer removes the file when it begins; given its rows back, it writes them again.
         self.experiment.metrics = rows
+
+
+def _is_first_process() -> bool:
+    return getattr(rank_zero_only, "rank", 0) == 0
 
 
 def _claim(folder: Path) -> bool:

@@ -202,8 +202,8 @@ class GroupTStat(GroupAccuracy):
 class GroupDCG(GroupAccuracy):
     """Discounted cumulative gain of the worst groups' errors or losses; lower is better.
 
-    Input as of ``GroupAccuracy``; with ``score="loss"`` also ``loss``, float ``[N]``. As output a float32 scalar, ``nan``
-    before any sample was seen. The equation stands at :func:`drurank.ranking.group_dcg`.
+    Input as of ``GroupAccuracy``; with ``score="loss"`` also ``loss``, float ``[N]``. As output a float32 scalar,
+    ``nan`` before any sample was seen. The equation stands at :func:`drurank.ranking.group_dcg`.
 
     Args:
         num_groups: number of groups.

@@ -134,7 +134,7 @@ def _options_of(class_path: str) -> list[str]:
     names: dict[str, None] = {}
     for base in inspect.getmro(target):
         if "__init__" in vars(base) and base is not object:
-            parameters = inspect.signature(base.__init__).parameters.values()
+            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
             names |= {p.name: None for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
             if not any(p.kind == p.VAR_KEYWORD for p in parameters):
                 break
@@ -153,11 +153,13 @@ def _class_names(key: str) -> list[str]:
     base = BASES.get(key.removesuffix(".class_path"))
     if base is None:
         return []
-    classes = sorted(_concrete(base), key=lambda cls: (not cls.__module__.startswith("drurank"), cls.__name__))
-    return list(dict.fromkeys(cls.__name__ for cls in classes))
+    classes = list(_concrete(base))
+    classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
+    return list(dict.fromkeys(found.__name__ for found in classes))
 
 
 def _concrete(base: type) -> Iterator[type]:
+    cls: type
     for cls in base.__subclasses__():
         if issubclass(cls, Metric) or (base is nn.Module and issubclass(cls, LightningModule)):
             continue

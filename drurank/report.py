@@ -96,7 +96,7 @@ def write_report(
 def print_report(report: Mapping[str, Any], splits: Sequence[SplitCounts], console: Console | None = None) -> None:
     """Show the criteria of each split side by side, and the worst ten groups of each."""
     console = console or Console()
-    console.print(criteria_table({name: content for name, content in report["splits"].items()}))
+    console.print(criteria_table(report["splits"]))
     for split in splits:
         console.print(worst_table(split))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from drurank.methods import GroupModule
 
 HISTORY_FILE = "weights.csv"
+COLUMNS = ("epoch", "group", "count", "accuracy", "rank", "mean_weight", "max_weight")
 
 
 class GroupHistory(Callback):
@@ -29,6 +30,9 @@ class GroupHistory(Callback):
     training samples. The last rows, of the epoch after the last, hold where the run ended.
     """
 
+    def __init__(self) -> None:
+        self._begun: Path | None = None
+
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the weights that come into force."""
         self._write(trainer, pl_module, trainer.current_epoch)
@@ -37,20 +41,17 @@ class GroupHistory(Callback):
         """Write where the run ended."""
         self._write(trainer, pl_module, trainer.current_epoch)
 
-    def _write(self, trainer: Trainer, pl_module: LightningModule, epoch: int) -> None:
-        folder = trainer.log_dir
-        if folder is None or trainer.fast_dev_run or not trainer.is_global_zero:  # type: ignore[attr-defined]
+    def _write(self, trainer: Any, method: Any, epoch: int) -> None:
+        train = trainer.train_dataloader.dataset
+        if trainer.log_dir is None or trainer.fast_dev_run or not trainer.is_global_zero or not train.num_seen:
             return
-        file = Path(folder) / HISTORY_FILE
-        kept = _lines_before(file, epoch)
-        rows = history_rows(pl_module, trainer.train_dataloader.dataset.group_names, epoch)  # type: ignore[union-attr, arg-type]
-
-        def write(path: Path) -> None:
-            with path.open("wb") as out:
-                out.writelines(kept)
-                pa_csv.write_csv(rows, out, pa_csv.WriteOptions(include_header=not kept))
-
-        replace_file(file, write)
+        file = Path(trainer.log_dir) / HISTORY_FILE
+        if self._begun != file:
+            replace_file(file, lambda beside: _copy_before(epoch, file, beside))
+            self._begun = file
+        rows = history_rows(method, train.group_names, epoch)
+        with file.open("ab") as out:
+            pa_csv.write_csv(rows, out, pa_csv.WriteOptions(include_header=False))
 
 
 def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.Table:
@@ -71,14 +72,12 @@ def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.
     return pa.table({"epoch": [epoch] * size, "group": pa.array(group_names[:size], pa.string()), **table})
 
 
-def _lines_before(file: Path, epoch: int) -> list[bytes]:
-    # A resumed run goes on in its file: rows of epochs that are trained again go.
-    if not file.is_file():
-        return []
-    lines = file.read_bytes().splitlines(keepends=True)
-    return [line for line in lines if _is_kept(line.decode(), epoch)]
-
-
-def _is_kept(line: str, epoch: int) -> bool:
-    first = next(csv.reader([line]))[0]
-    return not first.isdigit() or int(first) < epoch
+def _copy_before(epoch: int, old: Path, new: Path) -> None:
+    # A resumed run goes on in its file: rows of epochs that are trained again go, and so does one torn by a kill.
+    kept: list[list[str]] = []
+    if old.is_file():
+        with old.open(newline="", encoding="utf-8") as lines:
+            rows = [row for row in csv.reader(lines) if len(row) == len(COLUMNS)]
+        kept = [row for row in rows if row[0].isdigit() and int(row[0]) < epoch]
+    with new.open("w", newline="", encoding="utf-8") as lines:
+        csv.writer(lines).writerows([COLUMNS, *kept])

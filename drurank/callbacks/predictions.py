@@ -16,6 +16,7 @@ from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
 
 from drurank.files import replace_file
+from drurank.methods.loaders import as_list
 
 PREDICTIONS_FILE = "predictions.parquet"
 
@@ -34,8 +35,7 @@ class PredictionWriter(BasePredictionWriter):
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]
     ) -> None:
         """Gather the predictions of all processes and write them in the order of the rows."""
-        loaders = trainer.predict_dataloaders
-        datasets = [loader.dataset for loader in (loaders if isinstance(loaders, list) else [loaders])]
+        datasets = [loader.dataset for loader in as_list(trainer.predict_dataloaders)]
         by_loader = predictions if len(datasets) > 1 else [predictions]
         names = getattr(trainer.datamodule, "label_names", None)  # type: ignore[attr-defined]
         parts = [_gather(batches) for batches in by_loader]

@@ -7,6 +7,7 @@ from pathlib import Path
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drurank.methods import GroupModule
+from drurank.methods.loaders import as_list
 from drurank.report import SplitCounts, print_report, write_report
 
 
@@ -26,8 +27,7 @@ class GroupReport(Callback):
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write and show the report."""
         assert isinstance(pl_module, GroupModule)
-        loaders = trainer.test_dataloaders
-        datasets = [loader.dataset for loader in (loaders if isinstance(loaders, list) else [loaders])]
+        datasets = [loader.dataset for loader in as_list(trainer.test_dataloaders)]
         splits = []
         for dataset, metric in zip(datasets, pl_module.evaluated.values(), strict=True):
             correct, count = (counts.cpu() for counts in metric.counts())

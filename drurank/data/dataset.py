@@ -95,7 +95,8 @@ class GroupedDataset(Dataset[Batch]):
             items = [self.dataset[i] for i in index]
         if not items:
             # A share of a batch can be empty; its shapes and dtypes are those of any row.
-            return _first_rows(self.collate([self._split_item(self.dataset[0])]), 0)
+            none: Batch = _first_rows(self.collate([self._split_item(self.dataset[0])]), 0)
+            return none
         collated: Batch = self.collate([self._split_item(item) for item in items])
         return collated
 
@@ -147,7 +148,8 @@ class InMemory:
 
     def __getitem__(self, index: int) -> Batch:
         """One row as a dict of inputs and label."""
-        return _first_rows(self.batch([index]), None)
+        row: Batch = _first_rows(self.batch([index]), None)
+        return row
 
     def batch(self, index: list[int]) -> Batch:
         """Rows as a dict of inputs and label."""

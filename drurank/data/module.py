@@ -38,8 +38,10 @@ class GroupDataModule(LightningDataModule):
         self.num_workers = num_workers
         self._parts: dict[str, GroupedDataset] = {}
 
-    grouped = True
-    """Whether rows have groups at all; without, only the criterion ``overall`` is offered."""
+    @property
+    def grouped(self) -> bool:
+        """Whether rows have groups at all; without, only the criterion ``overall`` is offered."""
+        return True
 
     @abstractmethod
     def splits(self) -> list[str]:

@@ -39,12 +39,12 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
 
     def __len__(self) -> int:
         """Number of batches, the same on every process."""
-        return -(-self.num_rows // (self.batch_size * _world()[1]))
+        return -(-self.num_rows // (self.batch_size * rank_and_world()[1]))
 
-    def __iter__(self) -> Iterator[list[int]]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[list[int]]:
         """This process's share of each global batch, as lists of indices."""
-        rank, world = _world()
-        for batch in self.order().split(self.batch_size * world):
+        rank, world = rank_and_world()
+        for batch in torch.split(self.order(), self.batch_size * world):
             yield batch[rank::world].tolist()
 
     def order(self) -> torch.Tensor:
@@ -55,8 +55,8 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         return torch.randperm(self.num_rows, generator=generator)
 
 
-def _world() -> tuple[int, int]:
-    # Asked for when batches are drawn, since loaders are often made before the processes know each other.
+def rank_and_world() -> tuple[int, int]:
+    """Number of this process, from 0, and number of processes; one, as long as they do not know each other."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
     return 0, 1

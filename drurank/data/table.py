@@ -189,7 +189,7 @@ class Table(GroupDataModule):
     def _rows(self) -> dict[str, np.ndarray]:
         every = np.arange(self._table.num_rows)
         if self.split is None:
-            rows = {split: every[:0] for split in SPLITS} | {"test": every}
+            rows = dict.fromkeys(SPLITS, every[:0]) | {"test": every}
         else:
             rows = self._read_splits()
         if self.missing == "drop":

@@ -13,10 +13,19 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
-from drurank.data.dataset import GroupedDataset, TrainingPass
+from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError
 from drurank.factory import NetworkFactory, describe_factory
 from drurank.methods.checkpoint import MethodCheckpoint
+from drurank.methods.loaders import (
+    as_list,
+    check_training_pass,
+    class_probabilities,
+    is_right,
+    key_prefixes,
+    split_of,
+    training_set,
+)
 from drurank.metrics import GroupCriteria, predicted_class
 from drurank.networks import MLP, Sizes
 from drurank.ranking import RankBy, Ties
@@ -107,7 +116,8 @@ class GroupModule(MethodCheckpoint, LightningModule):
             Objective, float ``[...]``.
         """
         weight = state["weight"][..., batch["index"]]
-        return (weight * losses).sum(dim=-1) * batch["share"]
+        objective: Tensor = (weight * losses).sum(dim=-1) * batch["share"]
+        return objective
 
     def forward(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
         """Logits, float ``[B, C]``, from a tensor or the network's keyword arguments."""
@@ -121,7 +131,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
         logits = self(batch["inputs"])
         losses = self.sample_losses(logits, batch["label"])
         if self.accuracy_from == "training":
-            self.record.write(batch["index"], batch["group"], _right(logits, batch["label"]))
+            self.record.write(batch["index"], batch["group"], is_right(logits, batch["label"]))
         objective = self.reduce(losses, {**batch, "share": self._share(losses)}, self.state)
         self._broken |= ~objective.detach().isfinite().all()
         rows = max(len(losses), 1)
@@ -142,9 +152,10 @@ class GroupModule(MethodCheckpoint, LightningModule):
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Stop a run whose objective is not finite, looked at once a logging interval."""
-        if (batch_idx + 1) % self.trainer.log_every_n_steps and not self.trainer.is_last_batch:
+        trainer: Any = self.trainer
+        if (batch_idx + 1) % trainer.log_every_n_steps and not trainer.is_last_batch:
             return
-        if _world() > 1:
+        if rank_and_world()[1] > 1:
             dist.all_reduce(self._broken, op=dist.ReduceOp.MAX)
         if bool(self._broken):
             raise InputError(
@@ -175,7 +186,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
         if split != "train":
             self.evaluated[self._prefixes[split]].update(logits, batch["label"], batch["group"])
         elif not self.trainer.sanity_checking:
-            self.record.write(batch["index"], batch["group"], _right(logits, batch["label"]))
+            self.record.write(batch["index"], batch["group"], is_right(logits, batch["label"]))
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria, and put the training set's predictions in force."""
@@ -192,7 +203,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
         self._log_criteria()
 
     def predict_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
-        """Predictions of a batch: ``index``, ``label``, ``group``, ``prediction`` ``[B]``, ``probability`` ``[B, C]``."""
+        """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
         logits = self(batch["inputs"])
         rows = {key: batch[key] for key in ("index", "label", "group")}
         return {**rows, "prediction": predicted_class(logits)[0], "probability": class_probabilities(logits)}
@@ -211,7 +222,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
 
     def configure_model(self) -> None:
         """Build the network from the data's sizes; when a checkpoint is to be evaluated, it gives them later."""
-        trainer = self._trainer
+        trainer: Any = self._trainer
         if self.network is not None or trainer is None or (trainer.state.fn != "fit" and trainer.ckpt_path):
             return
         sizes = getattr(trainer.datamodule, "sizes", None)
@@ -221,11 +232,12 @@ class GroupModule(MethodCheckpoint, LightningModule):
 
     def setup(self, stage: str) -> None:
         """Find out which criteria are asked for."""
-        callbacks = [getattr(callback, "monitor", None) for callback in self.trainer.callbacks]
+        trainer: Any = self.trainer
+        callbacks = [getattr(callback, "monitor", None) for callback in trainer.callbacks]
         asked = [criterion_of_key(key) for key in callbacks if isinstance(key, str)]
         wanted = [criterion.name for criterion in asked if criterion is not None]
         self.criteria_names = tuple(dict.fromkeys([*DEFAULT_CRITERIA, *wanted]))
-        if getattr(self.trainer.datamodule, "grouped", True):
+        if getattr(trainer.datamodule, "grouped", True):
             return
         of_groups = [name for name in wanted if name != "overall"]
         if self.needs_groups or of_groups:
@@ -235,25 +247,10 @@ class GroupModule(MethodCheckpoint, LightningModule):
 
     def on_train_start(self) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
-        train = getattr(self.trainer.train_dataloader, "dataset", None)
-        if not isinstance(train, GroupedDataset):
-            raise InputError(
-                f"the training set is a {type(train).__name__}; wrap it as GroupedDataset(dataset, groups) and give "
-                "one loader of it"
-            )
-        if self.needs_groups and bool((train.group < 0).any()):
-            raise InputError(f"{type(self).__name__} needs the group of every training row, and some have none")
-        if self.needs_groups and train.num_seen == 1:
-            raise InputError(
-                f"{type(self).__name__} ranks groups and there is but one; name the group column, or use ERM"
-            )
-        splits = [_split_of(loader) for loader in _loaders(self.trainer.val_dataloaders)]
-        if self.accuracy_from == "evaluation" and "train" not in splits:
-            raise InputError(
-                "the training set is not among the validation loaders, so its errors are not known; append "
-                "evaluation_loader(train), or set accuracy_from='training'"
-            )
-        self.record = EpochRecord(len(train), train.num_seen, self.device)
+        train = training_set(self.trainer, type(self).__name__, needs_groups=self.needs_groups)
+        if self.accuracy_from == "evaluation":
+            check_training_pass(self.trainer)
+        self.record = EpochRecord(len(train), max(train.num_seen, 1), self.device)
         self.state = {"weight": torch.ones(len(train), device=self.device)}
         self._has_news = False
         self._broken = torch.zeros((), dtype=torch.bool, device=self.device)
@@ -274,12 +271,12 @@ class GroupModule(MethodCheckpoint, LightningModule):
         self._begin_evaluation(self.trainer.test_dataloaders, "test")
 
     def _begin_evaluation(self, loaders: Any, stage: str) -> None:
-        self._splits = [_split_of(loader) or stage for loader in _loaders(loaders)]
+        self._splits = [split_of(loader) or stage for loader in as_list(loaders)]
         self._prefixes = key_prefixes([split for split in self._splits if split != "train"], stage)
         self.evaluated = {}
-        for loader, split in zip(_loaders(loaders), self._splits, strict=True):
+        for loader, split in zip(as_list(loaders), self._splits, strict=True):
             if split != "train":
-                metric = GroupCriteria(_num_groups(loader), self.criteria_names, min_count=self.min_count)
+                metric = GroupCriteria(loader.dataset.num_groups, self.criteria_names, min_count=self.min_count)
                 self.evaluated[self._prefixes[split]] = metric.to(self.device)
 
     def _log_criteria(self) -> None:
@@ -295,66 +292,10 @@ class GroupModule(MethodCheckpoint, LightningModule):
             self.log_dict(named, on_epoch=True, on_step=False, sync_dist=True, reduce_fx="max", batch_size=1)
 
     def _share(self, losses: Tensor) -> Tensor | float:
-        if _world() == 1:
+        world = rank_and_world()[1]
+        if world == 1:
             return 1 / losses.shape[-1]
-        rows = torch.tensor(losses.shape[-1], dtype=torch.float32, device=losses.device)
+        rows = torch.full((), losses.shape[-1], dtype=torch.float32, device=losses.device)
         dist.all_reduce(rows)
-        return _world() / rows
-
-
-def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
-    """How the criteria of each split are called: ``val`` for OOD validation, else ``val``, else ID, and ``id_val``.
-
-    Args:
-        splits: the evaluation splits there are.
-        stage: ``val`` or ``test``.
-
-    Raises:
-        InputError: if two splits would be called the same.
-    """
-    order = [f"ood_{stage}", stage, f"id_{stage}"]
-    first = min(splits, key=lambda split: order.index(split) if split in order else len(order), default=stage)
-    prefixes = {split: stage if split == first else f"id_{stage}" for split in splits}
-    strange = [split for split in splits if split not in order or (split != first and split != order[2])]
-    if strange or len(set(splits)) < len(splits):
-        raise InputError(
-            f"evaluation loaders of splits {splits}; give at most one of {order[0]} or {stage} and one of {order[2]}, "
-            "by GroupedDataset(..., split=...)"
-        )
-    return prefixes
-
-
-def class_probabilities(logits: Tensor) -> Tensor:
-    """Probability of each class, float32 ``[..., C]``; a single score is that of class 1 of two."""
-    if logits.shape[-1] == 1:
-        positive = logits.float().sigmoid()
-        return torch.cat([1 - positive, positive], dim=-1)
-    return logits.float().softmax(dim=-1)
-
-
-def _right(logits: Tensor, label: Tensor) -> Tensor:
-    chosen, finite = predicted_class(logits)
-    return (chosen == label) & finite
-
-
-def _world() -> int:
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def _loaders(loaders: Any) -> list[Any]:
-    return list(loaders) if isinstance(loaders, list | tuple) else [] if loaders is None else [loaders]
-
-
-def _split_of(loader: Any) -> str | None:
-    dataset = getattr(loader, "dataset", None)
-    if not isinstance(dataset, GroupedDataset | TrainingPass):
-        raise InputError(
-            f"an evaluation loader reads a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)"
-        )
-    if isinstance(dataset, GroupedDataset) and dataset.split == "train":
-        raise InputError("a validation loader reads split 'train'; use evaluation_loader(train) for the training set")
-    return dataset.split
-
-
-def _num_groups(loader: Any) -> int:
-    return int(loader.dataset.num_groups)
+        share: Tensor = world / rows
+        return share

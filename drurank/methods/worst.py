@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from drurank.methods.base import AccuracyFrom, GroupModule
-from drurank.methods.dru import Upweight
 from drurank.methods.const import check_factor
+from drurank.methods.dru import Upweight
 from drurank.ranking import check_choice, rank_groups
 from drurank.record import EpochRecord
 

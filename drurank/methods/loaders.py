@@ -1,0 +1,102 @@
+"""Which evaluation loader is which, and how its figures are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from drurank.data.dataset import GroupedDataset, TrainingPass
+from drurank.errors import InputError
+from drurank.metrics import predicted_class
+
+
+def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
+    """How the criteria of each split are called: ``val`` for OOD validation, else ``val``, else ID, and ``id_val``.
+
+    Args:
+        splits: the evaluation splits there are.
+        stage: ``val`` or ``test``.
+
+    Raises:
+        InputError: if two splits would be called the same.
+    """
+    order = [f"ood_{stage}", stage, f"id_{stage}"]
+    first = min(splits, key=lambda split: order.index(split) if split in order else len(order), default=stage)
+    prefixes = {split: stage if split == first else f"id_{stage}" for split in splits}
+    strange = [split for split in splits if split not in order or (split != first and split != order[2])]
+    if strange or len(set(splits)) < len(splits):
+        raise InputError(
+            f"evaluation loaders of splits {splits}; give at most one of {order[0]} or {stage} and one of {order[2]}, "
+            "by GroupedDataset(..., split=...)"
+        )
+    return prefixes
+
+
+def class_probabilities(logits: Tensor) -> Tensor:
+    """Probability of each class, float32 ``[..., C]``; a single score is that of class 1 of two."""
+    if logits.shape[-1] == 1:
+        positive = logits.float().sigmoid()
+        return torch.cat([1 - positive, positive], dim=-1)
+    return logits.float().softmax(dim=-1)
+
+
+def is_right(logits: Tensor, label: Tensor) -> Tensor:
+    """Whether each sample is classified rightly, by finite scores, bool ``[...]``."""
+    chosen, finite = predicted_class(logits)
+    return (chosen == label) & finite
+
+
+def as_list(loaders: Any) -> list[Any]:
+    """The trainer's loaders as a list, whether it has none, one or several."""
+    return list(loaders) if isinstance(loaders, list | tuple) else [] if loaders is None else [loaders]
+
+
+def split_of(loader: Any) -> str | None:
+    """The split a loader reads: ``train`` for the marked training pass, ``None`` for one that is not named.
+
+    Raises:
+        InputError: if its dataset knows no groups, or it is the training set unmarked.
+    """
+    dataset = getattr(loader, "dataset", None)
+    if not isinstance(dataset, GroupedDataset | TrainingPass):
+        raise InputError(
+            f"an evaluation loader reads a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)"
+        )
+    if isinstance(dataset, GroupedDataset) and dataset.split == "train":
+        raise InputError("a validation loader reads split 'train'; use evaluation_loader(train) for the training set")
+    return dataset.split
+
+
+def training_set(trainer: Any, method: str, *, needs_groups: bool) -> GroupedDataset:
+    """The dataset of the training loader.
+
+    Raises:
+        InputError: if it knows no groups, or the method needs them and there are none to tell apart.
+    """
+    train = getattr(trainer.train_dataloader, "dataset", None)
+    if not isinstance(train, GroupedDataset):
+        raise InputError(
+            f"the training set is a {type(train).__name__}; wrap it as GroupedDataset(dataset, groups) and give one "
+            "loader of it"
+        )
+    if needs_groups and bool((train.group < 0).any()):
+        raise InputError(f"{method} needs the group of every training row, and some have none; use ERM or Const")
+    if needs_groups and train.num_seen == 1:
+        raise InputError(f"{method} ranks groups and there is but one; name the group column, or use ERM or Const")
+    return train
+
+
+def check_training_pass(trainer: Any) -> None:
+    """Refuse a fit whose validation would not read the training set, unless it is told to validate nothing.
+
+    Raises:
+        InputError: naming both remedies.
+    """
+    splits = [split_of(loader) for loader in as_list(trainer.val_dataloaders)]
+    if "train" not in splits and trainer.limit_val_batches != 0:
+        raise InputError(
+            "the training set is not among the validation loaders, so its errors are not known; append "
+            "evaluation_loader(train), or set accuracy_from='training'"
+        )
