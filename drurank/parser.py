@@ -38,12 +38,11 @@ class ShortHelp(DefaultHelpFormatter):
 
     def _expand_help(self, action: Any) -> str:
         text = str(super()._expand_help(action))
-        head, mark, known = text.partition(", known subclasses: ")
+        head, _, known = text.partition(", known subclasses: ")
         names = known.split(", ")
         if len(names) <= MANY:
             return text
-        ours = [name.rstrip(")") for name in names if name.startswith("drurank.")]
-        return f"{head}{mark}{', '.join([*ours, 'and any other by its import path'])})"
+        return f"{head}, any by its import path)"
 
 
 class FriendlyParser(LightningArgumentParser):

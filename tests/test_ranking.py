@@ -166,10 +166,11 @@ def test_no_samples_give_no_accuracy():
     assert count.tolist() == [[0] * 3] * 2
 
 
-def test_equal_fractions_of_different_counts_tie_exactly():
-    correct = torch.tensor([1, 0, 0] + [1, 1, 0, 0, 0, 0] + [1] * 7 + [0] * 14)
-    accuracy, _ = group_accuracy(correct, torch.tensor([0] * 3 + [1] * 6 + [2] * 21), 3)
-    assert rank_groups(accuracy).tolist() == [0, 0, 0]
+@pytest.mark.parametrize("fractions", [[(1, 3), (2, 6), (7, 21)], [(1, 1), (49, 49), (98, 98)], [(3, 5), (6, 10)]])
+def test_equal_fractions_of_different_counts_tie_exactly(fractions):
+    correct = torch.cat([torch.arange(n) < r for r, n in fractions])
+    group = torch.cat([torch.full((n,), g) for g, (_, n) in enumerate(fractions)])
+    assert rank_groups(group_accuracy(correct, group, len(fractions))[0]).tolist() == [0] * len(fractions)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)

@@ -71,12 +71,11 @@ class Generated(GroupDataModule):
 
 
 class Synthetic(Generated):
-    r"""The synthetic data of the paper's appendix.
+    """The synthetic data of the paper's appendix.
 
-    A group has a strength :math:`a` from a normal truncated to [0, 1], one of four idiosyncratic signals drawn by the
-    prior, and, with chance :math:`U`, has that signal (:math:`b = 1`). A sample is
-    :math:`x = s + b\,a\,z` with :math:`s \sim N(0, 4 I)` and :math:`z` from the group's signal :math:`N(\mu_g, I)`; its
-    label is 1 where :math:`\sin(x_1 + x_2) + \epsilon > 0`. Given ``x`` the label depends on no group, and the best
+    A group has a strength ``a`` from a normal truncated to [0, 1], one of four idiosyncratic signals drawn by the prior,
+    and, with chance ``U``, has that signal (``b = 1``, else 0). A sample is ``x = s + b a z`` with ``s`` from
+    ``N(0, 4 I)`` and ``z`` from the group's signal ``N(mu_g, I)``; its label is 1 where ``sin(x_1 + x_2) + noise > 0``. Given ``x`` the label depends on no group, and the best
     classifier is right in 85.8 % of every group.
 
     Args:
@@ -148,11 +147,10 @@ class Synthetic(Generated):
 
 
 class Shortcut(Generated):
-    r"""Data with a group effect by construction: a shortcut that holds in most groups and is reversed in some.
+    """Data with a group effect by construction: a shortcut that holds in most groups and is reversed in some.
 
-    Labels are balanced. The core feature is :math:`N(2y - 1, 1)`. The shortcut feature is
-    :math:`2(2s - 1) + N(0, 0.5^2)`, where :math:`s = y` with chance ``agreement``, and with one minus that chance in
-    the *flipped* groups. A classifier that trusts the shortcut fails them.
+    Labels are balanced. The core feature is ``N(2y - 1, 1)``. The shortcut feature is ``2 (2s - 1) + N(0, 0.5^2)``,
+    where ``s = y`` with chance ``agreement``, and with one minus that chance in the *flipped* groups. A classifier that trusts the shortcut fails them.
 
     Args:
         groups: number of groups for training, OOD validation and OOD test.

@@ -35,7 +35,7 @@ AccuracyFrom = Literal["evaluation", "training"]
 
 
 class GroupModule(MethodCheckpoint, LightningModule):
-    r"""Base of the methods: trains any network on :math:`\frac1B \sum_i w_i \ell_i` over the global batch.
+    """Base of the methods: trains any network on the mean of ``w_i loss_i`` over the global batch.
 
     A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
     the objective, and nothing else. After each epoch ``on_train_epoch_end`` hands the record to ``reweight`` and puts

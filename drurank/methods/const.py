@@ -14,12 +14,12 @@ from drurank.record import EpochRecord
 
 
 class Const(GroupModule):
-    r"""Upweights by a constant every sample that was wrong in the last epoch, whatever its group.
+    """Upweights by a constant every sample that was wrong in the last epoch, whatever its group.
 
-    :math:`w_i = \lambda` where sample :math:`i` was misclassified, else 1. The paper's Const+M; the first epoch is ERM.
+    ``w_i = upweight_factor`` where sample ``i`` was misclassified, else 1. The paper's Const+M; the first epoch is ERM.
 
     Args:
-        upweight_factor: :math:`\lambda`, above 0.
+        upweight_factor: weight ``w_i`` of a sample that was misclassified; above 0.
         accuracy_from: whose predictions say what is wrong, ``evaluation`` or ``training``; see ``DRU``.
         **kwargs: those of ``GroupModule``.
 

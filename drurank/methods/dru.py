@@ -15,28 +15,27 @@ Upweight = Literal["misclassified", "all"]
 
 
 class DRU(GroupModule):
-    r"""Discounted Rank Upweighting: the worse its group's rank, the more a sample weighs in the next epoch.
+    """Discounted Rank Upweighting: the worse its group's rank, the more a sample weighs in the next epoch.
 
-    After each epoch the training groups are ranked by accuracy, the worst first, and samples of group :math:`g` get
-
-    .. math:: w_g = \frac{\log_2(C + 2)}{\log_2(r_g + 2)} \text{ where } r_g \le C, \text{ else } 1
-
-    in the next; the first epoch is ERM. In tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
+    After each epoch the training groups are ranked by accuracy, the worst first, and in the next one the samples of
+    group ``g`` weigh ``w_g = log2(C + 2) / log2(r_g + 2)`` where ``r_g <= C``, else 1 (the paper's equation for w). The
+    first epoch is ERM. In tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
 
     Args:
-        rank_by: what :math:`r_g` is. ``quantile``: the percentage of groups that are strictly worse, in [0, 100).
-            ``index``: their number.
-        upweight: which samples of a group get :math:`w_g`. ``misclassified`` (+M): those that were wrong in the last
-            epoch, the others weigh 1. ``all`` (+G): every one.
-        cutoff: :math:`C`, the rank above which a group is not upweighted, in the unit of ``rank_by``: from 0 to 100
-            with ``quantile``. At 0 every weight is 1, as in ERM.
+        rank_by: the rank ``r_g``, with ``below_g`` the number of groups strictly worse than ``g`` and ``m`` that of all:
+            ``quantile`` is ``r_g = 100 below_g / m``, in [0, 100); ``index`` is ``r_g = below_g``; 0 for the worst.
+        upweight: which samples of a group get ``w_g``: ``misclassified`` (+M) those that were wrong in the last epoch,
+            while the others weigh 1; ``all`` (+G) every one.
+        cutoff: ``C`` in ``w_g = log2(C + 2) / log2(r_g + 2)``; a group with ``r_g > C`` weighs 1. In the unit of
+            ``rank_by``, so from 0 to 100 with ``quantile``. At 0 every weight is 1, as in ERM.
         ties: rank of groups of equal accuracy: the lowest of their run (``min``), its mean (``average``), or told apart
             by the number of the group (``ordinal``).
         accuracy_from: whose predictions rank the groups. ``evaluation``: a pass over the training set in evaluation
             mode at the epoch's end, one more forward pass. ``training``: those made while the epoch ran, free, but by a
             moving network with dropout on.
-        normalize_weights: scale the weights once an epoch to mean 1 over the training samples, :math:`n w_i / \sum_j
-            w_j`, so that upweighting does not raise the step size.
+        normalize_weights: scale the weights once an epoch to mean 1 over the ``n`` training samples,
+            ``n w_i / sum_j w_j``, so that upweighting does not raise the step size. Without, the objective is the mean
+            of ``w_i loss_i`` over the global batch.
         **kwargs: those of ``GroupModule``.
 
     Raises:

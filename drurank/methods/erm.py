@@ -10,7 +10,7 @@ from drurank.record import EpochRecord
 
 
 class ERM(GroupModule):
-    r"""Empirical risk minimisation: every sample weighs 1, :math:`\frac1B \sum_i \ell_i`.
+    """Empirical risk minimisation: every sample weighs 1; the objective is the mean loss.
 
     Args:
         **kwargs: those of ``GroupModule``.

@@ -15,12 +15,12 @@ from drurank.record import EpochRecord
 
 
 class Worst(GroupModule):
-    r"""Upweights the worst group of the last epoch by a constant: :math:`w_g = \lambda` where :math:`r_g = 0`, else 1.
+    """Upweights the worst group of the last epoch by a constant: ``w_g = upweight_factor`` where ``r_g = 0``, else 1.
 
     All groups tied for the worst get it. The paper's hard minimax (Worst+G, Worst+M); the first epoch is ERM.
 
     Args:
-        upweight_factor: :math:`\lambda`, above 0.
+        upweight_factor: weight of the worst group's samples, ``w_g`` where ``r_g = 0``; above 0.
         upweight: which samples of the group get it: ``misclassified`` (+M) or ``all`` (+G).
         accuracy_from: whose predictions rank the groups, ``evaluation`` or ``training``; see ``DRU``.
         **kwargs: those of ``GroupModule``.
