@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
 from rich.table import Table
 
@@ -100,7 +101,7 @@ class GroupCLI(LightningCLI):
             return
         for name, entry in read_selection(Path(run)).items():
             self.trainer.logger = RunLogger(Path(run) / "test", version=name)
-            print(f"\n{entry['file']}: best by {name}, {entry['value']:.4f} in epoch {entry['epoch']}")
+            rank_zero_only(print)(f"\n{entry['file']}: best by {name}, {entry['value']:.4f} in epoch {entry['epoch']}")
             self.trainer.test(ckpt_path=str(entry["file"]), **kwargs)
 
     def after_fit(self) -> None:
@@ -157,8 +158,9 @@ def _run(words: ArgsType) -> GroupCLI:
 
 def run_of(checkpoint: str | Path) -> Path | None:
     """The folder of the run that a checkpoint lies in, if it lies in one that `fit` made."""
-    folder = Path(checkpoint).parent.parent
-    return folder if (folder / CONFIG_FILE).is_file() else None
+    file = Path(checkpoint)
+    folder = file.parent.parent
+    return folder if file.is_file() and (folder / CONFIG_FILE).is_file() else None
 
 
 def with_config_of_run(words: list[str]) -> list[str]:

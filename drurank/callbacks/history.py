@@ -43,9 +43,10 @@ class GroupHistory(Callback):
 
     def _write(self, trainer: Any, method: Any, epoch: int) -> None:
         train = trainer.train_dataloader.dataset
-        if trainer.log_dir is None or trainer.fast_dev_run or not trainer.is_global_zero or not train.num_seen:
+        folder = trainer.log_dir  # asks all processes
+        if folder is None or trainer.fast_dev_run or not trainer.is_global_zero or not train.num_seen:
             return
-        file = Path(trainer.log_dir) / HISTORY_FILE
+        file = Path(folder) / HISTORY_FILE
         if self._begun != file:
             replace_file(file, lambda beside: _copy_before(epoch, file, beside))
             self._begun = file

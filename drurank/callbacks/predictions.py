@@ -39,11 +39,12 @@ class PredictionWriter(BasePredictionWriter):
         by_loader = predictions if len(datasets) > 1 else [predictions]
         names = getattr(trainer.datamodule, "label_names", None)  # type: ignore[attr-defined]
         parts = [_gather(batches) for batches in by_loader]
-        if not trainer.is_global_zero or trainer.log_dir is None:
+        folder = trainer.log_dir  # asks all processes
+        if not trainer.is_global_zero or folder is None:
             return
         tables = [_table(part, dataset, names) for part, dataset in zip(parts, datasets, strict=True)]
         table = pa.concat_tables(tables).sort_by("row")
-        file = Path(trainer.log_dir) / PREDICTIONS_FILE
+        file = Path(folder) / PREDICTIONS_FILE
         replace_file(file, lambda path: pa_parquet.write_table(table, path))
         print(f"{table.num_rows:,} predictions in {file}")
 

@@ -33,7 +33,7 @@ class GroupReport(Callback):
             correct, count = (counts.cpu() for counts in metric.counts())
             split = dataset.split or "test"
             splits.append(SplitCounts(split, dataset.group_names, correct, count, dataset.num_seen))
-        folder = trainer.log_dir
+        folder = trainer.log_dir  # asks all processes
         if not trainer.is_global_zero or folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
             return
         about = {"method": pl_module.title, "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None}

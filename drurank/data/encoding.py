@@ -1,20 +1,26 @@
-"""How a table's columns become tensors: fitted on the training rows, kept in checkpoints, never refitted."""
+"""How a table's columns become tensors: fitted on the training rows, kept in checkpoints, never refitted.
+
+``rows`` are places in the file, int64 ``[n]``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from drurank.data.reading import Column
+from drurank.data.reading import LARGEST, Column, to_number
 from drurank.errors import InputError, nearest
+from drurank.networks import Sizes
 
+Encoding = Literal["onehot", "embed"]
 UNSEEN = 0
+ALL_ROWS = "all"
 
 
 @dataclass
@@ -24,8 +30,9 @@ class NumericFeature:
     Attributes:
         name: of the column.
         mean: over the training rows that have it.
-        scale: standard deviation over them, 1 where it is 0.
-        indicator: whether a further input says that the cell is missing.
+        scale: standard deviation over them, 1 where they are all the same.
+        indicator: whether a further input says that the cell is missing; only where training had such cells, since
+            its weights would else be untrained.
     """
 
     name: str
@@ -34,21 +41,25 @@ class NumericFeature:
     indicator: bool
 
     @classmethod
-    def fit(cls, column: Column) -> NumericFeature:
+    def fit(cls, column: Column, rows: np.ndarray) -> NumericFeature:
         """From the training rows."""
-        numbers = column.numbers()
+        numbers = column.numbers_at(rows)
         missing = np.isnan(numbers)
         if missing.all():
-            raise InputError(f"{column.path}: column {column.name!r} is empty in training; leave it out with exclude")
-        scale = float(np.nanstd(numbers))
-        return cls(column.name, float(np.nanmean(numbers)), scale if scale > 0 else 1.0, bool(missing.any()))
+            raise _empty(column)
+        mean, scale = float(np.nanmean(numbers)), float(np.nanstd(numbers))
+        # Equal numbers differ from their mean by rounding.
+        return cls(column.name, mean, scale if scale > 1e-14 * abs(mean) else 1.0, bool(missing.any()))
 
-    def encode(self, column: Column) -> list[np.ndarray]:
-        """One or two inputs, float64 ``[n]``."""
-        numbers = column.numbers()
+    def encode(self, column: Column, rows: np.ndarray) -> list[np.ndarray]:
+        """One or two inputs, float32 ``[n]``."""
+        numbers = column.numbers_at(rows)
         missing = np.isnan(numbers)
         value = np.where(missing, 0.0, (numbers - self.mean) / self.scale)
-        return [value, missing.astype(float)] if self.indicator else [value]
+        if (np.abs(value) > LARGEST).any():
+            row = int(rows[np.argmax(np.abs(value))])
+            raise column.error(row, f"is too far from training's mean {self.mean:g}; mend it, or leave the row out")
+        return [part.astype(np.float32) for part in ([value, missing] if self.indicator else [value])]
 
 
 @dataclass
@@ -64,18 +75,18 @@ class CategoricalFeature:
     values: list[str | None]
 
     @classmethod
-    def fit(cls, column: Column) -> CategoricalFeature:
+    def fit(cls, column: Column, rows: np.ndarray) -> CategoricalFeature:
         """From the training rows."""
-        codes, names = column.codes()
-        values: list[str | None] = [*sorted(names)]
-        return cls(column.name, [*values, None] if (codes < 0).any() else values)
+        found = np.unique(column.codes[rows])
+        values: list[str | None] = [*sorted(column.texts[code] for code in found if code >= 0)]
+        if not values:
+            raise _empty(column)
+        return cls(column.name, [*values, None] if found[0] < 0 else values)
 
-    def encode(self, column: Column) -> np.ndarray:
+    def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
         """Codes, int64 ``[n]``."""
-        codes, names = column.codes()
         place = {value: code for code, value in enumerate(self.values, start=1)}
-        translate = np.array([place.get(name, UNSEEN) for name in [*names, None]], dtype=np.int64)
-        return translate[codes]
+        return _translate([*column.texts, None], place, UNSEEN)[column.codes[rows]]
 
     @property
     def cardinality(self) -> int:
@@ -101,71 +112,64 @@ class OneHot:
         return torch.cat([inputs["numeric"], *blocks], dim=1)
 
 
+@dataclass
 class Encoder:
-    """Numbers, codes and labels of a table.
+    """What was fitted on the training rows of a table.
 
-    Args:
+    Attributes:
         numeric: features that are numbers.
         categorical: features that are codes.
         labels: label by class number.
         groups: name of each training group by number.
+        encoding: whether the network gets codes as ``onehot`` blocks in one tensor, or apart, to ``embed`` them.
     """
 
-    def __init__(
-        self,
-        numeric: list[NumericFeature],
-        categorical: list[CategoricalFeature],
-        labels: list[str],
-        groups: list[str],
-    ) -> None:
-        self.numeric, self.categorical, self.labels, self.groups = numeric, categorical, labels, groups
-
-    @classmethod
-    def fit(cls, columns: Sequence[Column], as_codes: Sequence[str], labels: list[str], groups: list[str]) -> Encoder:
-        """From the feature columns at the training rows; columns named in ``as_codes`` are codes though numbers."""
-        numeric = [c for c in columns if c.name not in as_codes and c.holds_numbers()]
-        chosen = {column.name for column in numeric}
-        categorical = [CategoricalFeature.fit(column) for column in columns if column.name not in chosen]
-        return cls([NumericFeature.fit(column) for column in numeric], categorical, labels, groups)
+    numeric: list[NumericFeature]
+    categorical: list[CategoricalFeature]
+    labels: list[str]
+    groups: list[str]
+    encoding: Encoding
 
     @property
-    def feature_names(self) -> list[str]:
-        """Columns that are read."""
-        return [feature.name for feature in [*self.numeric, *self.categorical]]
+    def sizes(self) -> Sizes:
+        """Sizes of the network's inputs and outputs."""
+        width = sum(1 + feature.indicator for feature in self.numeric)
+        cardinalities = tuple(feature.cardinality for feature in self.categorical)
+        if self.encoding == "embed":
+            return Sizes(width, len(self.labels), cardinalities)
+        return Sizes(width + sum(cardinalities), len(self.labels))
 
-    @property
-    def width(self) -> int:
-        """Number of numeric inputs, indicators included."""
-        return sum(1 + feature.indicator for feature in self.numeric)
+    def inputs(self, columns: Mapping[str, Column], rows: np.ndarray) -> dict[str, Tensor]:
+        """``numeric`` float32 ``[n, F]`` and ``categorical`` int64 ``[n, K]``."""
+        numbers = [part for feature in self.numeric for part in feature.encode(columns[feature.name], rows)]
+        codes = [feature.encode(columns[feature.name], rows) for feature in self.categorical]
+        numeric = np.stack(numbers, axis=1) if numbers else np.zeros((len(rows), 0), dtype=np.float32)
+        categorical = np.stack(codes, axis=1) if codes else np.zeros((len(rows), 0), dtype=np.int64)
+        return {"numeric": torch.from_numpy(numeric), "categorical": torch.from_numpy(categorical)}
 
-    @property
-    def cardinalities(self) -> tuple[int, ...]:
-        """Number of codes by categorical feature."""
-        return tuple(feature.cardinality for feature in self.categorical)
+    def transform(self) -> Callable[[Any], Tensor] | None:
+        """What is to be done to each batch of inputs, to keep wide encodings out of memory."""
+        if self.encoding == "embed" or not self.categorical:
+            return None
+        return OneHot(tuple(feature.cardinality for feature in self.categorical))
 
-    def inputs(self, columns: dict[str, Column], rows: int) -> dict[str, Tensor]:
-        """``numeric`` float32 ``[n, width]`` and ``categorical`` int64 ``[n, K]``."""
-        numbers = [part for feature in self.numeric for part in feature.encode(columns[feature.name])]
-        codes = [feature.encode(columns[feature.name]) for feature in self.categorical]
-        numeric = np.stack(numbers, axis=1) if numbers else np.zeros((rows, 0))
-        categorical = np.stack(codes, axis=1) if codes else np.zeros((rows, 0), dtype=np.int64)
-        return {"numeric": torch.from_numpy(numeric).float(), "categorical": torch.from_numpy(categorical)}
-
-    def label(self, column: Column) -> Tensor:
-        """Class number of each row, int64 ``[n]``.
+    def label(self, column: Column, rows: np.ndarray, *, blank: bool = False) -> Tensor:
+        """Class number of each row, int64 ``[n]``; -1 for a blank one where that is allowed.
 
         Raises:
-            InputError: if a label is blank, or none of training's.
+            InputError: if a label is blank and must not be, or is none of training's.
         """
-        codes, names = column.codes()
+        codes = column.codes[rows]
+        if (codes < 0).any() and not blank:
+            raise column.error(int(rows[np.argmax(codes < 0)]), "is no label; give each row one, or leave the row out")
         place = {name: number for number, name in enumerate(self.labels)}
-        for code, name in enumerate(names):
-            if name not in place:
-                row = int(np.argmax(codes == code))
-                raise column.error(row, name, f"is a label that training lacks; {nearest(name, self.labels)}")
-        if (codes < 0).any():
-            raise column.error(int(np.argmax(codes < 0)), None, "is no label; give each row one, or leave the row out")
-        return torch.from_numpy(np.array([place[name] for name in names], dtype=np.int64)[codes])
+        number = _translate([*column.texts, None], place, -1)[codes]
+        unknown = (number < 0) & (codes >= 0)
+        if unknown.any():
+            known = nearest(column.texts[codes[np.argmax(unknown)]], self.labels)
+            row = int(rows[np.argmax(unknown)])
+            raise column.error(row, f"is a label that training lacks; {known}; mend it, or leave the row out")
+        return torch.from_numpy(number)
 
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -174,6 +178,7 @@ class Encoder:
             "categorical": [vars(feature).copy() for feature in self.categorical],
             "labels": list(self.labels),
             "groups": list(self.groups),
+            "encoding": self.encoding,
         }
 
     @classmethod
@@ -181,37 +186,89 @@ class Encoder:
         """From what ``state_dict`` gave."""
         numeric = [NumericFeature(**feature) for feature in state["numeric"]]
         categorical = [CategoricalFeature(**feature) for feature in state["categorical"]]
-        return cls(numeric, categorical, state["labels"], state["groups"])
+        return cls(numeric, categorical, state["labels"], state["groups"], state["encoding"])
 
 
-def sorted_labels(column: Column) -> list[str]:
+def sorted_labels(column: Column, rows: np.ndarray) -> list[str]:
     """Labels of the training rows in the order of their numbers, or else of the alphabet.
 
     Raises:
-        InputError: if there is but one, or they are fractions.
+        InputError: if there is but one, or they are numbers that are not whole.
     """
-    names = column.codes()[1]
+    codes = column.codes[rows]
+    names = [column.texts[code] for code in np.unique(codes[codes >= 0])]
     if len(names) < 2:
-        raise InputError(f"{column.path}: column {column.name!r} has one label in training, {names}; give at least two")
-    try:
-        number = {name: float(name) for name in names}
-    except ValueError:
+        found = f"one label, {names[0]!r}," if names else "no label"
+        raise InputError(f"{column.path}: column {column.name!r} has {found} in training; give rows of two or more")
+    number = {name: to_number(name) for name in names}
+    if np.isinf(list(number.values())).any():
         return sorted(names)
-    broken = [name for name in names if not number[name].is_integer()]
-    if broken:
-        row = int(np.argmax(column.codes()[0] == names.index(broken[0])))
-        raise column.error(row, broken[0], "is a fraction, and labels are classes; give whole numbers or names")
+    for name in names:
+        if not number[name].is_integer():
+            row = int(rows[np.argmax(codes == column.texts.index(name))])
+            raise column.error(row, "is no whole number, as labels are where they are numbers; give one, or name all")
     return sorted(names, key=lambda name: (number[name], name))
 
 
-def determines_label(column: Column, label: Tensor) -> bool:
+def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> tuple[np.ndarray, list[str]]:
+    """The combinations of the columns' cells at these rows.
+
+    Args:
+        columns: one or several; of none, all rows are one group.
+        rows: places in the file, int64 ``[n]``.
+        blank: whether a row may have no group.
+
+    Returns:
+        Code of each row's group, int64 ``[n]``, -1 for none, and name by code, sorted.
+
+    Raises:
+        InputError: if a row has no group and must have one.
+    """
+    code = np.zeros(len(rows), dtype=np.int64)
+    missing = np.zeros(len(rows), dtype=bool)
+    for column in columns:
+        part = column.codes[rows]
+        if (part < 0).any() and not blank:
+            raise column.error(int(rows[np.argmax(part < 0)]), "is no group; give each row one, or leave the row out")
+        missing |= part < 0
+        # Numbered anew after each column, so that the product never overflows.
+        code = np.unique(code * (len(column.texts) + 1) + part + 1, return_inverse=True)[1]
+    if not columns:
+        return code, [ALL_ROWS]
+    _, first, code[~missing] = np.unique(code[~missing], return_index=True, return_inverse=True)
+    cells = rows[~missing][first]
+    names = [join_names([column.texts[column.codes[row]] for column in columns]) for row in cells]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    code[missing] = -1
+    return _translate([*range(len(names)), -1], {old: new for new, old in enumerate(order)}, -1)[code], sorted(names)
+
+
+def join_names(parts: list[str]) -> str:
+    """The name of a combination of groups, told apart also where a name has a bar in it."""
+    return parts[0] if len(parts) == 1 else " | ".join(part.replace("\\", "\\\\").replace("|", "\\|") for part in parts)
+
+
+def determines_label(value: np.ndarray, label: np.ndarray) -> bool:
     """Whether each value of a feature goes with one label in training.
 
     Only where values that are seen in two or more rows make up at least half of the rows; a column of distinct values
     determines everything and says nothing.
+
+    Args:
+        value: codes or numbers, ``[n]``; missing ones count as one value.
+        label: class numbers from 0, int64 ``[n]``.
     """
-    codes = column.codes()[0]
-    codes[codes < 0] = codes.max() + 1
-    _, count = np.unique(codes, return_counts=True)
-    pairs = np.unique(np.stack([codes, label.numpy()]), axis=1).shape[1]
-    return pairs == len(count) and count[count > 1].sum() * 2 >= len(codes)
+    _, code, count = np.unique(value, return_inverse=True, return_counts=True)
+    pairs = len(np.unique(code * (label.max() + 1) + label))
+    return pairs == len(count) and bool(count[count > 1].sum() * 2 >= len(code))
+
+
+def _translate(names: Sequence[Any], place: Mapping[Any, int], default: int) -> np.ndarray:
+    return np.array([place.get(name, default) for name in names], dtype=np.int64)
+
+
+def _empty(column: Column) -> InputError:
+    return InputError(
+        f"{column.path}: column {column.name!r} has no value in any training row; leave it out "
+        f"(--data.exclude {column.name})"
+    )

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
+import unicodedata
 from collections import Counter
+from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,50 +22,113 @@ from drurank.errors import InputError, nearest
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
-NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
-NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
+KNOWN = ", ".join([*DELIMITERS, *PARQUET])
+NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
+LARGEST = 1e30
+"""Largest number that is taken: its square is far from overflow, and float32 holds it."""
+UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+BLOCK = 1 << 24
 
 
 def read_table(path: str) -> pa.Table:
     """Read a CSV, TSV or Parquet file; in CSV and TSV every column is text.
 
     Raises:
-        InputError: if the file is missing, cannot be read, has no rows, or names a column twice.
+        InputError: if the file is missing or cannot be read, a row has more or fewer cells than the header, there are
+            no rows, or a column has no name or that of another.
     """
-    file = Path(path).expanduser()
-    known = (*DELIMITERS, *PARQUET)
-    if not file.exists():
-        beside = [str(p) for p in file.parent.glob("*") if p.suffix in known] if file.parent.is_dir() else []
-        raise InputError(f"there is no file {path}; {nearest(str(file), beside)}")
-    if not file.is_file() or file.suffix.lower() not in known:
-        raise InputError(f"{path} is no table; give a file that ends in {', '.join(known)}")
+    file = Path(os.path.expanduser(path))
+    suffix = file.suffix.lower()
     try:
-        table = pa_parquet.read_table(file) if file.suffix.lower() in PARQUET else _read_text(file)
-    except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
+        if not file.exists():
+            beside = file.parent.glob("*") if file.parent.is_dir() else ()
+            found = sorted(str(other) for other in beside if other.suffix.lower() in (*DELIMITERS, *PARQUET))
+            raise InputError(f"there is no file {path}; {nearest(str(file), found)}")
+        if file.is_dir():
+            raise InputError(f"{path} is a folder; give one file that ends in {KNOWN}")
+        if suffix not in (*DELIMITERS, *PARQUET):
+            raise InputError(f"{path} is no table that can be read; give a file that ends in {KNOWN}")
+        table = _read_parquet(file) if suffix in PARQUET else _read_text(path, file, DELIMITERS[suffix])
+    except (pa.ArrowException, OSError) as error:
         said = " ".join(str(error).split())[:200]
-        raise InputError(f"{path} cannot be read as {file.suffix[1:]}: {said}") from error
+        raise InputError(f"{path} cannot be read as {suffix[1:]}: {said}; mend the file or its permissions") from error
     twice = [name for name, times in Counter(table.column_names).items() if times > 1]
-    if twice:
+    if twice and twice[0].strip():
         raise InputError(f"{path} has the column {twice[0]!r} twice; rename one of them")
+    for place, name in enumerate(table.column_names):
+        if not name.strip():
+            raise InputError(f"{path}: column {place} (the first is 0) has no name; name it, or write without an index")
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows; give a table with at least one")
     return table
 
 
-def _read_text(file: Path) -> pa.Table:
-    delimiter = DELIMITERS[file.suffix.lower()]
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        names = next(csv.reader(lines, delimiter=delimiter), [])
-    if len(set(names)) < len(names):
-        # pyarrow would take them; the caller says which.
+def _read_parquet(file: Path) -> pa.Table:
+    with pa_parquet.ParquetFile(file) as opened:
+        table = opened.read()
+    table.validate(full=True)
+    return table.select([i for i, name in enumerate(table.column_names) if not UNNAMED_INDEX.fullmatch(name)])
+
+
+def _read_text(path: str, file: Path, delimiter: str) -> pa.Table:
+    try:
+        names, rows = _scan(path, file, delimiter)
+    except UnicodeDecodeError as error:
+        raise _locate_other_encoding(path, file, delimiter) from error
+    if rows == 0:
         return pa.table([pa.array([], pa.string())] * len(names), names=names)
     return pa_csv.read_csv(
         file,
-        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        read_options=pa_csv.ReadOptions(block_size=BLOCK),
+        parse_options=pa_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
+        ),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, quoted_strings_can_be_null=False
         ),
     )
+
+
+def _scan(path: str, file: Path, delimiter: str) -> tuple[list[str], int]:
+    """Header and number of rows. Arrow alone would take an open quote, and swallow the rows after it."""
+    where, rows = "the header", 0
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        try:
+            names = next((cells for cells in reader if cells), [])
+            where = "row 0"
+            for cells in reader:
+                if len(cells) != len(names):
+                    if not cells and len(names) > 1:
+                        continue  # An empty line.
+                    if cells:
+                        raise InputError(
+                            f"{path}: row {rows} (the first is 0) has {len(cells)} cells and the header {len(names)}: "
+                            f"{delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in it in quotes"
+                        )
+                rows += 1
+                where = f"row {rows}"
+        except csv.Error as error:
+            raise InputError(
+                f"{path}: {where} (the first is 0) cannot be read: {error}; close each quote, and double it in a cell"
+            ) from error
+    if not names:
+        raise InputError(f"{path} is empty; give a table with a header and at least one row")
+    return names, rows
+
+
+def _locate_other_encoding(path: str, file: Path, delimiter: str) -> InputError:
+    with file.open(encoding="utf-8-sig", newline="", errors="surrogateescape") as lines:
+        rows = enumerate((cells for cells in csv.reader(lines, delimiter=delimiter) if cells), start=-1)
+        names: list[str] = []
+        for row, cells in rows:
+            names = names or cells
+            for name, cell in zip(names, cells, strict=False):
+                if not cell.isascii() and re.search("[\udc80-\udcff]", cell):
+                    said = cell.encode("utf-8", "surrogateescape")[:80]
+                    where = "the header" if row < 0 else f"column {name!r}, row {row} (the first is 0)"
+                    return InputError(f"{path}: {where}: {said!r} is not UTF-8; save the file as UTF-8")
+    raise AssertionError("what cannot be decoded is in a cell")
 
 
 class Column:
@@ -69,82 +137,125 @@ class Column:
     Args:
         path: file, for messages.
         name: of the column.
-        values: its cells.
-        rows: place of each cell in the file, ``[n]``, for messages; 0, 1, 2, ..., if not given.
+        values: its cells, ``[n]``.
 
     Raises:
         InputError: if its type is neither a number, a boolean nor text.
     """
 
-    def __init__(self, path: str, name: str, values: pa.ChunkedArray, rows: np.ndarray | None = None) -> None:
-        self.path, self.name, self.rows = path, name, rows
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(values.type.value_type)
-        kind = values.type
+    def __init__(self, path: str, name: str, values: pa.ChunkedArray) -> None:
+        self.path, self.name = path, name
+        kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        self.is_text = is_text or pa.types.is_null(kind)
         self.is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        self.is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        if not (self.is_number or self.is_text or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+        self.is_typed = Path(path).suffix.lower() not in DELIMITERS
+        if not (self.is_number or self.is_text or pa.types.is_boolean(kind)):
             raise InputError(
-                f"{path}: column {name!r} holds {kind}, which is neither a number nor text; leave it out "
-                f"(--data.exclude {name}) or convert it"
+                f"{path}: column {name!r} holds {kind}; write one number, boolean or text in each row, or, if it is "
+                f"only a feature, leave it out (--data.exclude {name})"
             )
-        self.values = values
+        wanted = pa.large_string() if self.is_text else pa.float32() if pa.types.is_float16(kind) else kind
+        self.values: pa.Array = values.cast(wanted).combine_chunks()
 
-    def at(self, rows: np.ndarray) -> Column:
-        """The column at these rows of the file."""
-        return Column(self.path, self.name, self.values.take(pa.array(rows)), rows)
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Code of each cell's text in ``texts``, int64 ``[n]``, -1 where it is blank."""
+        return self._coded[0]
 
-    def codes(self) -> tuple[np.ndarray, list[str]]:
-        """Cells as text: code of each, int64 ``[n]``, -1 where it is blank, and text by code.
+    @cached_property
+    def texts(self) -> list[str]:
+        """Distinct cells as text, in the order of their first rows.
 
         Text is in Unicode form NFC. Whole numbers are written without a fraction, so 1 and 1.0 are the same.
         """
-        values = self.values
-        if pa.types.is_floating(values.type):
-            values = pc.if_else(pc.is_nan(values), None, values)
-            if pc.all(pc.equal(pc.floor(values), values)).as_py() is not False:
-                values = values.cast(pa.int64(), safe=False)
-        text = pc.utf8_normalize(values.cast(pa.string()), form="NFC")
-        coded = text.combine_chunks().dictionary_encode() if text.num_chunks != 1 else text.chunk(0).dictionary_encode()
-        names = coded.dictionary.to_pylist()
-        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        full = np.array([i if name.strip() else -1 for i, name in enumerate(names)] + [-1], dtype=np.int64)
-        codes = full[codes]
-        kept, codes_kept = np.unique(codes[codes >= 0], return_inverse=True)
-        codes[codes >= 0] = codes_kept
-        return codes, [names[i] for i in kept]
+        return list(self._coded[1])
 
-    def holds_numbers(self) -> bool:
-        """Whether every cell that is not missing is a number; a column without any is not one of numbers."""
-        if not self.is_text:
-            return self.is_number
-        texts = [text for text in self.codes()[1] if text.strip().lower() not in NO_NUMBER]
-        return bool(texts) and all(NUMBER.fullmatch(text) for text in texts)
+    @cached_property
+    def _coded(self) -> tuple[np.ndarray, dict[str, int]]:
+        coded = self.values.dictionary_encode()
+        place: dict[str, int] = {}
+        code = np.full(len(coded.dictionary) + 1, -1)
+        for i, text in enumerate(_texts(coded.dictionary)):
+            if text is not None and text.strip():
+                code[i] = place.setdefault(unicodedata.normalize("NFC", text), len(place))
+        return code[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], place
 
+    @cached_property
     def numbers(self) -> np.ndarray:
-        """Cells as float64 ``[n]``, ``nan`` where missing.
+        """Cells as float64 ``[n]``: ``nan`` where missing, infinite where it is no number."""
+        if not self.is_text:
+            return self.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        text = pc.utf8_trim_whitespace(self.values)
+        missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(NO_NUMBER, pa.large_string()))
+        try:
+            return pc.if_else(missing, None, text).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid:
+            return np.array([*map(to_number, self.texts), np.nan])[self.codes]
+
+    def holds_numbers(self, rows: np.ndarray) -> bool:
+        """Whether this is a column of numbers: by its type, or, in a text file, by its cells at these rows.
 
         Raises:
-            InputError: if a cell is no number, or is infinite.
+            InputError: if most of these cells are numbers but not all.
         """
-        if self.is_text:
-            codes, texts = self.codes()
-            for code, text in enumerate(texts):
-                if text.strip().lower() not in NO_NUMBER and not NUMBER.fullmatch(text):
-                    raise self.error(int(np.argmax(codes == code)), text, "is no number, as the others are; mend it")
-            found = [np.nan if text.strip().lower() in NO_NUMBER else float(text) for text in texts]
-            numbers = np.array([*found, np.nan])[codes]
-        elif not self.is_number:
-            raise InputError(f"{self.path}: column {self.name!r} held numbers in training and holds {self.values.type}")
-        else:
-            numbers = self.values.cast(pa.float64()).to_numpy().copy()
-        infinite = np.flatnonzero(np.isinf(numbers))
-        if len(infinite):
-            raise self.error(int(infinite[0]), str(numbers[infinite[0]]), "is not finite; mend it")
+        if self.is_number or self.is_typed:
+            return self.is_number
+        good, wrong = np.isfinite(self.numbers[rows]), np.isinf(self.numbers[rows])
+        if 0 < wrong.sum() < good.sum():
+            raise self.error(
+                int(rows[np.argmax(wrong)]),
+                f"is no finite number, as most cells of the column are; write a number or NA, or, if they are codes, "
+                f"--data.categorical {self.name}",
+            )
+        return bool(good.any() and not wrong.any())
+
+    def numbers_at(self, rows: np.ndarray) -> np.ndarray:
+        """Cells at these rows as float64, ``nan`` where missing.
+
+        Raises:
+            InputError: if one is no number, or too large.
+        """
+        if not (self.is_number or self.is_text):
+            raise InputError(
+                f"{self.path}: column {self.name!r} held numbers in training and holds {self.values.type} here; write "
+                "numbers"
+            )
+        numbers: np.ndarray = self.numbers[rows]
+        wrong = np.abs(numbers) > LARGEST
+        if wrong.any():
+            remedy = f"is no number between -{LARGEST:g} and {LARGEST:g}; write one, or leave the row out"
+            raise self.error(int(rows[np.argmax(wrong)]), remedy)
         return numbers
 
-    def error(self, cell: int, value: str | None, remedy: str) -> InputError:
+    def error(self, row: int, remedy: str) -> InputError:
         """An error that names file, column, row and value; the first row of a file is 0."""
-        row = cell if self.rows is None else int(self.rows[cell])
-        said = "a blank cell" if value is None else repr(value)
+        value: Any = self.values[row].as_py()
+        said = "a blank cell" if value is None or not str(value).strip() else repr(value)
         return InputError(f"{self.path}: column {self.name!r}, row {row} (the first is 0): {said} {remedy}")
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    written: list[str | None] = values.cast(pa.large_string()).to_pylist()
+    if not (pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)):
+        return written
+    return [_number_text(value, text) for value, text in zip(values.to_pylist(), written, strict=True)]
+
+
+def _number_text(value: float | Decimal | None, written: str | None) -> str | None:
+    if value is None or value != value:
+        return None
+    if isinstance(value, Decimal):
+        return str(int(value)) if value == int(value) else str(value.normalize())
+    return str(int(value)) if abs(value) < 2**53 and value == int(value) else written
+
+
+def to_number(text: str) -> float:
+    """The number that a text says, ``nan`` where it says that there is none, infinite where it says none."""
+    text = text.strip().lower()
+    if text in NO_NUMBER:
+        return np.nan
+    try:
+        return float(text) if "_" not in text else np.inf
+    except ValueError:
+        return np.inf

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import truncnorm
 
 from drurank.data.dataset import GroupedDataset, InMemory
 from drurank.data.module import GroupDataModule
@@ -73,10 +72,10 @@ class Generated(GroupDataModule):
 class Synthetic(Generated):
     """The synthetic data of the paper's appendix.
 
-    A group has a strength ``a`` from a normal truncated to [0, 1], one of four idiosyncratic signals drawn by the prior,
-    and, with chance ``U``, has that signal (``b = 1``, else 0). A sample is ``x = s + b a z`` with ``s`` from
-    ``N(0, 4 I)`` and ``z`` from the group's signal ``N(mu_g, I)``; its label is 1 where ``sin(x_1 + x_2) + noise > 0``. Given ``x`` the label depends on no group, and the best
-    classifier is right in 85.8 % of every group.
+    A group has a strength ``a`` from a normal truncated to [0, 1], one of four idiosyncratic signals drawn by the
+    prior, and, with chance ``U``, has that signal (``b = 1``, else 0). A sample is ``x = s + b a z`` with ``s`` from
+    ``N(0, 4 I)`` and ``z`` from the group's signal ``N(mu_g, I)``; its label is 1 where ``sin(x_1 + x_2) + noise > 0``.
+    Given ``x`` the label depends on no group, and the best classifier is right in 85.8 % of every group.
 
     Args:
         setting: 1 to 4; fixes the priors and the shares of groups that have a signal, unless they are given.
@@ -133,6 +132,9 @@ class Synthetic(Generated):
 
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """See the class."""
+        # scipy.stats takes a second to import, which the command line's help need not wait for.
+        from scipy.stats import truncnorm
+
         low, high = (np.array([0.0, 1.0]) - self.strength_mean) / self.strength_std
         strength = truncnorm.rvs(low, high, self.strength_mean, self.strength_std, size=(m, 1, 1), random_state=rng)
         prior = self.priors[place] / self.priors[place].sum()
@@ -150,7 +152,8 @@ class Shortcut(Generated):
     """Data with a group effect by construction: a shortcut that holds in most groups and is reversed in some.
 
     Labels are balanced. The core feature is ``N(2y - 1, 1)``. The shortcut feature is ``2 (2s - 1) + N(0, 0.5^2)``,
-    where ``s = y`` with chance ``agreement``, and with one minus that chance in the *flipped* groups. A classifier that trusts the shortcut fails them.
+    where ``s = y`` with chance ``agreement``, and with one minus that chance in the *flipped* groups. A classifier that
+    trusts the shortcut fails them.
 
     Args:
         groups: number of groups for training, OOD validation and OOD test.

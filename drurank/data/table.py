@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor
 
 from drurank.data.dataset import SPLITS, GroupedDataset, InMemory
-from drurank.data.encoding import Encoder, OneHot, determines_label, sorted_labels
+from drurank.data.encoding import (
+    UNSEEN,
+    CategoricalFeature,
+    Encoder,
+    Encoding,
+    NumericFeature,
+    code_groups,
+    determines_label,
+    sorted_labels,
+)
 from drurank.data.module import GroupDataModule
 from drurank.data.reading import Column, read_table
 from drurank.errors import InputError, nearest
@@ -20,9 +31,7 @@ from drurank.ranking import check_choice
 
 Names = str | list[str] | None
 Missing = Literal["error", "indicator", "drop"]
-Encoding = Literal["onehot", "embed"]
 GroupIn = Literal["all", "eval"]
-ALL_ROWS = "all"
 
 
 class Table(GroupDataModule):
@@ -92,7 +101,7 @@ class Table(GroupDataModule):
             raise InputError(f"features is {features!r} and exclude {exclude!r}; give one of them")
         self.missing, self.encoding, self.group_in = missing, encoding, group_in
         self._encoder: Encoder | None = None
-        self._is_restored = False
+        self._columns: dict[str, Column] = {}
 
     @property
     def grouped(self) -> bool:
@@ -102,10 +111,7 @@ class Table(GroupDataModule):
     @property
     def sizes(self) -> Sizes:
         """Inputs and classes, by the training rows."""
-        encoder = self.encoder
-        if self.encoding == "embed":
-            return Sizes(encoder.width, len(encoder.labels), encoder.cardinalities)
-        return Sizes(encoder.width + sum(encoder.cardinalities), len(encoder.labels))
+        return self.encoder.sizes
 
     @property
     def label_names(self) -> list[str]:
@@ -113,8 +119,22 @@ class Table(GroupDataModule):
         return self.encoder.labels
 
     def describe(self) -> str:
-        """The file."""
-        return self.path
+        """The file, and the column that splits it."""
+        return f"column {self.split!r} of {self.path}" if self.split else self.path
+
+    def setup(self, stage: str) -> None:
+        """Read and check what a run needs before it begins; before a fit, every row of the file.
+
+        Raises:
+            InputError: if the table cannot be used.
+        """
+        if stage == "fit" and self.split is None:
+            raise InputError(
+                f"{self.path}: nothing says which rows to train on; name the column whose values are {', '.join(SPLITS)} "
+                f"with --data.split; columns: {', '.join(self._table.column_names)}"
+            )
+        super().setup(stage)
+        self._columns.clear()
 
     def splits(self) -> list[str]:
         """Splits that have rows."""
@@ -122,20 +142,22 @@ class Table(GroupDataModule):
 
     def make_part(self, split: str) -> GroupedDataset:
         """Encode the rows of one split."""
-        rows = self._rows[split]
-        encoder = self.encoder
-        columns = {name: self._column(name).at(rows) for name in encoder.feature_names}
-        inputs: Any = encoder.inputs(columns, len(rows))
-        transform = None
-        if not encoder.categorical:
-            inputs = inputs["numeric"]
-        elif self.encoding == "onehot":
-            transform = OneHot(encoder.cardinalities)
+        rows, encoder = self._rows[split], self.encoder
+        features = [*encoder.numeric, *encoder.categorical]
+        if self.missing == "error":
+            self._refuse_missing(features, rows)
+        inputs: Any = encoder.inputs({feature.name: self._column(feature.name) for feature in features}, rows)
+        self._warn_of_unseen(split, inputs["categorical"])
+        inputs = inputs if encoder.categorical else inputs["numeric"]
         group, names = self._number_groups(split, rows)
-        data = InMemory(inputs, self._labels(rows), transform)
-        seen = len(encoder.groups)
-        place = torch.from_numpy(rows)
-        return GroupedDataset(data, group, split=split, group_names=names, num_seen=seen, rows=place)
+        return GroupedDataset(
+            InMemory(inputs, self._labels(rows), encoder.transform()),
+            group,
+            split=split,
+            group_names=names,
+            num_seen=len(encoder.groups),
+            rows=torch.from_numpy(rows),
+        )
 
     @property
     def encoder(self) -> Encoder:
@@ -145,10 +167,9 @@ class Table(GroupDataModule):
             InputError: if there is neither, or the training rows cannot be learnt from.
         """
         if self._encoder is None:
-            if self._evaluates_checkpoint():
-                raise InputError(
-                    f"the checkpoint holds no encoding of a table; {self.path} was not what it learnt from"
-                )
+            trainer = self.trainer
+            if trainer is not None and trainer.state.fn != "fit" and trainer.ckpt_path:
+                raise InputError(f"the checkpoint did not learn from a table, as {self.path} is; give data of its kind")
             self._encoder = self._fit_encoder()
         return self._encoder
 
@@ -165,160 +186,171 @@ class Table(GroupDataModule):
         fitting = self.trainer is not None and self.trainer.state.fn == "fit"
         if fitting and self.encoder.state_dict() != state_dict:
             raise InputError(
-                f"the checkpoint was made with other training data than {self.path}; give that, or fit anew"
+                f"the checkpoint was made with other training data or options than {self.path} now; give those, or fit "
+                "anew"
             )
         if self._encoder is None or self._encoder.state_dict() != state_dict:
             self._encoder = Encoder.from_state(state_dict)
             self.forget_parts()
-        self._is_restored = True
-
-    def _evaluates_checkpoint(self) -> bool:
-        trainer = self.trainer
-        return trainer is not None and trainer.state.fn != "fit" and bool(trainer.ckpt_path) and not self._is_restored
+            self.__dict__.pop("_rows", None)  # Which rows lack a feature depends on the features.
 
     @cached_property
-    def _table(self) -> Any:
+    def _table(self) -> pa.Table:
         return read_table(self.path)
 
     def _column(self, name: str) -> Column:
-        if name not in self._table.column_names:
-            raise InputError(f"{self.path} has no column {name!r}; {nearest(name, self._table.column_names)}")
-        return Column(self.path, name, self._table[name])
+        if name not in self._columns:
+            self._refuse_unknown([name])
+            self._columns[name] = Column(self.path, name, self._table[name])
+        return self._columns[name]
+
+    def _refuse_unknown(self, names: Iterable[str]) -> None:
+        found = self._table.column_names
+        for name in names:
+            if name not in found:
+                raise InputError(f"{self.path} has no column {name!r}; {nearest(name, found)}")
 
     @cached_property
     def _rows(self) -> dict[str, np.ndarray]:
-        every = np.arange(self._table.num_rows)
-        if self.split is None:
-            rows = dict.fromkeys(SPLITS, every[:0]) | {"test": every}
-        else:
-            rows = self._read_splits()
-        if self.missing == "drop":
-            rows = {split: self._without_missing(split, found) for split, found in rows.items()}
-        return rows
+        """Places in the file by split, without the rows that are to be dropped."""
+        if self.missing != "drop":
+            return self._split_rows
+        numeric, categorical = self._kinds()
+        missing = {name: self._missing(name, name in numeric) for name in [*numeric, *categorical]}
+        return {split: self._without_missing(split, rows, missing) for split, rows in self._split_rows.items()}
 
-    def _read_splits(self) -> dict[str, np.ndarray]:
-        column = self._column(str(self.split))
-        codes, written = column.codes()
-        if (codes < 0).any():
-            raise column.error(int(np.argmax(codes < 0)), None, f"is no split; give one of {', '.join(SPLITS)}")
-        for code, name in enumerate(written):
+    @cached_property
+    def _split_rows(self) -> dict[str, np.ndarray]:
+        every = np.arange(self._table.num_rows)
+        if self.split is None or (self._predicts() and self.split not in self._table.column_names):
+            return {split: every if split == "test" else every[:0] for split in SPLITS}
+        column = self._column(self.split)
+        if (column.codes < 0).any():
+            raise column.error(int(np.argmax(column.codes < 0)), f"is no split; give one of {', '.join(SPLITS)}")
+        for code, name in enumerate(column.texts):
             if name not in self.split_names:
-                remedy = (
-                    f"is no split; {nearest(name, SPLITS)}; other spellings: --data.split_names '{{{name}: train}}'"
+                raise column.error(
+                    int(np.argmax(column.codes == code)),
+                    f"is no split; {nearest(name, self.split_names)}; say what it stands for with "
+                    f"--data.split_names '{{{name}: train}}'",
                 )
-                raise column.error(int(np.argmax(codes == code)), name, remedy)
-        meant = np.array([SPLITS.index(self.split_names[name]) for name in written])[codes]
+        meant = np.array([SPLITS.index(self.split_names[name]) for name in column.texts])[column.codes]
         return {split: np.flatnonzero(meant == place) for place, split in enumerate(SPLITS)}
 
+    def _kinds(self) -> tuple[list[str], list[str]]:
+        """Features that are numbers, and those that are codes, by the encoder or else the training rows."""
+        if self._encoder is not None:
+            return [f.name for f in self._encoder.numeric], [f.name for f in self._encoder.categorical]
+        rows = self._split_rows["train"]
+        if len(rows) == 0:
+            raise InputError(f"{self.describe()} has no row in split train, to learn from; say train in some rows")
+        names = self._feature_names()
+        numeric = [n for n in names if n not in self.categorical and self._column(n).holds_numbers(rows)]
+        return numeric, [name for name in names if name not in numeric]
+
     def _feature_names(self) -> list[str]:
-        taken = {self.label, *self.group, self.split}
-        for name in [*self.features, *self.exclude, *self.categorical, *self.allow_leaks]:
-            self._column(name)
-        names = self.features or [n for n in self._table.column_names if n not in taken and n not in self.exclude]
-        wrong = [name for name in names if name in taken] or [n for n in self.categorical if n not in names]
-        if wrong:
-            raise InputError(f"{self.path}: column {wrong[0]!r} is named both as a feature and as something else")
+        self._refuse_unknown([self.label, *self.group, *self.features, *self.exclude])
+        role = {self.split: "the split", **dict.fromkeys(self.group, "the group"), self.label: "the label"}
+        names = self.features or [n for n in self._table.column_names if n not in role and n not in self.exclude]
         if not names:
             raise InputError(f"{self.path} has no features left beside label, group and split; exclude fewer columns")
+        for option in ("features", "categorical", "allow_leaks"):
+            for name in getattr(self, option):
+                self._refuse_unknown([name])
+                if name in role or name not in names:
+                    why = role.get(name, "not among the features")
+                    raise InputError(
+                        f"{self.path}: {option} names the column {name!r}, which is {why}; leave it out there"
+                    )
         return names
 
-    def _without_missing(self, split: str, rows: np.ndarray) -> np.ndarray:
-        names = self._encoder.feature_names if self._encoder else self._feature_names()
-        keep = np.ones(len(rows), dtype=bool)
-        for name in names if len(rows) else ():
-            keep &= ~self._missing(self._column(name).at(rows))
-        if not keep.all():
-            rank_zero_info(
-                f"{self.path}: {int((~keep).sum()):,} of {len(rows):,} {split} rows lack a feature; left out"
+    def _without_missing(self, split: str, rows: np.ndarray, missing: dict[str, np.ndarray]) -> np.ndarray:
+        counts = {name: int(cells[rows].sum()) for name, cells in missing.items()}
+        lacking = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+        if not lacking:
+            return rows
+        kept = rows[~np.logical_or.reduce([cells[rows] for cells in missing.values()])]
+        if len(kept) == 0:
+            raise InputError(
+                f"{self.path}: each of the {len(rows):,} {split} rows lacks a feature ({lacking}), and missing is drop; "
+                "exclude such columns, or write --data.missing indicator"
             )
-        return rows[keep]
+        rank_zero_info(
+            f"{self.path}: left out {len(rows) - len(kept):,} of {len(rows):,} {split} rows, which lack a feature "
+            f"({lacking})"
+        )
+        return kept
 
-    def _missing(self, column: Column) -> np.ndarray:
-        if column.name not in self.categorical and column.holds_numbers():
-            return np.isnan(column.numbers())
-        return column.codes()[0] < 0
+    def _missing(self, name: str, is_numeric: bool) -> np.ndarray:
+        column = self._column(name)
+        return np.isnan(column.numbers) if is_numeric else column.codes < 0
+
+    def _refuse_missing(self, features: list[NumericFeature | CategoricalFeature], rows: np.ndarray) -> None:
+        for feature in features:
+            missing = self._missing(feature.name, isinstance(feature, NumericFeature))[rows]
+            if missing.any():
+                raise self._column(feature.name).error(
+                    int(rows[np.argmax(missing)]),
+                    f"is missing, one of {missing.sum():,} such cells; write --data.missing indicator, or drop, or leave "
+                    f"the column out (--data.exclude {feature.name})",
+                )
+
+    def _warn_of_unseen(self, split: str, codes: Tensor) -> None:
+        for feature, code in zip(self.encoder.categorical, codes.T, strict=True):
+            if bool((code == UNSEEN).all()):
+                rank_zero_warn(
+                    f"{self.path}: no {split} row has a value of column {feature.name!r} that training had, as "
+                    f"{feature.values[0]!r}; is it written alike?"
+                )
 
     def _fit_encoder(self) -> Encoder:
+        numeric, categorical = self._kinds()
         rows = self._rows["train"]
-        if len(rows) == 0:
-            hint = "; the column 'split' is not named as --data.split" if self._has_unnamed_split() else ""
-            raise InputError(f"{self.path} has no training rows to learn its encoding from{hint}")
-        columns = [self._column(name).at(rows) for name in self._feature_names()]
-        self._refuse_missing(columns)
-        label = self._column(self.label).at(rows)
-        group, names = self._group_codes(rows, blank=self.group_in == "eval")
-        encoder = Encoder.fit(
-            columns, self.categorical, sorted_labels(label), [names[i] for i in np.unique(group[group >= 0])]
+        label = self._column(self.label)
+        group, names = code_groups([self._column(name) for name in self.group], rows, blank=self.group_in == "eval")
+        encoder = Encoder(
+            [NumericFeature.fit(self._column(name), rows) for name in numeric],
+            [CategoricalFeature.fit(self._column(name), rows) for name in categorical],
+            sorted_labels(label, rows),
+            names,
+            self.encoding,
         )
-        self._refuse_leaks(columns, encoder.label(label))
+        self._refuse_leaks(encoder, rows)
         return encoder
 
-    def _has_unnamed_split(self) -> bool:
-        return self.split is None and "split" in self._table.column_names
-
-    def _refuse_missing(self, columns: list[Column]) -> None:
-        if self.missing != "error":
-            return
-        for column in columns:
-            missing = np.flatnonzero(self._missing(column))
-            if len(missing):
-                remedy = f"is missing, one of {len(missing):,}; write --data.missing indicator, or drop, or exclude the column"
-                raise column.error(int(missing[0]), None, remedy)
-
-    def _refuse_leaks(self, columns: list[Column], label: Tensor) -> None:
-        for column in columns:
-            if column.name not in self.allow_leaks and determines_label(column, label):
+    def _refuse_leaks(self, encoder: Encoder, rows: np.ndarray) -> None:
+        label = encoder.label(self._column(self.label), rows).numpy()
+        for feature in [*encoder.numeric, *encoder.categorical]:
+            column = self._column(feature.name)
+            value = (column.numbers if isinstance(feature, NumericFeature) else column.codes)[rows]
+            if feature.name not in self.allow_leaks and determines_label(value, label):
                 raise InputError(
-                    f"{self.path}: column {column.name!r} determines the label {self.label!r} in every training row; "
-                    f"leave it out (--data.exclude {column.name}) or allow it (--data.allow_leaks {column.name})"
+                    f"{self.path}: column {feature.name!r} determines the label {self.label!r} in every training row; "
+                    f"leave it out (--data.exclude {feature.name}) or allow it (--data.allow_leaks {feature.name})"
                 )
 
     def _labels(self, rows: np.ndarray) -> Tensor:
         if self._predicts() and self.label not in self._table.column_names:
             return torch.full((len(rows),), -1)
-        return self.encoder.label(self._column(self.label).at(rows))
+        return self.encoder.label(self._column(self.label), rows, blank=self._predicts())
 
     def _predicts(self) -> bool:
         return self.trainer is not None and self.trainer.state.fn == "predict"
 
     def _number_groups(self, split: str, rows: np.ndarray) -> tuple[Tensor, list[str]]:
+        """Number of each row's group, int64 ``[n]``, and name by number, those of training first."""
         known = self.encoder.groups
         if self._predicts() and not set(self.group) <= set(self._table.column_names):
             return torch.full((len(rows),), -1), known
-        group, found = self._group_codes(rows, blank=split == "train" and self.group_in == "eval")
-        present = {found[i] for i in np.unique(group[group >= 0])}
-        names = [*known, *sorted(present - set(known))]
+        blank = self._predicts() or (split == "train" and self.group_in == "eval")
+        code, found = code_groups([self._column(name) for name in self.group], rows, blank=blank)
+        names = [*known, *sorted(set(found) - set(known))]
         place = {name: number for number, name in enumerate(names)}
-        number = np.array([*(place.get(name, -1) for name in found), -1])[group]
+        number = np.array([*(place[name] for name in found), -1], dtype=np.int64)[code]
         return torch.from_numpy(number), names
-
-    def _group_codes(self, rows: np.ndarray, *, blank: bool) -> tuple[np.ndarray, list[str]]:
-        """Code of each row's group, -1 for none, and name by code, sorted."""
-        if not self.group:
-            return np.zeros(len(rows), dtype=np.int64), [ALL_ROWS]
-        columns = [self._column(name).at(rows) for name in self.group]
-        coded = [column.codes() for column in columns]
-        parts = np.stack([codes for codes, _ in coded])
-        missing = (parts < 0).any(axis=0)
-        if missing.any() and not blank:
-            place = int(np.argmax(missing))
-            column = columns[int(np.argmax(parts[:, place] < 0))]
-            raise column.error(place, None, "is no group; give each row one, or leave the row out")
-        cells, codes = np.unique(parts[:, ~missing], axis=1, return_inverse=True)
-        names = [join_names([coded[i][1][code] for i, code in enumerate(cell)]) for cell in cells.T]
-        order = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"))
-        group = np.full(len(rows), -1)
-        group[~missing] = order[codes.reshape(-1)]
-        return group, sorted(names)
 
 
 def as_names(names: Names) -> list[str]:
-    """Column names from a list, or from one string with commas."""
-    if names is None:
-        return []
-    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-
-
-def join_names(parts: list[str]) -> str:
-    """The name of a combination of groups, told apart also where a name has a bar in it."""
-    return parts[0] if len(parts) == 1 else " | ".join(part.replace("\\", "\\\\").replace("|", "\\|") for part in parts)
+    """Column names from a list, or from one string with commas, each once."""
+    listed = names.split(",") if isinstance(names, str) else names or []
+    return list(dict.fromkeys(name.strip() if isinstance(names, str) else name for name in listed))

@@ -218,6 +218,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
         config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
         if isinstance(scheduler, ReduceLROnPlateau):
             config["monitor"] = scheduler.monitor
+            self._ask_for([scheduler.monitor])
         return {"optimizer": optimizer, "lr_scheduler": config}
 
     def configure_model(self) -> None:
@@ -234,16 +235,18 @@ class GroupModule(MethodCheckpoint, LightningModule):
         """Find out which criteria are asked for."""
         trainer: Any = self.trainer
         callbacks = [getattr(callback, "monitor", None) for callback in trainer.callbacks]
-        asked = [criterion_of_key(key) for key in callbacks if isinstance(key, str)]
-        wanted = [criterion.name for criterion in asked if criterion is not None]
-        self.criteria_names = tuple(dict.fromkeys([*DEFAULT_CRITERIA, *wanted]))
-        if getattr(trainer.datamodule, "grouped", True):
-            return
-        of_groups = [name for name in wanted if name != "overall"]
-        if self.needs_groups or of_groups:
-            what = f"{type(self).__name__} ranks groups" if self.needs_groups else f"{of_groups[0]} is of groups"
-            raise InputError(f"{what} and the data names none; name the group column, or use ERM with --select overall")
-        self.criteria_names = ("overall",)
+        grouped = getattr(trainer.datamodule, "grouped", True)
+        if self.needs_groups and not grouped:
+            raise InputError(f"{type(self).__name__} ranks groups and the data names none; name the group column")
+        self.criteria_names = DEFAULT_CRITERIA if grouped else ("overall",)
+        self._ask_for([key for key in callbacks if isinstance(key, str)])
+
+    def _ask_for(self, keys: list[str]) -> None:
+        asked = [criterion_of_key(key) for key in keys]
+        names = [criterion.name for criterion in asked if criterion is not None]
+        if "worst" not in self.criteria_names and set(names) - {"overall"}:
+            raise InputError(f"{names} need groups and the data names none; name its column, or choose by overall")
+        self.criteria_names = tuple(dict.fromkeys([*self.criteria_names, *names]))
 
     def on_train_start(self) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
@@ -263,11 +266,11 @@ class GroupModule(MethodCheckpoint, LightningModule):
             torch.manual_seed(seed)
 
     def on_validation_epoch_start(self) -> None:
-        """Begin to count."""
+        """Begin to count the validation parts."""
         self._begin_evaluation(self.trainer.val_dataloaders, "val")
 
     def on_test_epoch_start(self) -> None:
-        """Begin to count."""
+        """Begin to count the test parts."""
         self._begin_evaluation(self.trainer.test_dataloaders, "test")
 
     def _begin_evaluation(self, loaders: Any, stage: str) -> None:

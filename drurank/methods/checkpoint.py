@@ -143,7 +143,10 @@ class MethodCheckpoint:
 
 
 def _path_of(module: object) -> str:
-    return f"{type(module).__module__}.{type(module).__qualname__}"
+    # Methods of ours are known by where they are offered, whichever file they stand in.
+    where = type(module).__module__
+    where = "drurank.methods" if where.startswith("drurank.methods.") else where
+    return f"{where}.{type(module).__qualname__}"
 
 
 def _sizes(saved: dict[str, Any]) -> Sizes:

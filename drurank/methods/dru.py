@@ -22,8 +22,8 @@ class DRU(GroupModule):
     first epoch is ERM. In tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
 
     Args:
-        rank_by: the rank ``r_g``, with ``below_g`` the number of groups strictly worse than ``g`` and ``m`` that of all:
-            ``quantile`` is ``r_g = 100 below_g / m``, in [0, 100); ``index`` is ``r_g = below_g``; 0 for the worst.
+        rank_by: the rank ``r_g``, 0 for the worst; with ``below_g`` the number of groups strictly worse than ``g`` and
+            ``m`` that of all, ``quantile`` is ``r_g = 100 below_g / m``, in [0, 100), and ``index`` ``r_g = below_g``.
         upweight: which samples of a group get ``w_g``: ``misclassified`` (+M) those that were wrong in the last epoch,
             while the others weigh 1; ``all`` (+G) every one.
         cutoff: ``C`` in ``w_g = log2(C + 2) / log2(r_g + 2)``; a group with ``r_g > C`` weighs 1. In the unit of
