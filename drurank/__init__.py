@@ -4,8 +4,8 @@ After each epoch the training groups are ranked by accuracy and their samples we
 (Discounted Rank Upweighting); models are chosen by a discounted cumulative gain over the badly served groups.
 """
 
-from drurank import callbacks, data, methods, metrics, networks, ranking
+from drurank import callbacks, data, losses, methods, metrics, networks, ranking
 
 __version__ = "0.1.0"
 
-__all__ = ["callbacks", "data", "methods", "metrics", "networks", "ranking"]
+__all__ = ["callbacks", "data", "losses", "methods", "metrics", "networks", "ranking"]

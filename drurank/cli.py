@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from pathlib import Path
@@ -127,6 +128,8 @@ def main(args: ArgsType = None) -> None:
     words = sys.argv[1:] if args is None else args
     for message in NOISE:
         warnings.filterwarnings("ignore", message)
+    for name in ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero"):
+        logging.getLogger(name).addFilter(_is_no_tip)
     try:
         if isinstance(words, list):
             words = with_config_of_run(words)
@@ -186,6 +189,10 @@ def with_config_of_run(words: list[str]) -> list[str]:
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     config = {key: saved[key] for key in kept if key in saved}
     return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
+
+
+def _is_no_tip(record: logging.LogRecord) -> bool:
+    return "Tip:" not in record.getMessage()
 
 
 def _value_of(option: str, words: list[str]) -> str | None:

@@ -86,7 +86,8 @@ class CategoricalFeature:
     def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
         """Codes, int64 ``[n]``."""
         place = {value: code for code, value in enumerate(self.values, start=1)}
-        return _translate([*column.texts, None], place, UNSEEN)[column.codes[rows]]
+        codes: np.ndarray = _translate([*column.texts, None], place, UNSEEN)[column.codes[rows]]
+        return codes
 
     @property
     def cardinality(self) -> int:
@@ -131,6 +132,11 @@ class Encoder:
     encoding: Encoding
 
     @property
+    def kinds(self) -> dict[str, bool]:
+        """Name of each feature, and whether it is one of numbers."""
+        return {f.name: True for f in self.numeric} | {f.name: False for f in self.categorical}
+
+    @property
     def sizes(self) -> Sizes:
         """Sizes of the network's inputs and outputs."""
         width = sum(1 + feature.indicator for feature in self.numeric)
@@ -146,6 +152,26 @@ class Encoder:
         numeric = np.stack(numbers, axis=1) if numbers else np.zeros((len(rows), 0), dtype=np.float32)
         categorical = np.stack(codes, axis=1) if codes else np.zeros((len(rows), 0), dtype=np.int64)
         return {"numeric": torch.from_numpy(numeric), "categorical": torch.from_numpy(categorical)}
+
+    def refuse_leaks(self, columns: Mapping[str, Column], rows: np.ndarray, label: Column) -> None:
+        """Stop if a feature determines the label.
+
+        Args:
+            columns: the features to look at, by name.
+            rows: those of training.
+            label: column of the label.
+
+        Raises:
+            InputError: if one does.
+        """
+        number = self.label(label, rows).numpy()
+        kinds = self.kinds
+        for name, column in columns.items():
+            if determines_label((column.numbers if kinds[name] else column.codes)[rows], number):
+                raise InputError(
+                    f"{column.path}: column {name!r} determines the label {label.name!r} in every training row; leave "
+                    f"it out (--data.exclude {name}) or allow it (--data.allow_leaks {name})"
+                )
 
     def transform(self) -> Callable[[Any], Tensor] | None:
         """What is to be done to each batch of inputs, to keep wide encodings out of memory."""

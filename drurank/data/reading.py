@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from drurank.data.dataset import SPLITS
 from drurank.errors import InputError, nearest
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -161,7 +162,8 @@ class Column:
     @cached_property
     def codes(self) -> np.ndarray:
         """Code of each cell's text in ``texts``, int64 ``[n]``, -1 where it is blank."""
-        return self._coded[0]
+        codes: np.ndarray = self._coded[0]
+        return codes
 
     @cached_property
     def texts(self) -> list[str]:
@@ -184,14 +186,21 @@ class Column:
     @cached_property
     def numbers(self) -> np.ndarray:
         """Cells as float64 ``[n]``: ``nan`` where missing, infinite where it is no number."""
-        if not self.is_text:
-            return self.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        text = pc.utf8_trim_whitespace(self.values)
-        missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(NO_NUMBER, pa.large_string()))
+        numbers: np.ndarray
         try:
-            return pc.if_else(missing, None, text).cast(pa.float64()).to_numpy(zero_copy_only=False)
+            cells = self.values
+            if self.is_text:
+                text = pc.utf8_trim_whitespace(cells)
+                missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(NO_NUMBER, pa.large_string()))
+                cells = pc.if_else(missing, None, text)
+            numbers = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
-            return np.array([*map(to_number, self.texts), np.nan])[self.codes]
+            numbers = np.array([*map(to_number, self.texts), np.nan])[self.codes]
+        return numbers
+
+    def missing(self, *, as_numbers: bool) -> np.ndarray:
+        """Which cells are missing, bool ``[n]``; in a column of text or codes NA is one of them, and not missing."""
+        return np.isnan(self.numbers) if as_numbers else self.codes < 0
 
     def holds_numbers(self, rows: np.ndarray) -> bool:
         """Whether this is a column of numbers: by its type, or, in a text file, by its cells at these rows.
@@ -200,7 +209,7 @@ class Column:
             InputError: if most of these cells are numbers but not all.
         """
         if self.is_number or self.is_typed:
-            return self.is_number
+            return bool(self.is_number)
         good, wrong = np.isfinite(self.numbers[rows]), np.isinf(self.numbers[rows])
         if 0 < wrong.sum() < good.sum():
             raise self.error(
@@ -233,6 +242,28 @@ class Column:
         value: Any = self.values[row].as_py()
         said = "a blank cell" if value is None or not str(value).strip() else repr(value)
         return InputError(f"{self.path}: column {self.name!r}, row {row} (the first is 0): {said} {remedy}")
+
+
+def read_splits(column: Column, split_names: dict[str, str]) -> dict[str, np.ndarray]:
+    """Places of the rows of each split, int64 ``[n]``.
+
+    Args:
+        column: the column of the split.
+        split_names: what each spelling stands for.
+
+    Raises:
+        InputError: if a cell is blank, or none of these spellings.
+    """
+    if (column.codes < 0).any():
+        raise column.error(int(np.argmax(column.codes < 0)), f"is no split; give one of {', '.join(SPLITS)}")
+    for code, name in enumerate(column.texts):
+        if name not in split_names:
+            remedy = f"say what it stands for with --data.split_names '{{{name}: train}}'"
+            raise column.error(
+                int(np.argmax(column.codes == code)), f"is no split; {nearest(name, split_names)}; mend it, or {remedy}"
+            )
+    meant = np.array([SPLITS.index(split_names[name]) for name in column.texts])[column.codes]
+    return {split: np.flatnonzero(meant == place) for place, split in enumerate(SPLITS)}
 
 
 def _texts(values: pa.Array) -> list[str | None]:

@@ -20,11 +20,10 @@ from drurank.data.encoding import (
     Encoding,
     NumericFeature,
     code_groups,
-    determines_label,
     sorted_labels,
 )
 from drurank.data.module import GroupDataModule
-from drurank.data.reading import Column, read_table
+from drurank.data.reading import Column, read_splits, read_table
 from drurank.errors import InputError, nearest
 from drurank.networks import Sizes
 from drurank.ranking import check_choice
@@ -52,8 +51,9 @@ class Table(GroupDataModule):
         features: columns to learn from; all but label, group and split, if not given.
         exclude: columns not to learn from.
         categorical: columns of numbers that are codes.
-        missing: what a missing feature does. ``error`` stops the run; ``indicator`` puts the mean of training and adds
-            an input that says so (for a category: a category of its own); ``drop`` leaves the row out and says how many.
+        missing: what a missing feature does. ``error`` stops the run; ``indicator`` puts the mean of training and, where
+            training has such cells, adds an input that says so (for a category: one of its own); ``drop`` leaves the
+            row out and says how many.
         encoding: ``onehot`` gives the network one tensor; ``embed`` gives it numbers and codes, which it embeds.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         allow_leaks: features that may determine the label.
@@ -130,8 +130,8 @@ class Table(GroupDataModule):
         """
         if stage == "fit" and self.split is None:
             raise InputError(
-                f"{self.path}: nothing says which rows to train on; name the column whose values are {', '.join(SPLITS)} "
-                f"with --data.split; columns: {', '.join(self._table.column_names)}"
+                f"{self.path}: nothing says which rows to train on; name with --data.split the column that does, whose "
+                f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
             )
         super().setup(stage)
         self._columns.clear()
@@ -143,10 +143,9 @@ class Table(GroupDataModule):
     def make_part(self, split: str) -> GroupedDataset:
         """Encode the rows of one split."""
         rows, encoder = self._rows[split], self.encoder
-        features = [*encoder.numeric, *encoder.categorical]
         if self.missing == "error":
-            self._refuse_missing(features, rows)
-        inputs: Any = encoder.inputs({feature.name: self._column(feature.name) for feature in features}, rows)
+            self._refuse_missing(rows)
+        inputs: Any = encoder.inputs({name: self._column(name) for name in encoder.kinds}, rows)
         self._warn_of_unseen(split, inputs["categorical"])
         inputs = inputs if encoder.categorical else inputs["numeric"]
         group, names = self._number_groups(split, rows)
@@ -215,8 +214,7 @@ class Table(GroupDataModule):
         """Places in the file by split, without the rows that are to be dropped."""
         if self.missing != "drop":
             return self._split_rows
-        numeric, categorical = self._kinds()
-        missing = {name: self._missing(name, name in numeric) for name in [*numeric, *categorical]}
+        missing = {name: self._column(name).missing(as_numbers=numbers) for name, numbers in self._kinds().items()}
         return {split: self._without_missing(split, rows, missing) for split, rows in self._split_rows.items()}
 
     @cached_property
@@ -224,33 +222,22 @@ class Table(GroupDataModule):
         every = np.arange(self._table.num_rows)
         if self.split is None or (self._predicts() and self.split not in self._table.column_names):
             return {split: every if split == "test" else every[:0] for split in SPLITS}
-        column = self._column(self.split)
-        if (column.codes < 0).any():
-            raise column.error(int(np.argmax(column.codes < 0)), f"is no split; give one of {', '.join(SPLITS)}")
-        for code, name in enumerate(column.texts):
-            if name not in self.split_names:
-                raise column.error(
-                    int(np.argmax(column.codes == code)),
-                    f"is no split; {nearest(name, self.split_names)}; say what it stands for with "
-                    f"--data.split_names '{{{name}: train}}'",
-                )
-        meant = np.array([SPLITS.index(self.split_names[name]) for name in column.texts])[column.codes]
-        return {split: np.flatnonzero(meant == place) for place, split in enumerate(SPLITS)}
+        return read_splits(self._column(self.split), self.split_names)
 
-    def _kinds(self) -> tuple[list[str], list[str]]:
-        """Features that are numbers, and those that are codes, by the encoder or else the training rows."""
+    def _kinds(self) -> dict[str, bool]:
+        """Name of each feature, and whether it is one of numbers, by the encoder or else the training rows."""
         if self._encoder is not None:
-            return [f.name for f in self._encoder.numeric], [f.name for f in self._encoder.categorical]
+            return self._encoder.kinds
         rows = self._split_rows["train"]
         if len(rows) == 0:
             raise InputError(f"{self.describe()} has no row in split train, to learn from; say train in some rows")
         names = self._feature_names()
-        numeric = [n for n in names if n not in self.categorical and self._column(n).holds_numbers(rows)]
-        return numeric, [name for name in names if name not in numeric]
+        return {name: name not in self.categorical and self._column(name).holds_numbers(rows) for name in names}
 
     def _feature_names(self) -> list[str]:
         self._refuse_unknown([self.label, *self.group, *self.features, *self.exclude])
-        role = {self.split: "the split", **dict.fromkeys(self.group, "the group"), self.label: "the label"}
+        role: dict[str | None, str] = {self.split: "the split", self.label: "the label"}
+        role = dict.fromkeys(self.group, "the group") | role
         names = self.features or [n for n in self._table.column_names if n not in role and n not in self.exclude]
         if not names:
             raise InputError(f"{self.path} has no features left beside label, group and split; exclude fewer columns")
@@ -272,7 +259,7 @@ class Table(GroupDataModule):
         kept = rows[~np.logical_or.reduce([cells[rows] for cells in missing.values()])]
         if len(kept) == 0:
             raise InputError(
-                f"{self.path}: each of the {len(rows):,} {split} rows lacks a feature ({lacking}), and missing is drop; "
+                f"{self.path}: each of the {len(rows):,} {split} rows lacks a feature ({lacking}) and is to be dropped; "
                 "exclude such columns, or write --data.missing indicator"
             )
         rank_zero_info(
@@ -281,18 +268,15 @@ class Table(GroupDataModule):
         )
         return kept
 
-    def _missing(self, name: str, is_numeric: bool) -> np.ndarray:
-        column = self._column(name)
-        return np.isnan(column.numbers) if is_numeric else column.codes < 0
-
-    def _refuse_missing(self, features: list[NumericFeature | CategoricalFeature], rows: np.ndarray) -> None:
-        for feature in features:
-            missing = self._missing(feature.name, isinstance(feature, NumericFeature))[rows]
+    def _refuse_missing(self, rows: np.ndarray) -> None:
+        for name, is_numeric in self.encoder.kinds.items():
+            column = self._column(name)
+            missing = column.missing(as_numbers=is_numeric)[rows]
             if missing.any():
-                raise self._column(feature.name).error(
+                raise column.error(
                     int(rows[np.argmax(missing)]),
-                    f"is missing, one of {missing.sum():,} such cells; write --data.missing indicator, or drop, or leave "
-                    f"the column out (--data.exclude {feature.name})",
+                    f"is missing, one of {missing.sum():,} such cells; write --data.missing indicator, or drop, or "
+                    f"leave the column out (--data.exclude {name})",
                 )
 
     def _warn_of_unseen(self, split: str, codes: Tensor) -> None:
@@ -304,30 +288,19 @@ class Table(GroupDataModule):
                 )
 
     def _fit_encoder(self) -> Encoder:
-        numeric, categorical = self._kinds()
-        rows = self._rows["train"]
-        label = self._column(self.label)
-        group, names = code_groups([self._column(name) for name in self.group], rows, blank=self.group_in == "eval")
+        columns = {name: self._column(name) for name in self._kinds()}
+        numbers = [name for name, is_numeric in self._kinds().items() if is_numeric]
+        rows, label = self._rows["train"], self._column(self.label)
         encoder = Encoder(
-            [NumericFeature.fit(self._column(name), rows) for name in numeric],
-            [CategoricalFeature.fit(self._column(name), rows) for name in categorical],
+            [NumericFeature.fit(columns[name], rows) for name in numbers],
+            [CategoricalFeature.fit(columns[name], rows) for name in columns if name not in numbers],
             sorted_labels(label, rows),
-            names,
+            code_groups([self._column(name) for name in self.group], rows, blank=self.group_in == "eval")[1],
             self.encoding,
         )
-        self._refuse_leaks(encoder, rows)
+        suspects = {name: column for name, column in columns.items() if name not in self.allow_leaks}
+        encoder.refuse_leaks(suspects, rows, label)
         return encoder
-
-    def _refuse_leaks(self, encoder: Encoder, rows: np.ndarray) -> None:
-        label = encoder.label(self._column(self.label), rows).numpy()
-        for feature in [*encoder.numeric, *encoder.categorical]:
-            column = self._column(feature.name)
-            value = (column.numbers if isinstance(feature, NumericFeature) else column.codes)[rows]
-            if feature.name not in self.allow_leaks and determines_label(value, label):
-                raise InputError(
-                    f"{self.path}: column {feature.name!r} determines the label {self.label!r} in every training row; "
-                    f"leave it out (--data.exclude {feature.name}) or allow it (--data.allow_leaks {feature.name})"
-                )
 
     def _labels(self, rows: np.ndarray) -> Tensor:
         if self._predicts() and self.label not in self._table.column_names:

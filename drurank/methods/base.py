@@ -16,6 +16,7 @@ from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
 from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError
 from drurank.factory import NetworkFactory, describe_factory
+from drurank.losses import CrossEntropy
 from drurank.methods.checkpoint import MethodCheckpoint
 from drurank.methods.loaders import (
     as_list,
@@ -43,8 +44,8 @@ class GroupModule(MethodCheckpoint, LightningModule):
 
     Args:
         network: makes the network from the sizes of the data; in Python also a network itself.
-        loss: gives one value per sample from logits ``[B, C]`` and labels ``[B]``; cross-entropy, if not given. A torch
-            loss needs ``reduction="none"``.
+        loss: gives one value per sample from logits ``[B, C]`` and labels ``[B]``; ``CrossEntropy``, if not given,
+            which takes class weights and label smoothing. A loss of torch's needs ``reduction="none"``.
         optimizer: makes the optimizer from the parameters.
         lr_scheduler: makes the learning-rate scheduler from the optimizer; the rate is constant, if not given.
         lr_interval: whether the scheduler steps at each ``epoch`` or each optimizer ``step``.
@@ -74,7 +75,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
             raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
-        self.loss = loss if loss is not None else nn.CrossEntropyLoss(reduction="none")
+        self.loss = loss if loss is not None else CrossEntropy()
         self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
         self.min_count = min_count
         self.network: nn.Module | None = network if isinstance(network, nn.Module) else None

@@ -33,6 +33,7 @@ class MethodCheckpoint:
     # Not "hyper_parameters": LightningCLI lets what it finds there override the command line.
     CHECKPOINT_HYPER_PARAMS_KEY = "drurank_hyper_parameters"
 
+    loss: nn.Module
     network: nn.Module | None
     network_factory: Any
     network_description: dict[str, Any] | None
@@ -88,7 +89,13 @@ class MethodCheckpoint:
         self._restored = saved.get("training")
         if fitting:
             self._refuse_other_network(saved)
-        elif self.network is None or self.sizes is not None:
+            return
+        # The loss is not needed to predict, and its weights may be those of another one.
+        kept = self.loss.state_dict()
+        for key in [key for key in checkpoint["state_dict"] if key.startswith("loss.")]:
+            if key.removeprefix("loss.") not in kept:
+                del checkpoint["state_dict"][key]
+        if self.network is None or self.sizes is not None:
             self._build_saved_network(saved)
 
     def _refuse_other_network(self, saved: dict[str, Any]) -> None:

@@ -1,0 +1,41 @@
+"""Losses by sample, with arguments that can be typed. Any other module that gives one value per sample does as well."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from drurank.errors import InputError
+
+
+class CrossEntropy(nn.Module):
+    """Cross-entropy of each sample, ``-c_y log p_y`` with class weights ``c``.
+
+    Args:
+        class_weight: weight of each class, in the order of the labels; 1, if not given.
+        label_smoothing: share of the target that is spread over all classes, in [0, 1].
+
+    Raises:
+        InputError: if a weight is negative or ``label_smoothing`` out of range.
+    """
+
+    class_weight: Tensor | None
+
+    def __init__(self, class_weight: list[float] | None = None, label_smoothing: float = 0.0) -> None:
+        super().__init__()
+        if not 0 <= label_smoothing <= 1:
+            raise InputError(f"label_smoothing is {label_smoothing!r}; give a number from 0 to 1")
+        if class_weight is not None and min(class_weight, default=-1) < 0:
+            raise InputError(f"class_weight is {class_weight!r}; give one number of 0 or more a class")
+        weight = None if class_weight is None else torch.tensor(class_weight, dtype=torch.float32)
+        self.register_buffer("class_weight", weight, persistent=False)
+        self.label_smoothing = label_smoothing
+
+    def forward(self, logits: Tensor, label: Tensor) -> Tensor:
+        """Losses, float ``[B]``, of logits ``[B, C]`` and labels ``[B]``."""
+        if self.class_weight is not None and len(self.class_weight) != logits.shape[-1]:
+            raise InputError(f"class_weight has {len(self.class_weight)} numbers for {logits.shape[-1]} classes")
+        return functional.cross_entropy(
+            logits, label, weight=self.class_weight, label_smoothing=self.label_smoothing, reduction="none"
+        )
