@@ -24,7 +24,16 @@ from drurank.criteria import (
     worst_group_accuracy,
 )
 from drurank.errors import InputError
-from drurank.ranking import KUnit, RankBy, accuracy_from_counts, add_group_sums_, check_choice, check_k, group_dcg
+from drurank.ranking import (
+    KUnit,
+    RankBy,
+    accuracy_from_counts,
+    add_group_sums_,
+    check_choice,
+    check_k,
+    group_dcg,
+    precise,
+)
 
 Score = Literal["error", "loss"]
 LOSS_UNIT = 2.0**-24
@@ -96,18 +105,28 @@ class GroupAccuracy(Metric):
             InputError: if shapes do not agree, or, on the CPU, a group is not below ``num_groups``. (On another device
                 that cannot be known without a wait.)
         """
-        if preds.ndim == target.ndim + 1:
-            chosen, finite = predicted_class(preds)
-            right = (chosen == target) & finite
-        elif preds.is_floating_point():
-            raise InputError(f"preds is {preds.dtype} {list(preds.shape)}; give classes as integers or scores [N, C]")
-        else:
-            right = preds == target
-        if not right.shape == target.shape == group.shape:
-            shapes = f"preds {list(preds.shape)}, target {list(target.shape)}, group {list(group.shape)}"
-            raise InputError(f"{shapes}; give one prediction, target and group per sample")
+        right = self._right(preds, target)
+        if not target.shape == group.shape:
+            raise InputError(f"target {list(target.shape)}, group {list(group.shape)}; give one of each per sample")
         if group.device.type == "cpu" and group.numel() and int(group.max()) >= self.num_groups:
             raise InputError(f"group {int(group.max())} is not below num_groups={self.num_groups}")
+        self._count(right, group)
+
+    def _right(self, preds: Tensor, target: Tensor) -> Tensor:
+        scores = preds.ndim == target.ndim + 1
+        if (preds.shape[:-1] if scores else preds.shape) != target.shape:
+            raise InputError(f"preds {list(preds.shape)}, target {list(target.shape)}; give one of each per sample")
+        if scores:
+            chosen, finite = predicted_class(preds)
+            return (chosen == target) & finite
+        if preds.is_floating_point():
+            raise InputError(f"preds is {preds.dtype} {list(preds.shape)}; give classes as integers or scores [N, C]")
+        return preds == target
+
+    def _count(self, right: Tensor, group: Tensor) -> None:
+        if self.correct.is_inference() and not torch.is_inference_mode_enabled():
+            # Reset in a validation outside of fit, used on in a fit: such tensors cannot be added to in place.
+            self.correct, self.count = self.correct.clone(), self.count.clone()
         add_group_sums_(self.correct, right, group)
         add_group_sums_(self.count, torch.ones_like(group), group)
 
@@ -254,14 +273,15 @@ class GroupDCG(GroupAccuracy):
         Raises:
             InputError: if ``score="loss"`` and there is no loss, or as of ``GroupAccuracy``.
         """
+        if self.score == "loss" and (loss is None or loss.shape != group.shape):
+            shape = None if loss is None else list(loss.shape)
+            raise InputError(f"loss is {shape}; score='loss' needs one per sample, {list(group.shape)}")
         super().update(preds, target, group)
-        if self.score == "loss":
-            if loss is None or loss.shape != group.shape:
-                shape = None if loss is None else list(loss.shape)
-                raise InputError(f"loss is {shape}; score='loss' needs one per sample, {list(group.shape)}")
+        if self.score == "loss" and loss is not None:
             bounded = loss.float().nan_to_num(nan=LOSS_LIMIT).clamp(-LOSS_LIMIT, LOSS_LIMIT)
-            units = (bounded.to(accuracy_from_counts(self.correct, self.count).dtype) / LOSS_UNIT).round()
-            add_group_sums_(self.loss_sum, units, group)
+            units = (bounded.to(precise(loss.device)) / LOSS_UNIT).round()
+            # Not in place, for a state that was made in inference mode.
+            self.loss_sum = self.loss_sum + add_group_sums_(torch.zeros_like(self.loss_sum), units, group)
 
     def compute(self) -> Tensor:
         """The discounted cumulative gain, float32 scalar."""

@@ -86,7 +86,9 @@ class EpochRecord:
             Values by sample, float32 ``[..., n]``.
         """
         group = self.known_group()
-        value = group_value.to(torch.float32).gather(-1, group.clamp(min=0).long())
+        lead = torch.broadcast_shapes(group_value.shape[:-1], group.shape[:-1])  # type: ignore[no-untyped-call]
+        index = group.clamp(min=0).long().expand(*lead, -1)
+        value = group_value.to(torch.float32).expand(*lead, -1).gather(-1, index)
         takes = (self.correct == 0) if only_wrong else (group >= 0)
         return torch.where(takes & (group >= 0), value, default)
 
@@ -100,9 +102,11 @@ class EpochRecord:
 
     def state_dict(self) -> dict[str, Tensor]:
         """The tables as plain tensors on the CPU, fresh predictions included."""
-        return {"correct": self.correct.cpu(), "group": self.group.cpu(), "fresh": self._fresh.cpu()}
+        tables = {"correct": self.correct, "group": self.group, "fresh": self._fresh}
+        return {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Take over what ``state_dict`` gave, onto this record's device."""
+        """Copy what ``state_dict`` gave onto this record's device."""
         device = self.correct.device
-        self.correct, self.group, self._fresh = (state[k].to(device) for k in ("correct", "group", "fresh"))
+        copies = (state[key].to(device, copy=True) for key in ("correct", "group", "fresh"))
+        self.correct, self.group, self._fresh = copies

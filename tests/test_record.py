@@ -110,7 +110,6 @@ def test_samples_that_get_no_value_get_the_default():
     assert got.tolist() == [0, 2, 3, 3, 0, 0]
 
 
-@pytest.mark.xfail(strict=True, reason="to_samples takes one leading dimension less than its description says")
 def test_samples_of_a_batch_of_group_values_equal_each_row():
     value = torch.tensor([[2.0, 3, 5, 7], [4.0, 6, 8, 9]])
     assert known().to_samples(value, only_wrong=False).tolist() == [[2, 2, 3, 3, 5, 1], [4, 4, 6, 6, 8, 1]]
@@ -148,7 +147,6 @@ def test_state_survives_a_safe_file(tmp_path):
     assert_accuracy(other, [0.5, 1, 1, NAN], [2, 2, 1, 0])
 
 
-@pytest.mark.xfail(strict=True, reason="load_state_dict keeps the given tensors instead of copying them")
 def test_two_records_loaded_from_one_state_are_independent():
     first = known()
     second = EpochRecord(6, 4)

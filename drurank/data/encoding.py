@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.nn import functional
 
@@ -81,12 +82,25 @@ class CategoricalFeature:
         values: list[str | None] = [*sorted(column.texts[code] for code in found if code >= 0)]
         if not values:
             raise _empty(column)
+        if len(values) == len(rows):
+            rank_zero_warn(
+                f"{column.path}: column {column.name!r} has another text in each training row, of which nothing can be "
+                f"learnt; leave it out (--data.exclude {column.name})"
+            )
         return cls(column.name, [*values, None] if found[0] < 0 else values)
 
     def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
         """Codes, int64 ``[n]``."""
         place = {value: code for code, value in enumerate(self.values, start=1)}
         codes: np.ndarray = _translate([*column.texts, None], place, UNSEEN)[column.codes[rows]]
+        known = {_plain(value): value for value in self.values if value is not None}
+        for code in np.unique(column.codes[rows][codes == UNSEEN]):
+            text = column.texts[code] if code >= 0 else ""
+            if _plain(text) in known:
+                row = int(rows[np.argmax(column.codes[rows] == code)])
+                said = column.error(row, f"counts as unseen; training has {known[_plain(text)]!r}; write it alike")
+                rank_zero_warn(str(said))
+                break
         return codes
 
     @property
@@ -287,6 +301,11 @@ def determines_label(value: np.ndarray, label: np.ndarray) -> bool:
     _, code, count = np.unique(value, return_inverse=True, return_counts=True)
     pairs = len(np.unique(code * (label.max() + 1) + label))
     return pairs == len(count) and bool(count[count > 1].sum() * 2 >= len(code))
+
+
+def _plain(text: str) -> Any:
+    number = to_number(text)
+    return number if np.isfinite(number) else text.strip().casefold()
 
 
 def _translate(names: Sequence[Any], place: Mapping[Any, int], default: int) -> np.ndarray:

@@ -9,12 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from torch import Tensor
 
 from drurank.data.dataset import SPLITS, GroupedDataset, InMemory
 from drurank.data.encoding import (
-    UNSEEN,
     CategoricalFeature,
     Encoder,
     Encoding,
@@ -51,9 +50,9 @@ class Table(GroupDataModule):
         features: columns to learn from; all but label, group and split, if not given.
         exclude: columns not to learn from.
         categorical: columns of numbers that are codes.
-        missing: what a missing feature does. ``error`` stops the run; ``indicator`` puts the mean of training and, where
-            training has such cells, adds an input that says so (for a category: one of its own); ``drop`` leaves the
-            row out and says how many.
+        missing: what a missing feature does. ``error`` stops the run; ``indicator`` puts the mean of training and,
+            where training has such cells, adds an input that says so (for a category: one of its own); ``drop`` leaves
+            the row out and says how many.
         encoding: ``onehot`` gives the network one tensor; ``embed`` gives it numbers and codes, which it embeds.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         allow_leaks: features that may determine the label.
@@ -99,6 +98,8 @@ class Table(GroupDataModule):
                 raise InputError(f"split_names: {written!r} stands for {meant!r}, no split: {nearest(meant, SPLITS)}")
         if self.features and self.exclude:
             raise InputError(f"features is {features!r} and exclude {exclude!r}; give one of them")
+        if split in (label, *self.group):
+            raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
         self.missing, self.encoding, self.group_in = missing, encoding, group_in
         self._encoder: Encoder | None = None
         self._columns: dict[str, Column] = {}
@@ -137,7 +138,16 @@ class Table(GroupDataModule):
         self._columns.clear()
 
     def splits(self) -> list[str]:
-        """Splits that have rows."""
+        """Splits that have rows.
+
+        Raises:
+            InputError: if they are to be evaluated and nothing says how training encoded them.
+        """
+        if self._encoder is None and self._stage() not in (None, "fit"):
+            raise InputError(
+                f"{self.path}: no encoding of a table came with the model; give a checkpoint that learnt from one, "
+                "as ckpt_path=..., or Table.load_from_checkpoint(<checkpoint>, path=..., label=...)"
+            )
         return [split for split in SPLITS if len(self._rows[split])]
 
     def make_part(self, split: str) -> GroupedDataset:
@@ -146,7 +156,6 @@ class Table(GroupDataModule):
         if self.missing == "error":
             self._refuse_missing(rows)
         inputs: Any = encoder.inputs({name: self._column(name) for name in encoder.kinds}, rows)
-        self._warn_of_unseen(split, inputs["categorical"])
         inputs = inputs if encoder.categorical else inputs["numeric"]
         group, names = self._number_groups(split, rows)
         return GroupedDataset(
@@ -163,12 +172,9 @@ class Table(GroupDataModule):
         """That of the checkpoint, or else fitted on the training rows.
 
         Raises:
-            InputError: if there is neither, or the training rows cannot be learnt from.
+            InputError: if these cannot be learnt from.
         """
         if self._encoder is None:
-            trainer = self.trainer
-            if trainer is not None and trainer.state.fn != "fit" and trainer.ckpt_path:
-                raise InputError(f"the checkpoint did not learn from a table, as {self.path} is; give data of its kind")
             self._encoder = self._fit_encoder()
         return self._encoder
 
@@ -182,8 +188,7 @@ class Table(GroupDataModule):
         Raises:
             InputError: if training is to go on and these training rows give another encoding.
         """
-        fitting = self.trainer is not None and self.trainer.state.fn == "fit"
-        if fitting and self.encoder.state_dict() != state_dict:
+        if self._stage() == "fit" and self.encoder.state_dict() != state_dict:
             raise InputError(
                 f"the checkpoint was made with other training data or options than {self.path} now; give those, or fit "
                 "anew"
@@ -236,8 +241,9 @@ class Table(GroupDataModule):
 
     def _feature_names(self) -> list[str]:
         self._refuse_unknown([self.label, *self.group, *self.features, *self.exclude])
-        role: dict[str | None, str] = {self.split: "the split", self.label: "the label"}
-        role = dict.fromkeys(self.group, "the group") | role
+        role = dict.fromkeys(self.group, "the group") | {self.label: "the label"}
+        if self.split is not None:
+            role[self.split] = "the split"
         names = self.features or [n for n in self._table.column_names if n not in role and n not in self.exclude]
         if not names:
             raise InputError(f"{self.path} has no features left beside label, group and split; exclude fewer columns")
@@ -256,11 +262,11 @@ class Table(GroupDataModule):
         lacking = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
         if not lacking:
             return rows
-        kept = rows[~np.logical_or.reduce([cells[rows] for cells in missing.values()])]
+        kept: np.ndarray = rows[~np.logical_or.reduce([cells[rows] for cells in missing.values()])]
         if len(kept) == 0:
             raise InputError(
-                f"{self.path}: each of the {len(rows):,} {split} rows lacks a feature ({lacking}) and is to be dropped; "
-                "exclude such columns, or write --data.missing indicator"
+                f"{self.path}: each of the {len(rows):,} {split} rows lacks a feature ({lacking}) and would be "
+                "dropped; exclude such columns, or write --data.missing indicator"
             )
         rank_zero_info(
             f"{self.path}: left out {len(rows) - len(kept):,} of {len(rows):,} {split} rows, which lack a feature "
@@ -279,21 +285,13 @@ class Table(GroupDataModule):
                     f"leave the column out (--data.exclude {name})",
                 )
 
-    def _warn_of_unseen(self, split: str, codes: Tensor) -> None:
-        for feature, code in zip(self.encoder.categorical, codes.T, strict=True):
-            if bool((code == UNSEEN).all()):
-                rank_zero_warn(
-                    f"{self.path}: no {split} row has a value of column {feature.name!r} that training had, as "
-                    f"{feature.values[0]!r}; is it written alike?"
-                )
-
     def _fit_encoder(self) -> Encoder:
-        columns = {name: self._column(name) for name in self._kinds()}
-        numbers = [name for name, is_numeric in self._kinds().items() if is_numeric]
+        kinds = self._kinds()
+        columns = {name: self._column(name) for name in kinds}
         rows, label = self._rows["train"], self._column(self.label)
         encoder = Encoder(
-            [NumericFeature.fit(columns[name], rows) for name in numbers],
-            [CategoricalFeature.fit(columns[name], rows) for name in columns if name not in numbers],
+            [NumericFeature.fit(columns[name], rows) for name in kinds if kinds[name]],
+            [CategoricalFeature.fit(columns[name], rows) for name in kinds if not kinds[name]],
             sorted_labels(label, rows),
             code_groups([self._column(name) for name in self.group], rows, blank=self.group_in == "eval")[1],
             self.encoding,
@@ -307,8 +305,11 @@ class Table(GroupDataModule):
             return torch.full((len(rows),), -1)
         return self.encoder.label(self._column(self.label), rows, blank=self._predicts())
 
+    def _stage(self) -> str | None:
+        return None if self.trainer is None else self.trainer.state.fn
+
     def _predicts(self) -> bool:
-        return self.trainer is not None and self.trainer.state.fn == "predict"
+        return self._stage() == "predict"
 
     def _number_groups(self, split: str, rows: np.ndarray) -> tuple[Tensor, list[str]]:
         """Number of each row's group, int64 ``[n]``, and name by number, those of training first."""

@@ -236,7 +236,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
         """Find out which criteria are asked for."""
         trainer: Any = self.trainer
         if trainer.overfit_batches:
-            raise InputError("overfit_batches would replace the sampler that keeps rows in place; use limit_train_batches")
+            raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
         callbacks = [getattr(callback, "monitor", None) for callback in trainer.callbacks]
         grouped = getattr(trainer.datamodule, "grouped", True)
         if self.needs_groups and not grouped:
