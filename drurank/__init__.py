@@ -4,8 +4,16 @@ After each epoch the training groups are ranked by accuracy and their samples we
 (Discounted Rank Upweighting); models are chosen by a discounted cumulative gain over the badly served groups.
 """
 
-from drurank import callbacks, data, losses, methods, metrics, networks, ranking
+from importlib import import_module
+from types import ModuleType
 
 __version__ = "0.1.0"
 
-__all__ = ["callbacks", "data", "losses", "methods", "metrics", "networks", "ranking"]
+__all__ = ["callbacks", "criteria", "data", "losses", "methods", "metrics", "networks", "ranking"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    # Imported when first used, so that ranking and metrics alone do not wait for Lightning.
+    if name in __all__:
+        return import_module(f"drurank.{name}")
+    raise AttributeError(f"module 'drurank' has no attribute {name!r}")

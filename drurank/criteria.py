@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError, is_like, nearest
 from drurank.ranking import RankBy, accuracy_from_counts, group_dcg, group_percentile
 
 DEFAULT_CRITERIA = ("overall", "average", "worst", "p10", "gdcg10", "gdcg50", "qdcg10", "qdcg50", "tstat")
@@ -133,13 +133,16 @@ def key_of(name: str, prefix: str = "val") -> str:
 
 
 def criterion_of_key(key: str) -> Criterion | None:
-    """The criterion a monitored key stands for; ``None`` if the key is none of ours (a loss, say).
+    """The criterion a monitored key stands for; ``None`` if the key is none of ours (``val_auroc``, say).
 
     Raises:
-        InputError: if it names a test part, which must not be used to choose, or an unknown criterion.
+        InputError: if it names a test part, which must not be used to choose, or nearly a criterion.
     """
     if re.match(r"(id_)?test_", key):
         wanted = key.replace("test_", "val_")
         raise InputError(f"monitoring {key!r} would choose by the test data; monitor {wanted!r}")
     found = re.fullmatch(r"(?:id_)?val_(\w+)", key)
-    return None if found is None or found[1] == "loss" else criterion(found[1])
+    if found is None:
+        return None
+    is_near = re.match(r"(p|gdcg|qdcg)\d", found[1]) or is_like(found[1], DEFAULT_CRITERIA)
+    return criterion(found[1]) if is_near else None

@@ -32,12 +32,13 @@ from drurank.ranking import (
     check_choice,
     check_k,
     group_dcg,
+    is_count,
     precise,
 )
 
 Score = Literal["error", "loss"]
-LOSS_UNIT = 2.0**-24
-LOSS_LIMIT = 2.0**15
+LOSS_UNIT = 2.0**-22
+LOSS_LIMIT = 2.0**13
 
 
 def predicted_class(preds: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,7 +92,7 @@ class GroupAccuracy(Metric):
     def __init__(self, num_groups: int, *, min_count: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         for name, value in (("num_groups", num_groups), ("min_count", min_count)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            if not is_count(value):
                 raise InputError(f"{name} is {value!r}; give an int of 1 or more")
         self.num_groups = num_groups
         self.min_count = min_count
@@ -106,6 +107,8 @@ class GroupAccuracy(Metric):
                 that cannot be known without a wait.)
         """
         right = self._right(preds, target)
+        if group.is_floating_point() or target.is_floating_point():
+            raise InputError(f"target is {target.dtype}, group {group.dtype}; give classes and groups as integers")
         if not target.shape == group.shape:
             raise InputError(f"target {list(target.shape)}, group {list(group.shape)}; give one of each per sample")
         if group.device.type == "cpu" and group.numel() and int(group.max()) >= self.num_groups:
@@ -229,8 +232,9 @@ class GroupDCG(GroupAccuracy):
         k: how far down the list to go.
         rank_by: ``quantile`` (qDCG) or ``index`` (gDCG).
         k_unit: what ``k`` counts, ``percent`` or ``groups``.
-        score: ``error``, one minus accuracy, or ``loss``, the group's mean loss. Losses are summed in units of 2**-24,
-            so that sums do not depend on their order; one beyond +-32768 counts as that, and ``nan`` as +32768.
+        score: ``error``, one minus accuracy, or ``loss``, the group's mean loss. Losses are summed in units of 2**-22,
+            so that sums do not depend on their order, for up to 2**28 samples a group; a loss beyond +-8192 counts as
+            that, and ``nan`` as 8192.
         normalize: divide by the sum of the discounts, which makes it a weighted mean.
         **kwargs: those of ``GroupAccuracy``.
 
@@ -301,7 +305,7 @@ class GroupCriteria(GroupAccuracy):
 
     Args:
         num_groups: number of groups.
-        names: criteria by name, as ``worst``, ``p10``, ``qdcg25``.
+        names: criteria by name, a sequence or one string with commas, as ``worst,p10,qdcg25``.
         **kwargs: those of ``GroupAccuracy``.
 
     Raises:
@@ -311,9 +315,12 @@ class GroupCriteria(GroupAccuracy):
     higher_is_better = None
     plot_upper_bound = None
 
-    def __init__(self, num_groups: int, names: Sequence[str] = DEFAULT_CRITERIA, **kwargs: Any) -> None:
+    def __init__(self, num_groups: int, names: str | Sequence[str] = DEFAULT_CRITERIA, **kwargs: Any) -> None:
         super().__init__(num_groups, **kwargs)
-        self.names = tuple(criterion(name).name for name in names)
+        listed = names.split(",") if isinstance(names, str) else names
+        self.names = tuple(criterion(name).name for name in listed)
+        if not self.names:
+            raise InputError("names is empty; name at least one criterion, as qdcg10")
 
     def compute(self) -> dict[str, Tensor]:
         """Criterion to value."""

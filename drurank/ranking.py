@@ -6,6 +6,8 @@ A group without data has accuracy ``nan``; it has no rank, does not count in ``m
 
 from __future__ import annotations
 
+import math
+from numbers import Integral
 from typing import Literal
 
 import torch
@@ -89,16 +91,17 @@ def rank_groups(accuracy: Tensor, *, rank_by: RankBy = "quantile", ties: Ties = 
     check_choice("ties", ties, Ties)
     known = ~accuracy.isnan()
     filled = torch.where(known, accuracy, torch.inf).contiguous()
+    exact = precise(accuracy.device)
     if ties == "ordinal":
-        below = filled.argsort(dim=-1, stable=True).argsort(dim=-1).to(accuracy.dtype)
+        below = filled.argsort(dim=-1, stable=True).argsort(dim=-1).to(exact)
     else:
         ordered = filled.sort(dim=-1).values
-        below = torch.searchsorted(ordered, filled).to(accuracy.dtype)
+        below = torch.searchsorted(ordered, filled).to(exact)
         if ties == "average":
             below = (below + torch.searchsorted(ordered, filled, right=True) - 1) / 2
     if rank_by == "quantile":
         below = below * 100 / known.sum(dim=-1, keepdim=True).clamp(min=1)
-    return torch.where(known, below, torch.nan)
+    return torch.where(known, below, torch.nan).to(_float_like(accuracy))
 
 
 def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:
@@ -118,9 +121,8 @@ def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:
     """
     if not 0 <= cutoff < float("inf"):
         raise InputError(f"cutoff is {cutoff!r}; give a finite number of 0 or more, e.g. cutoff=100")
-    top = torch.log2(torch.as_tensor(cutoff + 2.0, dtype=precise(rank.device), device=rank.device))
-    weight = (top / torch.log2(rank.to(precise(rank.device)) + 2)).to(rank.dtype)
-    return torch.where(rank <= cutoff, weight, 1.0)
+    weight = math.log2(cutoff + 2) / torch.log2(rank.to(precise(rank.device)) + 2)
+    return torch.where(rank <= cutoff, weight, 1.0).to(_float_like(rank))
 
 
 def group_percentile(value: Tensor, percent: Tensor) -> Tensor:
@@ -131,16 +133,18 @@ def group_percentile(value: Tensor, percent: Tensor) -> Tensor:
         percent: which percentiles, float ``[q]``, in [0, 100].
 
     Returns:
-        The percentiles, ``[..., q]``, ``nan`` where no group has a value.
+        The percentiles, dtype of ``value``, ``[..., q]``, ``nan`` where no group has a value.
     """
     known = ~value.isnan()
-    ordered = torch.where(known, value, torch.inf).sort(dim=-1).values
+    ordered = torch.where(known, value.to(precise(value.device)), torch.inf).sort(dim=-1).values
     last = known.sum(dim=-1, keepdim=True) - 1
     position = percent.to(ordered.dtype) * last.clamp(min=0) / 100
     low = position.floor().long()
     lower = ordered.gather(-1, low)
     upper = ordered.gather(-1, torch.minimum(low + 1, last.clamp(min=0)))
-    return torch.where(last >= 0, torch.lerp(lower, upper, position - low), torch.nan)
+    # Between equal values, infinite ones too, there is nothing to interpolate.
+    between = torch.where((lower == upper) | (position == low), lower, lower + (upper - lower) * (position - low))
+    return torch.where(last >= 0, between, torch.nan).to(_float_like(value))
 
 
 def group_dcg(
@@ -174,6 +178,8 @@ def group_dcg(
         InputError: if ``k`` is out of range or the options do not go together.
     """
     check_k(k, rank_by=rank_by, k_unit=k_unit)
+    dtype = _float_like(score)
+    score = score.to(precise(score.device))
     known = ~score.isnan()
     m = known.sum(dim=-1, keepdim=True)
     if rank_by == "quantile":
@@ -190,7 +196,7 @@ def group_dcg(
     total = torch.where(used, items * discount, 0.0).sum(dim=-1)
     if normalize:
         total = total / discount.sum(dim=-1)
-    return torch.where(m.squeeze(-1) > 0, total, torch.nan).to(score.dtype)
+    return torch.where(m.squeeze(-1) > 0, total, torch.nan).to(dtype)
 
 
 def check_k(k: int, *, rank_by: str = "quantile", k_unit: str = "percent") -> None:
@@ -199,9 +205,18 @@ def check_k(k: int, *, rank_by: str = "quantile", k_unit: str = "percent") -> No
     check_choice("k_unit", k_unit, KUnit)
     if k_unit == "groups" and rank_by != "index":
         raise InputError("k_unit='groups' counts groups, which quantiles are not; write rank_by='index' with it")
-    if not isinstance(k, int) or isinstance(k, bool) or k < 1 or (k_unit == "percent" and k > 100):
+    if not is_count(k) or (k_unit == "percent" and k > 100):
         limit = "from 1 to 100" if k_unit == "percent" else "of 1 or more"
         raise InputError(f"k is {k!r}; give an int {limit} (k_unit={k_unit!r}), e.g. k=10")
+
+
+def is_count(value: object) -> bool:
+    """Whether a value is an integer, Python's or numpy's, of 1 or more."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _float_like(value: Tensor) -> torch.dtype:
+    return value.dtype if value.is_floating_point() else precise(value.device)
 
 
 def check_choice(name: str, value: str, choices: object) -> None:

@@ -6,6 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from drurank.errors import InputError
 from drurank.ranking import add_group_sums_, group_accuracy, precise
 
 UNKNOWN = -1
@@ -107,6 +108,8 @@ class EpochRecord:
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Copy what ``state_dict`` gave onto this record's device."""
+        if state["correct"].shape != self.correct.shape:
+            raise InputError(f"a record of {len(state['correct']):,} samples for {len(self.correct):,} of them")
         device = self.correct.device
         copies = (state[key].to(device, copy=True) for key in ("correct", "group", "fresh"))
         self.correct, self.group, self._fresh = copies

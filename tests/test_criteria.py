@@ -193,3 +193,8 @@ def test_key_of_a_test_part_is_refused_naming_the_validation_key(key, instead):
 def test_key_with_a_misspelt_criterion_is_answered_with_the_nearest():
     with pytest.raises(InputError, match=r"'qdgc10'.*did you mean 'qdcg10'"):
         criterion_of_key("val_qdgc10")
+
+
+@pytest.mark.parametrize("key", ["val_auroc", "val_loss", "id_val_my_score", "train_loss", "f1"])
+def test_keys_of_others_are_left_to_them(key):
+    assert criterion_of_key(key) is None

@@ -346,20 +346,20 @@ def test_dcg_of_known_mean_losses(k, losses, group, want):
 
 
 @pytest.mark.parametrize(
-    ("loss", "counts_as"), [(NAN, 32768), (math.inf, 32768), (1e30, 32768), (32768.5, 32768), (-math.inf, -32768)]
+    ("loss", "counts_as"), [(NAN, 8192), (math.inf, 8192), (1e30, 8192), (8192.5, 8192), (-math.inf, -8192)]
 )
 def test_loss_without_bounds_counts_as_the_limit(loss, counts_as):
     assert loss_dcg(1, 1, [loss, 0.5], [0, 0]) == (counts_as + 0.5) / 2
 
 
 def test_loss_is_rounded_to_the_nearest_unit():
-    assert loss_dcg(1, 2, [0.75 * 2**-24, 0.25 * 2**-24], [0, 1]) == 2**-24
+    assert loss_dcg(1, 2, [0.75 * 2**-22, 0.25 * 2**-22], [0, 1]) == 2**-22
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_loss_sums_do_not_depend_on_order_or_batches(seed):
     rng = np.random.default_rng(seed)
-    loss = np.float32(10.0 ** rng.uniform(-6, 4, 400))
+    loss = np.float32(10.0 ** rng.uniform(-6, 3.5, 400))
     group = rng.integers(0, 5, 400)
     want = numpy_dcg(np.array([loss[group == g].astype(float).mean() for g in range(5)]), 40)
     values = set()
@@ -632,3 +632,29 @@ def test_two_processes_combine_records_and_count_a_sample_as_right_if_either_had
     second = (False, *first[1:])  # row 4 was not seen
     third = (True, [0, 0, 0, 1, 0], [0, 1, 2, 0, 1])
     assert [found["record"] for found in two_processes] == [[first, second, third]] * 2
+
+
+def test_millions_of_losses_at_the_limit_do_not_overflow():
+    metric = GroupDCG(1, k=1, rank_by="index", score="loss")
+    none = torch.zeros(2**20, dtype=torch.int64)
+    for _ in range(17):
+        metric.update(none, none, none, torch.full((2**20,), NAN))
+    assert metric.compute() == 8192
+
+
+def test_names_of_criteria_may_be_one_string_but_not_none():
+    assert GroupCriteria(2, "worst,p20").names == ("worst", "p20")
+    with pytest.raises(InputError, match="at least one criterion"):
+        GroupCriteria(2, ())
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_fractions_are_no_classes_and_no_groups(which):
+    batch = [ZEROS, ZEROS, ZEROS]
+    batch[which] = batch[which].float()
+    with pytest.raises(InputError, match="as integers"):
+        GroupAccuracy(2).update(*batch)
+
+
+def test_sizes_may_be_integers_of_numpy():
+    assert GroupDCG(np.int64(3), np.int64(10)).compute().isnan()

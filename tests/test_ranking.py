@@ -332,3 +332,30 @@ def test_bad_argument_is_refused_with_value_and_remedy(call, value, remedy):
         call(tensor(FOUR))
     assert value in str(caught.value)
     assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_agrees_with_double(dtype):
+    score = (torch.arange(1000) / 1000).to(dtype)
+    exact = score.double()
+    for rank_by in ("quantile", "index"):
+        got = group_dcg(score, 10, rank_by=rank_by)
+        assert got.dtype == dtype
+        assert got == group_dcg(exact, 10, rank_by=rank_by).to(dtype)
+    rank = rank_groups(score)
+    assert rank.dtype == dtype
+    assert rank.tolist() == rank_groups(exact).to(dtype).tolist()
+
+
+def test_integer_ranks_give_weights_that_are_not_rounded():
+    got = discounted_weights(torch.tensor([3, 2, 0, 1]), 10)
+    np.testing.assert_allclose(got, [1.543959, 1.792481, 3.584963, 2.261860], atol=1e-6)
+
+
+def test_integer_scores_give_a_dcg_that_is_not_rounded():
+    assert group_dcg(torch.tensor([1, 1, 0]), 2, rank_by="index", k_unit="groups") == pytest.approx(1 + 1 / np.log2(3))
+
+
+@pytest.mark.parametrize("rank_by", ["quantile", "index"])
+def test_infinite_score_is_infinitely_bad(rank_by):
+    assert group_dcg(torch.tensor([torch.inf, 0.2, 0.1]), rank_by=rank_by) == torch.inf

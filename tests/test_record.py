@@ -147,12 +147,14 @@ def test_state_survives_a_safe_file(tmp_path):
     assert_accuracy(other, [0.5, 1, 1, NAN], [2, 2, 1, 0])
 
 
-def test_two_records_loaded_from_one_state_are_independent():
-    first = known()
-    second = EpochRecord(6, 4)
-    second.load_state_dict(first.state_dict())
-    write(second, [0], [0])
-    assert first.commit() is False
+def test_state_changes_neither_with_the_record_it_was_taken_from_nor_with_one_that_loaded_it():
+    first, second = known(), EpochRecord(6, 4)
+    state = first.state_dict()
+    write(first, [0], [0])
+    assert state["fresh"].tolist() == [-1] * 6
+    second.load_state_dict(state)
+    write(second, [1], [1])
+    assert state["fresh"].tolist() == [-1] * 6
 
 
 def test_bookkeeping_takes_at_most_six_bytes_a_sample():

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch.utils.data import Dataset, DistributedSampler
 
 from drurank.errors import InputError
+from drurank.ranking import is_count
 
 
 class GlobalBatchSampler(DistributedSampler[list[int]]):
@@ -30,7 +31,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
     """
 
     def __init__(self, dataset: Dataset[object], batch_size: int, *, shuffle: bool) -> None:
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        if not is_count(batch_size):
             raise InputError(f"batch_size is {batch_size!r}; give an int of 1 or more")
         seed = int(os.environ.get("PL_GLOBAL_SEED", 0))
         super().__init__(dataset, num_replicas=1, rank=0, shuffle=shuffle, seed=seed)
