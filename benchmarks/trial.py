@@ -17,26 +17,24 @@ from drurank.cli import main
 CONFIGS = Path(__file__).parent.parent / "configs"
 SHOWN = ("average", "p10", "worst", "qdcg10")
 METHODS = {
-    "ERM": ["--config", "erm"],
-    "qDRU+M": ["--config", "qdru_m"],
-    "qDRU+G": ["--config", "qdru_g"],
-    "gDRU+M": ["--config", "gdru_m"],
-    "Worst+M": ["--config", "worst_m"],
-    **{f"Const+M {x}": ["--config", "const_m", "--model.upweight_factor", str(x)] for x in (2, 3, 4, 5)},
+    "ERM": ["erm"],
+    "qDRU+M": ["qdru_m"],
+    "qDRU+G": ["qdru_g"],
+    "gDRU+M": ["gdru_m"],
+    "Worst+M": ["worst_m"],
+    **{f"Const+M {x}": ["const_m", "--model.upweight_factor", str(x)] for x in (2, 3, 4, 5)},
 }
 
 
 def trial(method: str, data: list[str], budget: list[str], seed: int, folder: Path) -> dict[str, float]:
     """Fit, choose by qdcg10, test; the criteria on OOD test."""
-    name, *options = METHODS[method][1:]
-    run = folder / f"{method}-{seed}"
+    name, *options = METHODS[method]
     quiet = ["--trainer.enable_progress_bar", "false", "--trainer.accelerator", "cpu"]
-    logger = ["--trainer.logger", "drurank.logger.RunLogger", "--trainer.logger.save_dir", str(folder)]
-    logger += ["--trainer.logger.version", run.name]
     words = ["--config", str(CONFIGS / f"method/{name}.yaml"), *data, *budget, *options, "--data.seed", str(seed)]
-    main(["fit", *words, "--seed_everything", str(seed), *quiet, *logger])
-    main(["test", "--run", str(run), *quiet])
-    report = json.loads((run / "test/qdcg10/report.json").read_text())
+    root = ["--trainer.default_root_dir", str(folder)]
+    run = main(["fit", *words, "--seed_everything", str(seed), *quiet, *root]).trainer.log_dir
+    main(["test", "--run", run, *quiet])
+    report = json.loads(Path(run, "test/qdcg10/report.json").read_text(encoding="utf-8"))
     return {name: entry["value"] for name, entry in report["splits"]["ood_test"]["criteria"].items()}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +22,7 @@ from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.logger import RunLogger
 from drurank.methods import GroupModule
+from drurank.methods.checkpoint import read_saved
 from drurank.parser import FriendlyParser, reason_of
 
 CONFIG_FILE = "config.yaml"
@@ -69,6 +71,8 @@ class GroupCLI(LightningCLI):
             callbacks += best_by(self._get(self.config_init, "select"))
         if config.get("logger") in (None, True):
             kwargs["logger"] = self._run_logger()
+        # The saved configuration is that of a run from the start, whatever it was resumed from.
+        self.config[self.subcommand]["ckpt_path"] = None
         config["callbacks"] = [*_as_list(config.get("callbacks")), *callbacks]
         return super().instantiate_trainer(**kwargs)
 
@@ -76,7 +80,7 @@ class GroupCLI(LightningCLI):
         checkpoint = self._get(self.config_init, "ckpt_path")
         run = run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
         if run is not None:
-            return RunLogger(run.parent, version=run.name, resume=True)
+            return RunLogger(run.parent, version=run.name)
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
 
     def before_instantiate_classes(self) -> None:
@@ -86,13 +90,14 @@ class GroupCLI(LightningCLI):
             raise InputError(f"{self.subcommand} needs trained weights; give --ckpt_path <run>/checkpoints/<name>.ckpt")
         if self.subcommand == "test" and bool(config.get("ckpt_path")) == bool(config.get("run")):
             raise InputError("test needs trained weights; give either --run <folder of the run> or --ckpt_path <file>")
-        checkpoint = config.get("ckpt_path")
-        if checkpoint and checkpoint not in ("best", "last", "hpc") and not Path(checkpoint).is_file():
-            raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
 
     def before_fit(self) -> None:
-        """Read the data before a folder is made, so that a run that cannot start leaves none."""
+        """Check everything before a folder is made or written to, so that a run that cannot start leaves no trace."""
+        self.model.check_run(self.trainer, self.datamodule)
         self.datamodule.setup("fit")
+        checkpoint = self._get(self.config_init, "ckpt_path")
+        if checkpoint and Path(checkpoint).is_file():
+            self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))
 
     def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
         """Test one checkpoint, or that of each criterion of a run."""
@@ -119,11 +124,14 @@ class GroupCLI(LightningCLI):
         print(f"Test them: python cli.py test --run {folder}")
 
 
-def main(args: ArgsType = None) -> None:
+def main(args: ArgsType = None) -> GroupCLI:
     """Run the command line; input that cannot be used ends it with one sentence and exit status 2.
 
     Args:
         args: the words after the program's name, or a dict of settings; those of the process, if not given.
+
+    Returns:
+        The finished command line, with its ``trainer``, ``model`` and ``datamodule``.
     """
     words = sys.argv[1:] if args is None else args
     for message in NOISE:
@@ -133,7 +141,10 @@ def main(args: ArgsType = None) -> None:
     try:
         if isinstance(words, list):
             words = with_config_of_run(words)
-        _run(words)
+        return _run(words)
+    except MisconfigurationException as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        raise SystemExit(2) from error
     except ValueError as error:
         # jsonargparse wraps what a constructor raises.
         reason = reason_of(error)
@@ -176,10 +187,15 @@ def with_config_of_run(words: list[str]) -> list[str]:
         The words, with the model, data, trainer and seed of the run first; unchanged where a ``--config`` or the class
         of the model is typed.
     """
+    checkpoint = _value_of("--ckpt_path", words)
+    if checkpoint and checkpoint not in ("best", "last", "hpc"):
+        if not Path(checkpoint).is_file():
+            raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
+        read_saved(checkpoint)
     typed = {word.split("=", 1)[0] for word in words}
     if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:
         return words
-    run, checkpoint = _value_of("--run", words), _value_of("--ckpt_path", words)
+    run = _value_of("--run", words)
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
     if folder is None or not (folder / CONFIG_FILE).is_file():
         if run:

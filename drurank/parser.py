@@ -24,7 +24,7 @@ BASES: dict[str, type] = {
     "model": GroupModule,
     "data": GroupDataModule,
     "network": nn.Module,
-    "loss": nn.modules.loss._Loss,
+    "loss": nn.Module,
     "optimizer": torch.optim.Optimizer,
     "lr_scheduler": torch.optim.lr_scheduler.LRScheduler,
     "callbacks": Callback,
@@ -76,7 +76,7 @@ def explain(message: str, options: list[str]) -> str:
         options: the options that the parser knows, with their dashes.
     """
     path = ".".join(re.findall(r'[Pp]arser key "([^"]+)"', message))
-    missing = re.search(r"the following arguments are required: (.*)", message)
+    missing = re.search(r"the following arguments are required: ([\w., ]+?)(?:\. |$)", message, re.MULTILINE)
     if missing:
         names = [
             name.strip().partition(".")[2] if not path else f"{path}.{name.strip()}" for name in missing[1].split(",")

@@ -1,4 +1,4 @@
-"""What is known of each training sample: its group, and whether it was classified rightly."""
+"""Which samples are known to be classified rightly, and what that makes of their groups."""
 
 from __future__ import annotations
 
@@ -13,36 +13,33 @@ UNKNOWN = -1
 
 
 class EpochRecord:
-    """Right or wrong by training sample, written batch by batch and combined over processes at the epoch's end.
+    """Right or wrong by sample, written batch by batch and combined over processes at the epoch's end.
 
     Predictions go to a fresh table by the sample's index, so a sample that a sampler repeats counts once; where two
     processes saw it, it counts as right if either had it right. ``commit`` puts the fresh table in force. Costs 6 bytes
     a sample on the device.
 
     Args:
-        num_samples: number of training samples ``n``.
+        group: group of each sample, integer ``[n]``, on the device where the tables are to live; negative for none.
         num_groups: number of groups ``m``.
-        device: where the tables live.
     """
 
-    def __init__(self, num_samples: int, num_groups: int, device: torch.device | str = "cpu") -> None:
+    def __init__(self, group: Tensor, num_groups: int) -> None:
         self.num_groups = num_groups
-        self.correct = torch.full((num_samples,), UNKNOWN, dtype=torch.int8, device=device)
+        self.group = group.to(torch.int32)
+        """Group of each sample, int32 ``[n]``, -1 where it has none."""
+        self.correct = torch.full_like(self.group, UNKNOWN, dtype=torch.int8)
         """In force, int8 ``[n]``: 1 right, 0 wrong, -1 never seen."""
-        self.group = torch.full((num_samples,), UNKNOWN, dtype=torch.int32, device=device)
-        """Group of each sample, int32 ``[n]``, -1 where it has none or was never seen."""
-        self._fresh = torch.full_like(self.correct, UNKNOWN)
+        self._fresh = self.correct.clone()
 
-    def write(self, index: Tensor, group: Tensor, correct: Tensor) -> None:
+    def write(self, index: Tensor, correct: Tensor) -> None:
         """Note a batch's predictions; does not wait for the device.
 
         Args:
-            index: the samples' places in the training set, int64 ``[B]``, in ``[0, n)``.
-            group: their groups, int64 ``[B]``, negative for a sample without one.
+            index: the samples' places in the dataset, int64 ``[B]``, in ``[0, n)``.
             correct: whether each was classified rightly, bool ``[B]``.
         """
         self._fresh.index_copy_(0, index, correct.to(torch.int8))
-        self.group.index_copy_(0, index, group.to(torch.int32))
 
     def commit(self, *, whole: bool = False) -> bool:
         """Combine the fresh predictions of all processes and put them in force; every process must call it.
@@ -55,7 +52,6 @@ class EpochRecord:
         """
         if dist.is_available() and dist.is_initialized():
             dist.all_reduce(self._fresh, op=dist.ReduceOp.MAX)
-            dist.all_reduce(self.group, op=dist.ReduceOp.MAX)
         seen = self._fresh != UNKNOWN
         take = bool(seen.all() if whole else seen.any())
         if take:
@@ -101,15 +97,26 @@ class EpochRecord:
         count = add_group_sums_(torch.zeros_like(total), torch.ones_like(sample_value), self.group)
         return add_group_sums_(total, sample_value, self.group) / count
 
+    def group_max(self, sample_value: Tensor) -> Tensor:
+        """Largest of a per-sample value in each group, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""
+        lowest = torch.full((*sample_value.shape[:-1], self.num_groups), -torch.inf, device=sample_value.device)
+        index = self.group.clamp(min=0).long().expand(sample_value.shape)
+        value = torch.where(self.group >= 0, sample_value.float(), -torch.inf)
+        top = lowest.scatter_reduce(-1, index, value, "amax")
+        return torch.where(top.isinf(), torch.nan, top)
+
     def state_dict(self) -> dict[str, Tensor]:
-        """The tables as plain tensors on the CPU, fresh predictions included."""
-        tables = {"correct": self.correct, "group": self.group, "fresh": self._fresh}
+        """The predictions as plain tensors on the CPU, fresh ones included."""
+        tables = {"correct": self.correct, "fresh": self._fresh}
         return {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Copy what ``state_dict`` gave onto this record's device."""
+        """Copy what ``state_dict`` gave onto this record's device.
+
+        Raises:
+            InputError: if it is of another number of samples.
+        """
         if state["correct"].shape != self.correct.shape:
             raise InputError(f"a record of {len(state['correct']):,} samples for {len(self.correct):,} of them")
         device = self.correct.device
-        copies = (state[key].to(device, copy=True) for key in ("correct", "group", "fresh"))
-        self.correct, self.group, self._fresh = copies
+        self.correct, self._fresh = (state[key].to(device, copy=True) for key in ("correct", "fresh"))

@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from torch import Tensor
 
@@ -31,14 +32,14 @@ class SplitCounts:
         group_names: name by group.
         correct: samples classified rightly by group, int64 ``[m]``.
         count: samples by group, int64 ``[m]``; groups with none are not reported.
-        num_seen: how many of the groups, from the first, have training rows.
+        num_seen: how many of the groups, from the first, have training rows; ``None`` where that is not known.
     """
 
     split: str
     group_names: Sequence[str]
     correct: Tensor
     count: Tensor
-    num_seen: int
+    num_seen: int | None
 
     def table(self) -> pa.Table:
         """One row a group that has samples: split, group, count, correct, accuracy, seen_in_training."""
@@ -51,9 +52,14 @@ class SplitCounts:
                 "count": count,
                 "correct": correct,
                 "accuracy": correct / count,
-                "seen_in_training": place < self.num_seen,
+                "seen_in_training": self._is_seen(place),
             }
         )
+
+    def _is_seen(self, place: np.ndarray) -> pa.Array:
+        if self.num_seen is None:
+            return pa.nulls(len(place), pa.bool_())
+        return pa.array(place < self.num_seen)
 
     def summary(self, names: Sequence[str], min_count: int) -> dict[str, Any]:
         """Rows, groups, those left out of the criteria or unseen in training, and the criteria, as plain values."""
@@ -63,7 +69,7 @@ class SplitCounts:
             "rows": int(self.count.sum()),
             "groups": int(some.sum()),
             "groups_left_out": int((some & (self.count < min_count)).sum()),
-            "groups_unseen_in_training": int(some[self.num_seen :].sum()),
+            "groups_unseen_in_training": None if self.num_seen is None else int(some[self.num_seen :].sum()),
             "criteria": {
                 name: {"value": float(value), "better": criterion(name).mode} for name, value in values.items()
             },
@@ -117,7 +123,12 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
         ("groups_unseen_in_training", "unseen in training"),
     ):
         if any(content[line] for content in columns.values()):
-            table.add_row(words, *(f"{content[line]:,}" for content in columns.values()), "", style="dim")
+            table.add_row(
+                words,
+                *("" if content[line] is None else f"{content[line]:,}" for content in columns.values()),
+                "",
+                style="dim",
+            )
     return table
 
 
@@ -127,9 +138,9 @@ def worst_table(split: SplitCounts) -> Table:
     order = np.argsort(groups["accuracy"], kind="stable")[:WORST_SHOWN]
     table = Table(title=f"Worst {len(order)} of {len(groups['group']):,} groups in {split.split}")
     table.add_column("group")
-    for column in ("rows", "right", "accuracy"):
+    for column in ("rows", "correct", "accuracy"):
         table.add_column(column, justify="right")
     for i in order:
         numbers = (f"{groups['count'][i]:,}", f"{groups['correct'][i]:,}", f"{groups['accuracy'][i]:.3f}")
-        table.add_row(groups["group"][i], *numbers)
+        table.add_row(escape(groups["group"][i]), *numbers)
     return table

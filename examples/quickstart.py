@@ -10,7 +10,6 @@ from pathlib import Path
 from rich.console import Console
 
 from drurank.cli import main
-from drurank.logger import RunLogger
 from drurank.report import criteria_table
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -19,10 +18,7 @@ METHODS = {"ERM": "erm", "qDRU+M": "qdru_m"}
 
 def train_and_test(method: str, words: list[str]) -> dict:
     """Fit, keep the best checkpoint by qdcg10, test it; the report on groups that were never seen."""
-    folder = RunLogger("runs").log_dir
-    logger = ["--trainer.logger", "drurank.logger.RunLogger", "--trainer.logger.save_dir", str(Path(folder).parent)]
-    logger += ["--trainer.logger.version", Path(folder).name]
-    main(["fit", "--config", str(CONFIGS / f"method/{METHODS[method]}.yaml"), *words, *logger])
+    folder = main(["fit", "--config", str(CONFIGS / f"method/{METHODS[method]}.yaml"), *words]).trainer.log_dir
     main(["test", "--run", folder])
     report = json.loads(Path(folder, "test/qdcg10/report.json").read_text(encoding="utf-8"))
     return report["splits"]["ood_test"]

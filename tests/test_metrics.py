@@ -586,14 +586,14 @@ def value_on(name, shares):
 
 def commit_on(rank):
     """Row 0 and 1 are seen by both, 2 and 3 by one each, 4 by none until the second epoch; returns three states."""
-    record, states = EpochRecord(5, 3), []
+    record, states = EpochRecord(torch.arange(5) % 3, 3), []
     for rows, right, whole in (
         (([0, 1, 2], [0, 1, 3])[rank], ([1, 0, 1], [0, 0, 0])[rank], False),
         (([0, 1, 2], [0, 1, 3])[rank], ([0, 1, 0], [0, 0, 1])[rank], True),
         (([0, 1, 2], [3, 4])[rank], ([0, 0, 0], [1, 0])[rank], True),
     ):
         rows = torch.tensor(rows)
-        record.write(rows, rows % 3, torch.tensor(right).bool())
+        record.write(rows, torch.tensor(right).bool())
         taken = record.commit(whole=whole)
         states.append((taken, record.correct.tolist(), record.known_group().tolist()))
     return states

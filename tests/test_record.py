@@ -12,11 +12,11 @@ GROUP = torch.tensor([0, 0, 1, 1, 2, -1])  # group 3 has no row; row 5 has no gr
 
 def write(record, rows, correct):
     rows = torch.tensor(rows)
-    record.write(rows, GROUP[rows], torch.tensor(correct).bool())
+    record.write(rows, torch.tensor(correct).bool())
 
 
 def known(rows=(0, 1, 2, 3, 4, 5), correct=(1, 0, 0, 0, 1, 0)):
-    record = EpochRecord(6, 4)
+    record = EpochRecord(GROUP, 4)
     write(record, list(rows), list(correct))
     record.commit()
     return record
@@ -29,7 +29,7 @@ def assert_accuracy(record, accuracy, count):
 
 
 def test_what_is_written_counts_only_after_commit():
-    record = EpochRecord(6, 4)
+    record = EpochRecord(GROUP, 4)
     write(record, [0, 1, 4], [1, 0, 1])
     assert_accuracy(record, [NAN] * 4, [0, 0, 0, 0])
     assert record.commit() is True
@@ -65,7 +65,7 @@ def test_committed_predictions_are_not_used_again():
 
 
 def test_row_drawn_twice_counts_once_with_its_last_prediction():
-    record = EpochRecord(6, 4)
+    record = EpochRecord(GROUP, 4)
     write(record, [0, 1], [1, 1])
     write(record, [1], [0])
     record.commit()
@@ -97,8 +97,8 @@ def test_forgotten_predictions_are_never_committed():
     ("only_wrong", "want"), [(False, [2, 2, 3, 3, 5, 1, 1]), (True, [1, 2, 3, 3, 1, 1, 1])], ids=["all", "wrong"]
 )
 def test_samples_get_the_value_of_their_group(only_wrong, want):
-    record = EpochRecord(7, 4)  # row 6 is never seen, row 5 is wrong but has no group
-    record.write(torch.arange(6), GROUP, torch.tensor([1, 0, 0, 0, 1, 0]).bool())
+    record = EpochRecord(torch.cat([GROUP, torch.tensor([0])]), 4)  # row 6 is never seen, row 5 has no group
+    record.write(torch.arange(6), torch.tensor([1, 0, 0, 0, 1, 0]).bool())
     record.commit()
     got = record.to_samples(torch.tensor([2.0, 3, 5, 7], dtype=torch.float64), only_wrong=only_wrong)
     assert got.dtype == torch.float32
@@ -116,7 +116,7 @@ def test_samples_of_a_batch_of_group_values_equal_each_row():
 
 
 def test_row_seen_but_not_committed_gets_the_default():
-    record = EpochRecord(6, 4)
+    record = EpochRecord(GROUP, 4)
     write(record, [0], [0])
     assert record.to_samples(torch.tensor([2.0, 3, 5, 7]), only_wrong=False).tolist() == [1] * 6
 
@@ -131,8 +131,8 @@ def test_group_mean_is_that_of_numpy_by_group_and_row():
 
 
 def test_group_mean_of_single_precision_is_taken_in_double():
-    record = EpochRecord(3, 1)
-    record.write(torch.arange(3), torch.zeros(3, dtype=torch.int64), torch.ones(3).bool())
+    record = EpochRecord(torch.zeros(3, dtype=torch.int64), 1)
+    record.write(torch.arange(3), torch.ones(3).bool())
     assert record.group_mean(torch.tensor([2.0**24, 1.0, 1.0])).item() == (2**24 + 2) / 3
 
 
@@ -140,7 +140,7 @@ def test_state_survives_a_safe_file(tmp_path):
     record = known(rows=[0, 1, 4], correct=[1, 0, 1])
     write(record, [2, 3], [1, 1])  # not committed yet
     torch.save(record.state_dict(), tmp_path / "record.pt")
-    other = EpochRecord(6, 4)
+    other = EpochRecord(GROUP, 4)
     other.load_state_dict(torch.load(tmp_path / "record.pt", weights_only=True))
     assert_accuracy(other, [0.5, NAN, 1, NAN], [2, 0, 1, 0])
     assert other.commit() is True
@@ -148,7 +148,7 @@ def test_state_survives_a_safe_file(tmp_path):
 
 
 def test_state_changes_neither_with_the_record_it_was_taken_from_nor_with_one_that_loaded_it():
-    first, second = known(), EpochRecord(6, 4)
+    first, second = known(), EpochRecord(GROUP, 4)
     state = first.state_dict()
     write(first, [0], [0])
     assert state["fresh"].tolist() == [-1] * 6
@@ -158,9 +158,9 @@ def test_state_changes_neither_with_the_record_it_was_taken_from_nor_with_one_th
 
 
 def test_bookkeeping_takes_at_most_six_bytes_a_sample():
-    record = EpochRecord(1000, 10)
+    record = EpochRecord(torch.zeros(1000, dtype=torch.int64), 10)
     for _ in range(2):
-        record.write(torch.arange(1000), torch.zeros(1000, dtype=torch.int64), torch.ones(1000).bool())
+        record.write(torch.arange(1000), torch.ones(1000).bool())
         record.commit()
     tables = [value for value in vars(record).values() if isinstance(value, torch.Tensor)]
     assert sum(table.numel() * table.element_size() for table in tables) <= 6 * 1000

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drurank.files import replace_file
@@ -27,7 +26,8 @@ class GroupHistory(Callback):
     The row of epoch ``t`` has the weights in force in that epoch beside what they were made from: ``epoch, group,
     count, accuracy, rank, mean_weight, max_weight``. Count, accuracy and rank are those known at the end of epoch
     ``t - 1``, by the predictions that rank the groups (empty in epoch 0); the mean and the maximum are over the group's
-    training samples. The last rows, of the epoch after the last, hold where the run ended.
+    training samples. For ERM the predictions are those made while it trained. The last rows, of the epoch after the
+    last, hold where the run ended.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class GroupHistory(Callback):
     def _write(self, trainer: Any, method: Any, epoch: int) -> None:
         train = trainer.train_dataloader.dataset
         folder = trainer.log_dir  # asks all processes
-        if folder is None or trainer.fast_dev_run or not trainer.is_global_zero or not train.num_seen:
+        if folder is None or trainer.fast_dev_run or not trainer.is_global_zero or not train.num_training_groups:
             return
         file = Path(folder) / HISTORY_FILE
         if self._begun != file:
@@ -60,14 +60,8 @@ def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.
     accuracy, count = method.record.group_accuracy()
     rank = rank_groups(accuracy, rank_by=method.rank_by, ties=method.ties)
     weight = method.state["weight"]
-    # Before the first epoch ends no sample's group is known, and every weight is 1.
-    known = method.record.group >= 0
-    mean = method.record.group_mean(weight).nan_to_num(nan=1.0)
-    index = method.record.group.clamp(min=0).long()
-    top = torch.zeros(method.record.num_groups, dtype=weight.dtype, device=weight.device)
-    top.scatter_reduce_(0, index, torch.where(known, weight, 0.0), "amax")
-    columns = {"count": count, "accuracy": accuracy, "rank": rank, "mean_weight": mean}
-    columns["max_weight"] = torch.where(top > 0, top, 1.0)
+    columns = {"count": count, "accuracy": accuracy, "rank": rank, "mean_weight": method.record.group_mean(weight)}
+    columns["max_weight"] = method.record.group_max(weight)
     table = {name: pa.array(value.cpu().numpy(), from_pandas=True) for name, value in columns.items()}
     size = method.record.num_groups
     return pa.table({"epoch": [epoch] * size, "group": pa.array(group_names[:size], pa.string()), **table})

@@ -34,7 +34,7 @@ class PredictionWriter(BasePredictionWriter):
     def write_on_epoch_end(
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]
     ) -> None:
-        """Gather the predictions of all processes and write them in the order of the rows."""
+        """Gather the predictions of all processes and write them by split and row."""
         datasets = [loader.dataset for loader in as_list(trainer.predict_dataloaders)]
         by_loader = predictions if len(datasets) > 1 else [predictions]
         names = getattr(trainer.datamodule, "label_names", None)  # type: ignore[attr-defined]
@@ -43,7 +43,7 @@ class PredictionWriter(BasePredictionWriter):
         if not trainer.is_global_zero or folder is None:
             return
         tables = [_table(part, dataset, names) for part, dataset in zip(parts, datasets, strict=True)]
-        table = pa.concat_tables(tables).sort_by("row")
+        table = pa.concat_tables(tables).sort_by([("split", "ascending"), ("row", "ascending")])
         file = Path(folder) / PREDICTIONS_FILE
         replace_file(file, lambda path: pa_parquet.write_table(table, path))
         print(f"{table.num_rows:,} predictions in {file}")

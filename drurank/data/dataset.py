@@ -7,6 +7,7 @@ A batch is a dict: ``inputs`` (a tensor, or a dict that is passed to the network
 from __future__ import annotations
 
 import hashlib
+import operator
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,13 +30,13 @@ class GroupedDataset(Dataset[Batch]):
     Args:
         dataset: has ``__len__`` and ``__getitem__``. An item is a pair of inputs and label, or a dict: with an entry
             ``inputs``, or else every entry but the label is passed to the network as a keyword. One with a method
-            ``batch(indices)`` is asked for whole batches instead.
+            ``cut_batch(indices)`` is asked for whole batches instead.
         groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array, where a
             negative number means none.
         split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; decides how the
             criteria on it are called.
         group_names: name of each group by number; needed only with numbers.
-        num_seen: how many of the groups, from the first, have training rows; all, if not given.
+        num_seen: how many of the groups, from the first, have training rows, where that is known.
         rows: place of each row in the source it was read from, int64 ``[n]``; 0, 1, 2, ..., if not given.
         label: name of the label in items that are dicts.
         collate: makes a batch of items.
@@ -66,7 +67,7 @@ class GroupedDataset(Dataset[Batch]):
         self.group, self.group_names = number_groups(groups, group_names)
         if len(self.group) != len(dataset):
             raise InputError(f"{len(self.group)} groups for {len(dataset)} rows; give one group a row")
-        self.num_seen = len(self.group_names) if num_seen is None else num_seen
+        self.num_seen = num_seen
         self.rows = torch.arange(len(self.group)) if rows is None else rows
 
     @property
@@ -74,20 +75,26 @@ class GroupedDataset(Dataset[Batch]):
         """Number of groups ``m``, those without a row here included."""
         return len(self.group_names)
 
+    @property
+    def num_training_groups(self) -> int:
+        """Number of groups that have training rows; of a training set, that of all, if it does not say."""
+        return self.num_groups if self.num_seen is None else self.num_seen
+
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.group)
 
     def __getitem__(self, index: int | list[int]) -> Batch:
         """One row as a dict, or, for a list of indices, the batch of them."""
-        if isinstance(index, int):
+        if not isinstance(index, list):
+            index = operator.index(index)
             return {**self._split_item(self.dataset[index]), "group": self.group[index], "index": index}
         where = torch.as_tensor(index, dtype=torch.int64)
         return {**self._rows(index), "group": self.group[where], "index": where}
 
     def _rows(self, index: list[int]) -> Batch:
-        if hasattr(self.dataset, "batch"):
-            batch: Batch = self.dataset.batch(index)
+        if hasattr(self.dataset, "cut_batch"):
+            batch: Batch = self.dataset.cut_batch(index)
             return batch
         if hasattr(self.dataset, "__getitems__"):
             items = self.dataset.__getitems__(index)
@@ -113,7 +120,7 @@ class GroupedDataset(Dataset[Batch]):
     def fingerprint(self) -> str:
         """A short digest of the rows' groups, and of their contents where they are tensors in memory."""
         digest = hashlib.sha256(self.group.numpy().tobytes())
-        digest.update("\n".join(self.group_names[: self.num_seen]).encode())
+        digest.update("\n".join(self.group_names[: self.num_training_groups]).encode())
         for tensor in getattr(self.dataset, "tensors", ()):
             digest.update(tensor.contiguous().view(torch.uint8).numpy().data if tensor.numel() else b"")
         return digest.hexdigest()[:16]
@@ -148,10 +155,10 @@ class InMemory:
 
     def __getitem__(self, index: int) -> Batch:
         """One row as a dict of inputs and label."""
-        row: Batch = _first_rows(self.batch([index]), None)
+        row: Batch = _first_rows(self.cut_batch([index]), None)
         return row
 
-    def batch(self, index: list[int]) -> Batch:
+    def cut_batch(self, index: list[int]) -> Batch:
         """Rows as a dict of inputs and label."""
         where = torch.as_tensor(index, dtype=torch.int64)
         inputs: Any = self.inputs
@@ -252,7 +259,11 @@ def number_groups(groups: Any, names: Sequence[str] | None = None) -> tuple[Tens
         if number.is_floating_point() or number.dtype == torch.bool or number.ndim != 1:
             raise InputError(f"groups is {number.dtype} {list(number.shape)}; give one integer or name a row")
         number = number.long()
-        size = max(int(number.max()) + 1 if len(number) else 0, len(names or ()), 1)
+        size = max(int(number.max()) + 1 if len(number) else 0, 1)
+        if names is not None and size > len(names):
+            raise InputError(
+                f"group number {size - 1} has no name among the {len(names)} of group_names; name each number"
+            )
         return number, list(names) if names is not None else [str(i) for i in range(size)]
     written = [_clean_name(name, row) for row, name in enumerate(groups)]
     known = list(names or ())

@@ -93,15 +93,18 @@ class CategoricalFeature:
         """Codes, int64 ``[n]``."""
         place = {value: code for code, value in enumerate(self.values, start=1)}
         codes: np.ndarray = _translate([*column.texts, None], place, UNSEEN)[column.codes[rows]]
-        known = {_plain(value): value for value in self.values if value is not None}
-        for code in np.unique(column.codes[rows][codes == UNSEEN]):
-            text = column.texts[code] if code >= 0 else ""
-            if _plain(text) in known:
-                row = int(rows[np.argmax(column.codes[rows] == code)])
-                said = column.error(row, f"counts as unseen; training has {known[_plain(text)]!r}; write it alike")
-                rank_zero_warn(str(said))
-                break
+        self._warn_of_spelling(column, rows[codes == UNSEEN])
         return codes
+
+    def _warn_of_spelling(self, column: Column, unseen: np.ndarray) -> None:
+        known = {_plain(value): value for value in self.values if value is not None}
+        for row in unseen[np.unique(column.codes[unseen], return_index=True)[1]]:
+            text = _plain(column.texts[column.codes[row]]) if column.codes[row] >= 0 else None
+            if text in known:
+                rank_zero_warn(
+                    str(column.error(row, f"counts as unseen; training has {known[text]!r}; write it alike"))
+                )
+                return
 
     @property
     def cardinality(self) -> int:
@@ -246,7 +249,7 @@ def sorted_labels(column: Column, rows: np.ndarray) -> list[str]:
     for name in names:
         if not number[name].is_integer():
             row = int(rows[np.argmax(codes == column.texts.index(name))])
-            raise column.error(row, "is no whole number, as labels are where they are numbers; give one, or name all")
+            raise column.error(row, "is no whole number, and labels are classes; give whole numbers or else names")
     return sorted(names, key=lambda name: (number[name], name))
 
 
@@ -272,7 +275,7 @@ def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> 
             raise column.error(int(rows[np.argmax(part < 0)]), "is no group; give each row one, or leave the row out")
         missing |= part < 0
         # Numbered anew after each column, so that the product never overflows.
-        code = np.unique(code * (len(column.texts) + 1) + part + 1, return_inverse=True)[1]
+        code = np.unique(code * len(column.texts) + part, return_inverse=True)[1]
     if not columns:
         return code, [ALL_ROWS]
     _, first, code[~missing] = np.unique(code[~missing], return_index=True, return_inverse=True)
@@ -285,7 +288,7 @@ def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> 
 
 def join_names(parts: list[str]) -> str:
     """The name of a combination of groups, told apart also where a name has a bar in it."""
-    return parts[0] if len(parts) == 1 else " | ".join(part.replace("\\", "\\\\").replace("|", "\\|") for part in parts)
+    return parts[0] if len(parts) == 1 else " | ".join(part.replace("|", "\\|") for part in parts)
 
 
 def determines_label(value: np.ndarray, label: np.ndarray) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from drurank.errors import InputError
 from drurank.networks import Sizes
 
 
-class GroupDataModule(LightningDataModule):
+class GroupDataModule(LightningDataModule, ABC):
     """Grouped data in parts ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test``, ``test``.
 
     Args:

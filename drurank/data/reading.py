@@ -50,7 +50,7 @@ def read_table(path: str) -> pa.Table:
         if suffix not in (*DELIMITERS, *PARQUET):
             raise InputError(f"{path} is no table that can be read; give a file that ends in {KNOWN}")
         table = _read_parquet(file) if suffix in PARQUET else _read_text(path, file, DELIMITERS[suffix])
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, csv.Error, OSError) as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(f"{path} cannot be read as {suffix[1:]}: {said}; mend the file or its permissions") from error
     twice = [name for name, times in Counter(table.column_names).items() if times > 1]
@@ -119,15 +119,17 @@ def _scan(path: str, file: Path, delimiter: str) -> tuple[list[str], int]:
 
 
 def _locate_other_encoding(path: str, file: Path, delimiter: str) -> InputError:
+    names: list[str] = []
+    row = -2
     with file.open(encoding="utf-8-sig", newline="", errors="surrogateescape") as lines:
-        rows = enumerate((cells for cells in csv.reader(lines, delimiter=delimiter) if cells), start=-1)
-        names: list[str] = []
-        for row, cells in rows:
-            names = names or cells
-            for name, cell in zip(names, cells, strict=False):
+        for cells in csv.reader(lines, delimiter=delimiter):
+            if cells or len(names) == 1:
+                names, row = names or cells, row + 1
+            for place, cell in enumerate(cells):
                 if not cell.isascii() and re.search("[\udc80-\udcff]", cell):
                     said = cell.encode("utf-8", "surrogateescape")[:80]
-                    where = "the header" if row < 0 else f"column {name!r}, row {row} (the first is 0)"
+                    column = repr(names[place]) if place < len(names) else str(place)
+                    where = "the header" if row < 0 else f"column {column}, row {row} (the first is 0)"
                     return InputError(f"{path}: {where}: {said!r} is not UTF-8; save the file as UTF-8")
     raise AssertionError("what cannot be decoded is in a cell")
 
@@ -156,7 +158,7 @@ class Column:
                 f"{path}: column {name!r} holds {kind}; write one number, boolean or text in each row, or, if it is "
                 f"only a feature, leave it out (--data.exclude {name})"
             )
-        wanted = pa.large_string() if self.is_text else pa.float32() if pa.types.is_float16(kind) else kind
+        wanted = pa.large_string() if self.is_text else kind
         self.values: pa.Array = values.cast(wanted).combine_chunks()
 
     @cached_property
@@ -190,11 +192,11 @@ class Column:
         try:
             cells = self.values
             if self.is_text:
-                text = pc.utf8_trim_whitespace(cells)
-                missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(NO_NUMBER, pa.large_string()))
-                cells = pc.if_else(missing, None, text)
-            numbers = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+                missing = pc.is_in(pc.utf8_lower(cells), value_set=pa.array(NO_NUMBER, pa.large_string()))
+                cells = pc.if_else(missing, None, cells)
+            numbers = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
+            # A cell that Arrow does not take: white space, a word, a whole number that is rounded.
             numbers = np.array([*map(to_number, self.texts), np.nan])[self.codes]
         return numbers
 
@@ -217,7 +219,7 @@ class Column:
                 f"is no finite number, as most cells of the column are; write a number or NA, or, if they are codes, "
                 f"--data.categorical {self.name}",
             )
-        return bool(good.any() and not wrong.any())
+        return not wrong.any()
 
     def numbers_at(self, rows: np.ndarray) -> np.ndarray:
         """Cells at these rows as float64, ``nan`` where missing.
@@ -240,7 +242,8 @@ class Column:
     def error(self, row: int, remedy: str) -> InputError:
         """An error that names file, column, row and value; the first row of a file is 0."""
         value: Any = self.values[row].as_py()
-        said = "a blank cell" if value is None or not str(value).strip() else repr(value)
+        text = "" if value is None else str(value)
+        said = (repr(text) if self.is_text else text) if text.strip() else "a blank cell"
         return InputError(f"{self.path}: column {self.name!r}, row {row} (the first is 0): {said} {remedy}")
 
 
@@ -273,8 +276,8 @@ def _texts(values: pa.Array) -> list[str | None]:
     return [_number_text(value, text) for value, text in zip(values.to_pylist(), written, strict=True)]
 
 
-def _number_text(value: float | Decimal | None, written: str | None) -> str | None:
-    if value is None or value != value:
+def _number_text(value: float | Decimal, written: str | None) -> str | None:
+    if value != value:
         return None
     if isinstance(value, Decimal):
         return str(int(value)) if value == int(value) else str(value.normalize())

@@ -38,6 +38,8 @@ class Generated(GroupDataModule):
         super().__init__(*loading)
         if len(groups) != 3 or min(groups) < 1 or group_size < 1:
             raise InputError(f"groups is {groups} and group_size {group_size}; give three numbers and one, 1 or more")
+        if seed < 0:
+            raise InputError(f"seed is {seed}; give an int of 0 or more")
         self.groups, self.group_size, self.seed = groups, group_size, seed
 
     @property

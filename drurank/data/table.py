@@ -154,7 +154,7 @@ class Table(GroupDataModule):
         """Encode the rows of one split."""
         rows, encoder = self._rows[split], self.encoder
         if self.missing == "error":
-            self._refuse_missing(rows)
+            self._refuse_missing(encoder.kinds, rows)
         inputs: Any = encoder.inputs({name: self._column(name) for name in encoder.kinds}, rows)
         inputs = inputs if encoder.categorical else inputs["numeric"]
         group, names = self._number_groups(split, rows)
@@ -274,8 +274,8 @@ class Table(GroupDataModule):
         )
         return kept
 
-    def _refuse_missing(self, rows: np.ndarray) -> None:
-        for name, is_numeric in self.encoder.kinds.items():
+    def _refuse_missing(self, kinds: dict[str, bool], rows: np.ndarray) -> None:
+        for name, is_numeric in kinds.items():
             column = self._column(name)
             missing = column.missing(as_numbers=is_numeric)[rows]
             if missing.any():
@@ -289,6 +289,8 @@ class Table(GroupDataModule):
         kinds = self._kinds()
         columns = {name: self._column(name) for name in kinds}
         rows, label = self._rows["train"], self._column(self.label)
+        if self.missing == "error":
+            self._refuse_missing(kinds, rows)
         encoder = Encoder(
             [NumericFeature.fit(columns[name], rows) for name in kinds if kinds[name]],
             [CategoricalFeature.fit(columns[name], rows) for name in kinds if not kinds[name]],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from dataclasses import asdict
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -22,6 +23,7 @@ from drurank.methods.loaders import (
     as_list,
     check_training_pass,
     class_probabilities,
+    counted,
     is_right,
     key_prefixes,
     split_of,
@@ -35,7 +37,7 @@ from drurank.record import EpochRecord
 AccuracyFrom = Literal["evaluation", "training"]
 
 
-class GroupModule(MethodCheckpoint, LightningModule):
+class GroupModule(MethodCheckpoint, LightningModule, ABC):
     """Base of the methods: trains any network on the mean of ``w_i loss_i`` over the global batch.
 
     A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
@@ -79,7 +81,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
         self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
         self.min_count = min_count
         self.network: nn.Module | None = network if isinstance(network, nn.Module) else None
-        self.network_factory = network
+        self.network_factory = None if isinstance(network, nn.Module) else network
         self.network_description = describe_factory(network)
         self.sizes: Sizes | None = None
         self.record: EpochRecord
@@ -109,8 +111,9 @@ class GroupModule(MethodCheckpoint, LightningModule):
 
         Args:
             losses: float ``[..., B]``.
-            batch: the batch, and under ``share`` the number of processes over the rows of the global batch; gradients
-                are averaged over processes, so the sum times the share gives the global mean.
+            batch: the batch, and under ``share`` the number of processes over the rows of the global batch. Gradients
+                are averaged over processes, so an override must scale a sum over this process's rows by it:
+                ``objective = sum_i(...) * batch["share"]`` is then the mean over the global batch.
             state: plain tensors, kept and saved by this class, among them ``weight``, float ``[..., n]``.
 
         Returns:
@@ -132,13 +135,13 @@ class GroupModule(MethodCheckpoint, LightningModule):
         logits = self(batch["inputs"])
         losses = self.sample_losses(logits, batch["label"])
         if self.accuracy_from == "training":
-            self.record.write(batch["index"], batch["group"], is_right(logits, batch["label"]))
+            self.record.write(batch["index"], is_right(logits, batch["label"]))
         objective = self.reduce(losses, {**batch, "share": self._share(losses)}, self.state)
         self._broken |= ~objective.detach().isfinite().all()
-        rows = max(len(losses), 1)
-        self.log(
-            "train_loss", losses.detach().sum() / rows, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True
-        )
+        # The plain mean, without weights, so that methods can be compared by it.
+        rows = losses.shape[-1]
+        mean = losses.detach().sum() / max(rows, 1)
+        self.log("train_loss", mean, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
         return objective
 
     def sample_losses(self, logits: Tensor, label: Tensor) -> Tensor:
@@ -154,7 +157,8 @@ class GroupModule(MethodCheckpoint, LightningModule):
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Stop a run whose objective is not finite, looked at once a logging interval."""
         trainer: Any = self.trainer
-        if (batch_idx + 1) % trainer.log_every_n_steps and not trainer.is_last_batch:
+        every = trainer.log_every_n_steps
+        if not trainer.is_last_batch and (every == 0 or (batch_idx + 1) % every):
             return
         if rank_and_world()[1] > 1:
             dist.all_reduce(self._broken, op=dist.ReduceOp.MAX)
@@ -179,20 +183,21 @@ class GroupModule(MethodCheckpoint, LightningModule):
             raise InputError(f"{type(self).__name__}.reweight gave weights that are nan or inf")
         self.state["weight"] = weight
         self._has_news = False
+        self._ranked_epoch = self.current_epoch
+        unseen = int((self.record.group_accuracy()[1] == 0).sum())
+        if unseen:
+            rank_zero_warn(f"{unseen} training groups have had no row drawn yet; they have no rank and weigh 1")
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
         """Count a batch by group, or, of the training set, note which rows are right."""
-        logits = self(batch["inputs"])
-        split = self._splits[dataloader_idx]
-        if split != "train":
-            self.evaluated[self._prefixes[split]].update(logits, batch["label"], batch["group"])
-        elif not self.trainer.sanity_checking:
-            self.record.write(batch["index"], batch["group"], is_right(logits, batch["label"]))
+        record = self._records[dataloader_idx]
+        if record is not None:
+            record.write(batch["index"], is_right(self(batch["inputs"]), batch["label"]))
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria, and put the training set's predictions in force."""
         self._log_criteria()
-        if "train" in self._splits and not self.trainer.sanity_checking:
+        if self._reads_training_set:
             self._has_news |= self.record.commit(whole=True)
 
     def test_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
@@ -219,7 +224,7 @@ class GroupModule(MethodCheckpoint, LightningModule):
         config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
         if isinstance(scheduler, ReduceLROnPlateau):
             config["monitor"] = scheduler.monitor
-            self._ask_for([scheduler.monitor])
+            self._ask_for(scheduler.monitor, scheduler.mode)
         return {"optimizer": optimizer, "lr_scheduler": config}
 
     def configure_model(self) -> None:
@@ -233,34 +238,60 @@ class GroupModule(MethodCheckpoint, LightningModule):
         self.build_network(sizes)
 
     def setup(self, stage: str) -> None:
-        """Find out which criteria are asked for."""
-        trainer: Any = self.trainer
+        """Check what is asked of the run, and find out which criteria are."""
+        self.check_run(self.trainer, self.trainer.datamodule)  # type: ignore[attr-defined]
+
+    def check_run(self, trainer: Any, datamodule: Any) -> None:
+        """Refuse a run that cannot go well, before anything is written; notes the criteria it needs.
+
+        Args:
+            trainer: what will run it.
+            datamodule: its data, or ``None``.
+
+        Raises:
+            InputError: if a test key or an unknown criterion is monitored, groups are needed and there are none, or the
+                trainer would replace the sampler.
+        """
         if trainer.overfit_batches:
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
-        callbacks = [getattr(callback, "monitor", None) for callback in trainer.callbacks]
-        grouped = getattr(trainer.datamodule, "grouped", True)
+        monitored = [(callback.monitor, callback) for callback in trainer.callbacks if hasattr(callback, "monitor")]
+        grouped = getattr(datamodule, "grouped", True)
         if self.needs_groups and not grouped:
             raise InputError(f"{type(self).__name__} ranks groups and the data names none; name the group column")
         self.criteria_names = DEFAULT_CRITERIA if grouped else ("overall",)
-        self._ask_for([key for key in callbacks if isinstance(key, str)])
+        for key, callback in monitored:
+            if isinstance(key, str):
+                self._ask_for(key, getattr(callback, "mode", None))
 
-    def _ask_for(self, keys: list[str]) -> None:
-        asked = [criterion_of_key(key) for key in keys]
-        names = [criterion.name for criterion in asked if criterion is not None]
-        if "worst" not in self.criteria_names and set(names) - {"overall"}:
-            raise InputError(f"{names} need groups and the data names none; name its column, or choose by overall")
-        self.criteria_names = tuple(dict.fromkeys([*self.criteria_names, *names]))
+    def _ask_for(self, key: str, mode: str | None) -> None:
+        asked = criterion_of_key(key)
+        if asked is None:
+            return
+        if mode is not None and mode != asked.mode:
+            raise InputError(f"{key} is monitored with mode={mode!r}, which keeps the worst; give mode={asked.mode!r}")
+        if "worst" not in self.criteria_names and asked.name != "overall":
+            raise InputError(f"{key} needs groups and the data names none; name its column, or choose by overall")
+        self.criteria_names = tuple(dict.fromkeys([*self.criteria_names, asked.name]))
+
+    def on_fit_start(self) -> None:
+        """Have the loggers note the sizes, which come from the data and stand in no configuration."""
+        if self.sizes is not None:
+            for logger in self.loggers:
+                logger.log_hyperparams(asdict(self.sizes))
 
     def on_train_start(self) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
         train = training_set(self.trainer, type(self).__name__, needs_groups=self.needs_groups)
         if self.accuracy_from == "evaluation":
-            check_training_pass(self.trainer)
-        self.record = EpochRecord(len(train), max(train.num_seen, 1), self.device)
+            check_training_pass(self.trainer, train)
+        self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = {"weight": torch.ones(len(train), device=self.device)}
-        self._has_news = False
+        self._has_news, self._ranked_epoch = False, -1
         self._broken = torch.zeros((), dtype=torch.bool, device=self.device)
         self.take_over(train)
+        if self._ranked_epoch < self.current_epoch - 1:
+            # The checkpoint was written after the last batch of an epoch and before its end.
+            self.on_train_epoch_end()
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
@@ -277,16 +308,24 @@ class GroupModule(MethodCheckpoint, LightningModule):
         self._begin_evaluation(self.trainer.test_dataloaders, "test")
 
     def _begin_evaluation(self, loaders: Any, stage: str) -> None:
-        self._splits = [split_of(loader) or stage for loader in as_list(loaders)]
-        self._prefixes = key_prefixes([split for split in self._splits if split != "train"], stage)
-        self.evaluated = {}
-        for loader, split in zip(as_list(loaders), self._splits, strict=True):
+        fitting = self.trainer.state.fn == "fit" and not self.trainer.sanity_checking
+        self._reads_training_set, self._records, self._evaluated_splits = False, [], {}
+        for loader in as_list(loaders):
+            split = split_of(loader) or stage
+            record = None
             if split != "train":
-                metric = GroupCriteria(loader.dataset.num_groups, self.criteria_names, min_count=self.min_count)
-                self.evaluated[self._prefixes[split]] = metric.to(self.device)
+                record = EpochRecord(loader.dataset.group.to(self.device), loader.dataset.num_groups)
+                self._evaluated_splits[split] = record
+            elif fitting and self.accuracy_from == "evaluation":
+                record, self._reads_training_set = self.record, True
+            self._records.append(record)
+        self._prefixes = key_prefixes([split_of(loader) or stage for loader in as_list(loaders)], stage)
 
     def _log_criteria(self) -> None:
-        for prefix, metric in self.evaluated.items():
+        self.evaluated = {}
+        for split, record in self._evaluated_splits.items():
+            prefix = self._prefixes[split]
+            self.evaluated[prefix] = metric = counted(record, self.criteria_names, self.min_count)
             values = metric.compute()
             broken = [name for name, value in values.items() if not bool(value.isfinite())]
             if broken and not self.trainer.sanity_checking:

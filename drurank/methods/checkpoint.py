@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.data.dataset import GroupedDataset
 from drurank.errors import InputError
-from drurank.factory import describe_factory, find_factory
+from drurank.factory import describe_factory, find_factory, is_plain
 from drurank.networks import MLP, Sizes
 from drurank.record import EpochRecord
 
@@ -42,6 +43,7 @@ class MethodCheckpoint:
     state: dict[str, Tensor]
     _trainer: Trainer | None
     _has_news: bool
+    _ranked_epoch: int
     _restored: dict[str, Any] | None = None
     _fingerprint: str = ""
 
@@ -65,8 +67,17 @@ class MethodCheckpoint:
                 "record": self.record.state_dict(),
                 "state": {name: tensor.cpu() for name, tensor in self.state.items()},
                 "has_news": self._has_news,
+                "ranked_epoch": self._ranked_epoch,
             }
         checkpoint[KEY] = saved
+        hyper_parameters = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
+        for name, value in list(hyper_parameters.items()):
+            # A number of numpy's would make the file unreadable for a safe load, and so would an object.
+            value = value.item() if hasattr(value, "item") and not hasattr(value, "parameters") else value
+            hyper_parameters[name] = value
+            if not is_plain(value):
+                rank_zero_warn(f"{name}={type(value).__name__} is not saved; give it again to load_from_checkpoint")
+                del hyper_parameters[name]
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Build the network that the checkpoint holds, and keep its tables until training starts.
@@ -78,18 +89,12 @@ class MethodCheckpoint:
         saved = checkpoint.get(KEY)
         if saved is None:
             raise InputError("the checkpoint was not made by drurank; give one that `fit` wrote")
-        fitting = self._trainer is not None and self._trainer.state.fn == "fit"
-        if saved["method"] != _path_of(self):
-            said = f"the checkpoint was made with {saved['method']}, not {_path_of(self)}"
-            if fitting:
-                raise InputError(
-                    f"{said}; go on with --model {saved['method'].rpartition('.')[2]}, or start without it"
-                )
-            rank_zero_info(f"Note: {said}; its network is evaluated all the same.")
         self._restored = saved.get("training")
-        if fitting:
-            self._refuse_other_network(saved)
+        if self._trainer is not None and self._trainer.state.fn == "fit":
+            self.check_resume(saved, self.sizes)
             return
+        if saved["method"] != _path_of(self):
+            rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
         # The loss is not needed to predict, and its weights may be those of another one.
         kept = self.loss.state_dict()
         for key in [key for key in checkpoint["state_dict"] if key.startswith("loss.")]:
@@ -98,20 +103,38 @@ class MethodCheckpoint:
         if self.network is None or self.sizes is not None:
             self._build_saved_network(saved)
 
-    def _refuse_other_network(self, saved: dict[str, Any]) -> None:
+    def check_resume(self, saved: dict[str, Any], sizes: Sizes | None, train: GroupedDataset | None = None) -> None:
+        """Refuse to go on training from a checkpoint of something else.
+
+        Args:
+            saved: what the checkpoint holds under the key ``drurank``.
+            sizes: those of the data, where they are known.
+            train: the training set, where it is known; else ``take_over`` looks at it.
+
+        Raises:
+            InputError: naming what differs.
+        """
+        if saved["method"] != _path_of(self):
+            raise InputError(
+                f"the checkpoint was made with {saved['method']}, not {_path_of(self)}; go on with --model "
+                f"{saved['method'].rpartition('.')[2]}, or start without it"
+            )
         mine = self.network_description
         if saved["network"] != mine:
             raise InputError(f"the checkpoint's network is {_in_words(saved['network'])}, this run's {_in_words(mine)}")
-        if saved["sizes"] is not None and self.sizes is not None and _sizes(saved["sizes"]) != self.sizes:
+        if train is not None and "training" in saved:
+            _refuse_other_data(saved["training"], train, train.fingerprint())
+        if saved["sizes"] is not None and sizes is not None and _sizes(saved["sizes"]) != sizes:
             raise InputError(
-                f"the checkpoint was made with other data: its network has {_sizes(saved['sizes'])}, this {self.sizes}"
+                f"the checkpoint was made with other training data: its network has {_sizes(saved['sizes'])}, this one "
+                f"{sizes}"
             )
 
     def _build_saved_network(self, saved: dict[str, Any]) -> None:
         if saved["network"] is not None:
             self.network_factory = find_factory(saved["network"])
             self.network_description = saved["network"]
-        elif saved["sizes"] is None or describe_factory(self.network_factory) == describe_factory(MLP):
+        elif saved["sizes"] is None or self.network_description == describe_factory(MLP):
             name = type(self).__name__
             raise InputError(
                 "the checkpoint's network was given as an object, not as a class, and cannot be built from the file; "
@@ -129,24 +152,40 @@ class MethodCheckpoint:
         restored, self._restored = self._restored, None
         if restored is None:
             return
-        if restored["fingerprint"] != self._fingerprint:
-            rows = len(restored["record"]["correct"])
-            raise InputError(
-                f"the checkpoint was made with other training data ({rows:,} rows, now {len(train):,}, or with other "
-                "contents); give the data it was made with, or start without --ckpt_path"
-            )
+        _refuse_other_data(restored, train, self._fingerprint)
         self.record.load_state_dict(restored["record"])
         device = self.record.correct.device
         self.state.update({name: tensor.to(device) for name, tensor in restored["state"].items()})
-        self._has_news = restored["has_news"]
+        self._has_news, self._ranked_epoch = restored["has_news"], restored["ranked_epoch"]
 
     def epoch_seed(self) -> int | None:
         """A seed of the epoch and the process, or ``None`` where the run has no seed."""
         seed = os.environ.get("PL_GLOBAL_SEED")
-        if seed is None or self._trainer is None:
-            return None
-        mixed = torch.tensor([int(seed), self._trainer.current_epoch, self._trainer.global_rank])
-        return int((mixed * torch.tensor([1_000_003, 7_919, 104_729])).sum())
+        trainer: Any = self._trainer
+        return None if seed is None else int(seed) * 1_000_003 + trainer.current_epoch * 7_919 + trainer.global_rank
+
+
+def read_saved(path: str | Path) -> dict[str, Any]:
+    """What a checkpoint file holds under the key ``drurank``.
+
+    Raises:
+        InputError: if it cannot be read, or was not made by drurank.
+    """
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        saved: dict[str, Any] = checkpoint[KEY]
+    except Exception as error:
+        raise InputError(f"{path} is no checkpoint of drurank; give one that `fit` wrote") from error
+    return saved
+
+
+def _refuse_other_data(restored: dict[str, Any], train: GroupedDataset, fingerprint: str) -> None:
+    if restored["fingerprint"] != fingerprint:
+        rows = len(restored["record"]["correct"])
+        raise InputError(
+            f"the checkpoint was made with other training data ({rows:,} rows, now {len(train):,}, or with other "
+            "contents); give the data it was made with, or start without --ckpt_path"
+        )
 
 
 def _path_of(module: object) -> str:

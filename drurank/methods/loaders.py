@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from drurank.data.dataset import GroupedDataset, TrainingPass
+from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError
-from drurank.metrics import predicted_class
+from drurank.metrics import GroupCriteria, predicted_class
+from drurank.record import EpochRecord
 
 
 def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
@@ -23,6 +26,7 @@ def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
         InputError: if two splits would be called the same.
     """
     order = [f"ood_{stage}", stage, f"id_{stage}"]
+    splits = [split for split in splits if split != "train"]
     first = min(splits, key=lambda split: order.index(split) if split in order else len(order), default=stage)
     prefixes = {split: stage if split == first else f"id_{stage}" for split in splits}
     strange = [split for split in splits if split not in order or (split != first and split != order[2])]
@@ -50,6 +54,8 @@ def is_right(logits: Tensor, label: Tensor) -> Tensor:
 
 def as_list(loaders: Any) -> list[Any]:
     """The trainer's loaders as a list, whether it has none, one or several."""
+    if isinstance(loaders, dict):
+        return list(loaders.values())
     return list(loaders) if isinstance(loaders, list | tuple) else [] if loaders is None else [loaders]
 
 
@@ -83,19 +89,38 @@ def training_set(trainer: Any, method: str, *, needs_groups: bool) -> GroupedDat
         )
     if needs_groups and bool((train.group < 0).any()):
         raise InputError(f"{method} needs the group of every training row, and some have none; use ERM or Const")
-    if needs_groups and train.num_seen == 1:
+    if needs_groups and train.num_training_groups == 1:
         raise InputError(f"{method} ranks groups and there is but one; name the group column, or use ERM or Const")
     return train
 
 
-def check_training_pass(trainer: Any) -> None:
+def counted(record: EpochRecord, names: Sequence[str], min_count: int) -> GroupCriteria:
+    """The criteria of one evaluated split, each of its rows counted once; every process must call it.
+
+    The record is the same on all processes once it is committed, so each counts its share of the rows.
+    """
+    record.commit()
+    rank, world = rank_and_world()
+    correct, group = record.correct[rank::world], record.known_group()[rank::world]
+    metric = GroupCriteria(record.num_groups, names, min_count=min_count).to(correct.device)
+    metric.update((correct == 1).long(), torch.ones_like(group), group)
+    return metric
+
+
+def check_training_pass(trainer: Any, train: GroupedDataset) -> None:
     """Refuse a fit whose validation would not read the training set, unless it is told to validate nothing.
 
     Raises:
-        InputError: naming both remedies.
+        InputError: naming both remedies, or if another dataset is marked as the training set.
     """
-    splits = [split_of(loader) for loader in as_list(trainer.val_dataloaders)]
-    if "train" not in splits and trainer.limit_val_batches != 0:
+    marked = [loader.dataset for loader in as_list(trainer.val_dataloaders) if split_of(loader) == "train"]
+    for found in marked:
+        if found.dataset is not train and found.dataset.fingerprint() != train.fingerprint():
+            raise InputError(
+                f"evaluation_loader reads another dataset ({len(found):,} rows) than the training loader "
+                f"({len(train):,} rows); make it of the training loader"
+            )
+    if not marked and trainer.limit_val_batches != 0:
         raise InputError(
             "the training set is not among the validation loaders, so its errors are not known; append "
             "evaluation_loader(train), or set accuracy_from='training'"

@@ -1,0 +1,442 @@
+"""Each bad table ends in one sentence that names the file, the place, the value, and what to write instead."""
+
+import datetime
+import math
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from drurank.data import Table
+from drurank.errors import InputError
+
+HEADER = ["x", "c", "y", "g", "s"]
+ROWS = [
+    ["1", "a", "no", "g1", "train"],
+    ["2", "b", "yes", "g1", "train"],
+    ["3", "a", "yes", "g2", "train"],
+    ["4", "b", "no", "g2", "train"],
+    ["2", "a", "yes", "g3", "ood_val"],
+    ["3", "b", "no", "g3", "ood_val"],
+    ["1", "a", "yes", "g4", "ood_test"],
+    ["4", "b", "no", "g4", "ood_test"],
+]
+ROLES = {"label": "y", "group": "g", "split": "s"}
+
+
+def fit(path, **options):
+    table = Table(str(path), **{**ROLES, **options})
+    table.setup("fit")
+    return table
+
+
+def said(path, **options):
+    """What a fit of this table says."""
+    with pytest.raises(InputError) as error:
+        fit(path, **options)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def write_csv(tmp_path, cells=(), header=HEADER, rows=ROWS, name="bad.csv"):
+    """The good table, with some cells (row, column) written anew."""
+    rows = [list(row) for row in rows]
+    for (row, column), value in dict(cells).items():
+        rows[row][HEADER.index(column)] = value
+    text = "\n".join(",".join(cell for cell in row if cell is not None) for row in [header, *rows]) + "\n"
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path / name
+
+
+def write_parquet(tmp_path, **columns):
+    """The good table, typed, with some columns anew."""
+    table = dict(zip(HEADER, map(list, zip(*ROWS, strict=True)), strict=True))
+    pq.write_table(pa.table({**table, "x": [float(x) for x in table["x"]], **columns}), tmp_path / "bad.parquet")
+    return tmp_path / "bad.parquet"
+
+
+def test_the_tables_that_the_others_spoil_are_good(tmp_path):
+    assert (
+        fit(write_csv(tmp_path)).splits() == fit(write_parquet(tmp_path)).splits() == ["train", "ood_val", "ood_test"]
+    )
+
+
+# Cells: what is written where, options, and what must be said beside the file.
+CELLS = {
+    "blank label": ({(1, "y"): ""}, {}, ["column 'y', row 1 ", "a blank cell is no label", "give each row one"]),
+    "blank label in validation": ({(5, "y"): " "}, {}, ["column 'y', row 5 ", "a blank cell is no label"]),
+    "label that training lacks": (
+        {(4, "y"): "maybe"},
+        {},
+        ["column 'y', row 4 ", "'maybe' is a label that training lacks", "known: no, yes", "mend it"],
+    ),
+    "label spelt otherwise in the test": ({(7, "y"): "No"}, {}, ["column 'y', row 7 ", "'No'", "did you mean 'no'?"]),
+    "fraction as label": (
+        {(row, "y"): text for row, text in enumerate(["0", "1", "0.5", "1", "0", "1", "0", "1"])},
+        {},
+        ["column 'y', row 2 ", "'0.5' is no whole number", "give whole numbers or else names"],
+    ),
+    "NA among labels that are numbers": (
+        {(row, "y"): text for row, text in enumerate(["0", "1", "0", "NA", "0", "1", "0", "1"])},
+        {},
+        ["column 'y', row 3 ", "'NA' is no whole number"],
+    ),
+    "one class": (
+        {(1, "y"): "no", (2, "y"): "no"},
+        {},
+        ["column 'y' has one label, 'no', in training", "give rows of two or more"],
+    ),
+    "blank group": ({(2, "g"): ""}, {}, ["column 'g', row 2 ", "a blank cell is no group", "give each row one"]),
+    "blank group in the test": (
+        {(6, "g"): "\t"},
+        {"group_in": "eval"},
+        ["column 'g', row 6 ", "a blank cell is no group", "give each row one"],
+    ),
+    "blank part of a group": ({(4, "c"): ""}, {"group": "g,c"}, ["column 'c', row 4 ", "a blank cell is no group"]),
+    "blank split": (
+        {(3, "s"): ""},
+        {},
+        ["column 's', row 3 ", "a blank cell is no split", "give one of train, id_val"],
+    ),
+    "unknown split": (
+        {(5, "s"): "dev"},
+        {},
+        ["column 's', row 5 ", "'dev' is no split", "known: train, ", "--data.split_names '{dev: train}'"],
+    ),
+    "misspelt split": ({(0, "s"): "Train"}, {}, ["column 's', row 0 ", "'Train' is no split", "did you mean 'train'?"]),
+    "missing number": (
+        {(2, "x"): "", (3, "x"): "n/a"},
+        {},
+        ["column 'x', row 2 ", "a blank cell is missing, one of 2", "--data.missing indicator", "--data.exclude x"],
+    ),
+    "missing number in validation": ({(5, "x"): "NA"}, {}, ["column 'x', row 5 ", "'NA' is missing, one of 1"]),
+    "missing category in the test": (
+        {(7, "c"): ""},
+        {},
+        ["column 'c', row 7 ", "a blank cell is missing", "--data.missing indicator", "drop"],
+    ),
+    "word among numbers": (
+        {(1, "x"): "2O"},
+        {},
+        ["column 'x', row 1 ", "'2O' is no finite number, as most cells", "write a number", "--data.categorical x"],
+    ),
+    "word among numbers in the test": (
+        {(6, "x"): "many"},
+        {},
+        ["column 'x', row 6 ", "'many' is no number between -1e+30 and 1e+30", "write one"],
+    ),
+    "infinite number": ({(3, "x"): "-inf"}, {}, ["column 'x', row 3 ", "'-inf' is no finite number", "write a number"]),
+    "infinite number in validation": ({(4, "x"): "Infinity"}, {}, ["column 'x', row 4 ", "'Infinity' is no number"]),
+    "number too large": ({(7, "x"): "1e31"}, {}, ["column 'x', row 7 ", "'1e31' is no number between", "write one"]),
+    "number too far from training": (
+        {(0, "x"): "1e-9", (1, "x"): "2e-9", (2, "x"): "3e-9", (3, "x"): "4e-9", (5, "x"): "1e29"},
+        {},
+        ["column 'x', row 5 ", "'1e29' is too far from training's mean 2.5e-09", "mend it"],
+    ),
+    "nothing in training": (
+        {(row, "x"): "" for row in range(4)},
+        {"missing": "indicator"},
+        ["column 'x' has no value in any training row", "--data.exclude x"],
+    ),
+    "each row to be dropped": (
+        {(row, "x"): "" for row in range(4)} | {(0, "c"): ""},
+        {"missing": "drop"},
+        ["each of the 4 train rows lacks a feature (x 4, c 1)", "exclude", "--data.missing indicator"],
+    ),
+    "feature that is the label": (
+        {(row, "c"): {"no": "0", "yes": "1"}[cells[2]] for row, cells in enumerate(ROWS)},
+        {},
+        ["column 'c' determines the label 'y'", "--data.exclude c", "--data.allow_leaks c"],
+    ),
+    "no training rows": (
+        {(row, "s"): "ood_val" for row in range(4)},
+        {},
+        ["column 's' of ", "has no rows in split train", "found ood_val, ood_test"],
+    ),
+    "no training rows of which to drop some": (
+        {(row, "s"): "ood_val" for row in range(4)},
+        {"missing": "drop"},
+        ["column 's' of ", "has no row in split train", "say train in some rows"],
+    ),
+    "no validation rows": (
+        {(4, "s"): "train", (5, "s"): "train"},
+        {},
+        ["column 's' of ", "has no rows in split ood_val or val or id_val", "found train, ood_test"],
+    ),
+    "cells too few": (
+        {(3, "s"): None},
+        {},
+        ["row 3 (the first is 0) has 4 cells and the header 5", "'4,b,no,g2'", "in quotes"],
+    ),
+    "cells too many": (
+        {(6, "c"): "a,b"},
+        {},
+        ["row 6 (the first is 0) has 6 cells and the header 5", "'1,a,b,yes,g4,ood_test'", "in quotes"],
+    ),
+    "open quote": ({(2, "c"): '"a'}, {}, ["row 2 (the first is 0) cannot be read", "close each quote"]),
+    "two open quotes": ({(2, "c"): '"a', (4, "c"): '"a'}, {}, ["row 2 (the first is 0) cannot be read", "close each"]),
+    "open quote in the last cell": ({(7, "s"): '"ood_test'}, {}, ["row 7 (the first is 0) cannot be read", "close"]),
+}
+
+
+@pytest.mark.parametrize(("cells", "options", "parts"), CELLS.values(), ids=CELLS)
+def test_cell(tmp_path, cells, options, parts):
+    message = said(write_csv(tmp_path, cells), **options)
+    for part in ["bad.csv", *parts]:
+        assert part in message
+
+
+# Options that do not fit the good table: file options, and what must be said.
+OPTIONS = {
+    "no such label": ({"label": "why"}, ["no column 'why'", "known: x, c, y, g, s"]),
+    "near label": ({"label": "Y"}, ["no column 'Y'", "did you mean 'y'?"]),
+    "no such group": ({"group": "g,h"}, ["no column 'h'", "known: x, c, y, g, s"]),
+    "no such split": ({"split": "split"}, ["no column 'split'", "known: x, c, y, g, s"]),
+    "no such feature": ({"features": "x,z"}, ["no column 'z'", "known: x, c, y, g, s"]),
+    "no such column to exclude": ({"exclude": "z"}, ["no column 'z'"]),
+    "no such categorical": ({"categorical": "z"}, ["no column 'z'"]),
+    "no such leak": ({"allow_leaks": "z"}, ["no column 'z'"]),
+    "label as feature": ({"features": "x,y"}, ["features names the column 'y', which is the label", "leave it out"]),
+    "group as feature": ({"features": "x,g"}, ["features names the column 'g', which is the group", "leave it out"]),
+    "split as feature": ({"features": "s"}, ["features names the column 's', which is the split", "leave it out"]),
+    "group as category": ({"categorical": "g"}, ["categorical names the column 'g', which is the group"]),
+    "excluded and categorical": (
+        {"categorical": "x", "exclude": "x"},
+        ["categorical names the column 'x', which is not among the features", "leave it out"],
+    ),
+    "no leak of a column not chosen": (
+        {"allow_leaks": "c", "features": "x"},
+        ["allow_leaks names the column 'c', which is not among the features"],
+    ),
+    "nothing left to learn from": ({"exclude": "x,c"}, ["no features left beside label, group and split", "fewer"]),
+    "no split named": ({"split": None}, ["which rows to train on", "name with --data.split", "known: x, c, y, g, s"]),
+}
+
+
+@pytest.mark.parametrize(("options", "parts"), OPTIONS.values(), ids=OPTIONS)
+def test_option(tmp_path, options, parts):
+    message = said(write_csv(tmp_path), **options)
+    for part in ["bad.csv", *parts]:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ({"missing": "mean"}, ["missing", "'mean'", "give one of 'error', 'indicator', 'drop'"]),
+        ({"encoding": "one-hot"}, ["encoding", "'one-hot'", "give one of 'onehot', 'embed'"]),
+        ({"group_in": "train"}, ["group_in", "'train'", "give one of 'all', 'eval'"]),
+        ({"split_names": {"dev": "valid"}}, ["split_names", "'dev' stands for 'valid'", "did you mean 'val'?"]),
+        ({"features": "x", "exclude": "c"}, ["features is 'x' and exclude 'c'", "give one"]),
+        ({"split": "g"}, ["split is 'g', and so is the label or the group", "three different columns"]),
+        ({"split": "y"}, ["split is 'y', and so is the label or the group"]),
+        ({"batch_size": 0}, ["batch_size is 0", "1 or more"]),
+    ],
+)
+def test_option_that_no_file_is_needed_for(options, parts):
+    with pytest.raises(InputError) as error:
+        Table("there is none.csv", **{**ROLES, **options})
+    for part in parts:
+        assert part in str(error.value)
+
+
+# Columns of Parquet: what they hold, options, and what must be said beside the file.
+NONE = [None] * 8
+DAY = datetime.date(2020, 2, 29)
+COLUMNS = {
+    "list of groups": (
+        {"g": [["a"], ["b", "c"]] * 4},
+        {},
+        ["column 'g' holds list", "write one number, boolean or text"],
+    ),
+    "bytes": ({"z": [b"a"] * 8}, {}, ["column 'z' holds binary", "--data.exclude z"]),
+    "date": ({"z": [DAY] * 8}, {}, ["column 'z' holds date32[day]", "--data.exclude z"]),
+    "structs as label": ({"y": [{"a": 1}] * 8}, {}, ["column 'y' holds struct", "in each row"]),
+    "infinite number": (
+        {"x": [1.0, 2.0, math.inf, 3.0] * 2},
+        {},
+        ["column 'x', row 2 ", "inf is no number between", "write one, or leave the row out"],
+    ),
+    "nan": ({"x": [1.0, math.nan, 2.0, 3.0] * 2}, {}, ["column 'x', row 1 ", "nan is missing, one of 1", "indicator"]),
+    "null": ({"x": [1, 2, 3, 4, 5, None, 7, 8]}, {}, ["column 'x', row 5 ", "a blank cell is missing, one of 1"]),
+    "boolean gap": (
+        {"z": [True, False, None, True] * 2},
+        {},
+        ["column 'z', row 2 ", "a blank cell is missing, one of 1"],
+    ),
+    "column of nothing": (
+        {"z": NONE},
+        {"missing": "indicator"},
+        ["column 'z' has no value in any", "--data.exclude z"],
+    ),
+    "labels of nothing": ({"y": NONE}, {}, ["column 'y' has no label in training", "two or more"]),
+    "label gap": ({"y": [1, 0, 0, 1, 0, None, 1, 0]}, {}, ["column 'y', row 5 ", "a blank cell is no label"]),
+    "fractions as labels": ({"y": [0.5, 1.0, 1.5, 2.0] * 2}, {}, ["column 'y', row 0 ", "0.5 is no whole number"]),
+    "decimals as labels": (
+        {"y": [Decimal("0.50"), Decimal("1.00")] * 4},
+        {},
+        ["column 'y', row 0 ", ": 0.50 is no whole number"],
+    ),
+    "group gap in numbers": (
+        {"g": [1, 2, 1, 2, 3, 3, None, 4]},
+        {},
+        ["column 'g', row 6 ", "a blank cell is no group"],
+    ),
+    "split of numbers": (
+        {"s": [0, 1] * 4},
+        {},
+        ["column 's', row 0 ", "0 is no split", "--data.split_names '{0: train}'"],
+    ),
+    "column without a name": ({"": [1] * 8}, {}, ["column 5 (the first is 0) has no name", "name it"]),
+}
+
+
+@pytest.mark.parametrize(("columns", "options", "parts"), COLUMNS.values(), ids=COLUMNS)
+def test_column(tmp_path, columns, options, parts):
+    message = said(write_parquet(tmp_path, **columns), **options)
+    for part in ["bad.parquet", *parts]:
+        assert part in message
+
+
+# Files: name, bytes, and what must be said.
+GOOD = "x,y,g,s\n1,a,g,train\n"
+FILES = {
+    "empty": ("bad.csv", b"", ["is empty", "a header and at least one row"]),
+    "empty lines": ("bad.csv", b"\n\r\n\n", ["is empty", "at least one row"]),
+    "header only": ("bad.csv", b"x,y,g,s\n", ["has no rows", "at least one"]),
+    "header without an end": ("bad.tsv", b"x\ty\tg\ts", ["has no rows", "at least one"]),
+    "column twice": ("bad.csv", b"x,y,x\n1,a,2\n", ["has the column 'x' twice", "rename one"]),
+    "column without a name": (
+        "bad.csv",
+        b",x,y,g,s\n0,1,a,g,train\n",
+        ["column 0 (the first is 0) has no name", "index"],
+    ),
+    "Latin-1 cell": (
+        "bad.csv",
+        b"x,y,g,s\n1,a,g,train\n1,a,Zo\xeb,train\n",
+        ["column 'g', row 1 ", r"b'Zo\xeb' is not UTF-8", "save the file as UTF-8"],
+    ),
+    "Latin-1 in a cell too many": (
+        "bad.csv",
+        b"x,y,g,s\n\n1,a,g,train\n1,a,g,train,\xe9\n",
+        ["column 4, row 1 ", r"b'\xe9' is not UTF-8", "save the file as UTF-8"],
+    ),
+    "Latin-1 in one column": ("bad.csv", b"x\n\n\xe9\n", ["column 'x', row 1 ", r"b'\xe9' is not UTF-8"]),
+    "Latin-1 header": ("bad.csv", b"x,y,gr\xf6\xdfe,s\n", ["the header: ", r"b'gr\xf6\xdfe' is not UTF-8", "save"]),
+    "UTF-16": ("bad.csv", GOOD.encode("utf-16"), ["the header: ", "is not UTF-8", "save the file as UTF-8"]),
+    "open quote in the header": ("bad.csv", b'x,y,"g,s\n1,a,g,train\n', ["the header ", "cannot be read", "close"]),
+    "other delimiter": ("bad.csv", GOOD.replace(",", ";").encode(), ["no column ", "known: x;y;g;s"]),
+    "no Parquet": ("bad.parquet", GOOD.encode(), ["cannot be read as parquet", "mend the file"]),
+    "empty Parquet": ("bad.parquet", b"", ["cannot be read as parquet", "mend the file"]),
+    "Excel": ("bad.xlsx", b"PK", ["is no table that can be read", "ends in .csv, .tsv, .parquet, .pq"]),
+    "no ending": ("bad", GOOD.encode(), ["is no table that can be read", "ends in .csv"]),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "parts"), FILES.values(), ids=FILES)
+def test_file(tmp_path, name, content, parts):
+    (tmp_path / name).write_bytes(content)
+    message = said(tmp_path / name)
+    for part in [name, *parts]:
+        assert part in message
+
+
+def test_file_that_is_not_there_names_the_nearest(tmp_path):
+    write_csv(tmp_path, name="hospital.csv")
+    assert f"there is no file {tmp_path}/hopsital.csv; did you mean '{tmp_path}/hospital.csv'?" in said(
+        tmp_path / "hopsital.csv"
+    )
+    assert "there is no file /no/such/folder/t.csv" in said("/no/such/folder/t.csv")
+
+
+def test_folder_is_no_table(tmp_path):
+    (tmp_path / "parts.parquet").mkdir()
+    message = said(tmp_path / "parts.parquet")
+    assert "parts.parquet is a folder; give one file" in message
+
+
+def test_file_without_permission(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    path = write_csv(tmp_path)
+    monkeypatch.setattr(Path, "open", refuse)
+    message = said(path)
+    assert "bad.csv cannot be read as csv: [Errno 13] Permission denied; mend the file or its permissions" in message
+
+
+def test_text_that_is_no_utf8_in_parquet(tmp_path):
+    offsets = pa.py_buffer(b"".join(i.to_bytes(4, "little") for i in range(9)))
+    broken = pa.Array.from_buffers(pa.string(), 8, [None, offsets, pa.py_buffer(b"abc\xe9abcd")])
+    message = said(write_parquet(tmp_path, c=broken))
+    assert "bad.parquet cannot be read as parquet" in message
+    assert "Invalid UTF8 sequence at string index 3" in message
+
+
+def test_column_twice_in_parquet(tmp_path):
+    table = pa.table([pa.array([1]), pa.array([2])], names=["x", "x"])
+    pq.write_table(table, tmp_path / "bad.parquet")
+    assert "bad.parquet has the column 'x' twice; rename one of them" in said(tmp_path / "bad.parquet")
+
+
+# Evaluation with what a checkpoint holds.
+
+
+def evaluated(tmp_path, cells=(), header=HEADER, rows=ROWS, fn="test", **options):
+    """What is said when a table is tested with the encoding of the good one."""
+    state = fit(write_csv(tmp_path, name="good.csv")).state_dict()
+    table = Table(str(write_csv(tmp_path, cells, header, rows)), **{**ROLES, **options})
+    table.trainer = SimpleNamespace(state=SimpleNamespace(fn=fn))
+    table.load_state_dict(state)
+    with pytest.raises(InputError) as error:
+        table.part("ood_test")
+    return str(error.value)
+
+
+def test_tested_table_lacks_a_feature(tmp_path):
+    rows = [row[1:] for row in ROWS]
+    assert "bad.csv has no column 'x'; known: c, y, g, s" in evaluated(tmp_path, header=HEADER[1:], rows=rows)
+
+
+def test_tested_table_has_words_where_training_had_numbers(tmp_path):
+    cells = {(row, "x"): "low" for row in range(8)}
+    message = evaluated(tmp_path, cells)
+    assert "bad.csv: column 'x', row 6 (the first is 0): 'low' is no number between" in message
+
+
+def test_tested_table_has_another_label(tmp_path):
+    message = evaluated(tmp_path, {(7, "y"): "unknown"})
+    assert "bad.csv: column 'y', row 7 (the first is 0): 'unknown' is a label that training lacks" in message
+
+
+def test_tested_table_has_blank_cells(tmp_path):
+    assert "column 'x', row 6 (the first is 0): a blank cell is missing" in evaluated(tmp_path, {(6, "x"): ""})
+    assert "column 'y', row 6 (the first is 0): a blank cell is no label" in evaluated(tmp_path, {(6, "y"): ""})
+    assert "column 'g', row 6 (the first is 0): a blank cell is no group" in evaluated(tmp_path, {(6, "g"): ""})
+
+
+def test_predicted_label_that_is_there_must_be_one(tmp_path):
+    message = evaluated(tmp_path, {(7, "y"): "unknown"}, fn="predict")
+    assert "bad.csv: column 'y', row 7 (the first is 0): 'unknown' is a label that training lacks" in message
+
+
+def test_booleans_where_training_had_numbers(tmp_path):
+    state = fit(write_csv(tmp_path, name="good.csv")).state_dict()
+    table = Table(str(write_parquet(tmp_path, x=[True, False] * 4)), **ROLES)
+    table.load_state_dict(state)
+    with pytest.raises(
+        InputError, match=r"bad\.parquet: column 'x' held numbers in training and holds bool here; write"
+    ):
+        table.part("ood_test")
+
+
+@pytest.mark.parametrize("fn", ["validate", "test", "predict"])
+def test_nothing_is_evaluated_without_the_encoding_of_training(tmp_path, fn):
+    table = Table(str(write_csv(tmp_path)), **ROLES)
+    table.trainer = SimpleNamespace(state=SimpleNamespace(fn=fn))
+    with pytest.raises(InputError, match=r"bad\.csv: no encoding of a table came with the model; give a checkpoint"):
+        table.splits()

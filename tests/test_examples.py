@@ -1,0 +1,60 @@
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+DROP_IN = ("own_data", "own_module", "plain_loop")
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_example_is_run_here():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*DROP_IN, "quickstart"}
+
+
+@pytest.mark.parametrize("name", DROP_IN)
+def test_drop_in_examples_are_short(name):
+    assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) < 60
+
+
+@pytest.mark.parametrize("name", ["own_data", "own_module"])
+def test_lightning_examples_run(name):
+    trainer = example(name).fit(max_epochs=1)
+    assert trainer.current_epoch == 1
+    assert trainer.lightning_module.state["weight"].max() > 1
+    key = "val_qdcg10" if name == "own_data" else "test_qdcg10"
+    assert 0 < float(trainer.callback_metrics[key]) < 4.822503  # all errors 1 would give the sum of the discounts
+
+
+def test_plain_loop_learns():
+    module = example("plain_loop")
+    assert 0 < module.fit(epochs=8) < module.fit(epochs=1) < 4.822503
+
+
+def test_quickstart_compares_two_methods_on_groups_never_seen(monkeypatch, capsys):
+    module = example("quickstart")
+    main, small = module.main, ["--data.groups", "[6,4,5]", "--data.group_size", "10", "--trainer.max_epochs", "1"]
+    quiet = ["--trainer.enable_progress_bar", "false", "--trainer.accelerator", "cpu"]
+    monkeypatch.setattr(module, "main", lambda words: main([*words, *quiet, *(small if words[0] == "fit" else [])]))
+    monkeypatch.setattr(sys, "argv", ["quickstart.py", "shortcut"])
+    module.compare()
+    shown = capsys.readouterr().out
+    assert re.search(r"ERM\s.*qDRU\+M", shown)
+    reports = [
+        json.loads((Path("runs") / f"version_{run}/test/qdcg10/report.json").read_text(encoding="utf-8"))
+        for run in (0, 1)
+    ]
+    assert [report["method"] for report in reports] == ["ERM", "qDRU+M"]
+    values = [report["splits"]["ood_test"]["criteria"]["qdcg10"]["value"] for report in reports]
+    row = rf"qdcg10\W+{values[0]:.4f}\W+{values[1]:.4f}"
+    assert re.search(row, shown.rpartition("never seen")[2]), shown

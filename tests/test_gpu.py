@@ -1,0 +1,121 @@
+"""Only with a CUDA device; every other test runs on the CPU."""
+
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch import Callback
+from reference import accuracies, criteria, discounts, ranks, spread
+
+from drurank.data import Shortcut
+from drurank.methods import DRU, ERM, Const, Worst
+from drurank.networks import MLP
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
+]
+METHODS = [ERM, DRU, lambda **k: DRU("index", "all", **k), Worst, Const]
+IDS = ["ERM", "qDRU+M", "gDRU+G", "Worst", "Const"]
+
+
+def data():
+    return Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16)
+
+
+def network(sizes):
+    return MLP(sizes, hidden=16, dropout=0.0)
+
+
+@pytest.fixture
+def on_gpu(trainer):
+    return lambda **options: trainer(accelerator="gpu", devices=1, precision="bf16-mixed", **options)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_method_fits_in_mixed_precision_with_its_tables_on_the_device(on_gpu, method):
+    run, module = on_gpu(max_epochs=2), method(network=network)
+    run.fit(module, datamodule=data())
+    (metric,) = module.evaluated.values()
+    tables = {"correct": module.record.correct, "group": module.record.group, "weight": module.state["weight"]}
+    counts = {"count": metric.count, "right": metric.correct}
+    for name, table in {**tables, **counts}.items():
+        assert table.device.type == "cuda", name
+    assert module.record.correct.dtype == torch.int8
+    assert module.state["weight"].dtype == torch.float32
+    assert metric.count.dtype == torch.int64
+    should = criteria(metric.correct.cpu(), metric.count.cpu())
+    for name, value in should.items():
+        assert float(run.callback_metrics[f"val_{name}"]) == pytest.approx(value, rel=1e-5), name
+
+
+@pytest.mark.parametrize("accuracy_from", ["evaluation", "training"])
+def test_weights_are_those_of_numpy(on_gpu, accuracy_from):
+    module = DRU(network=network, accuracy_from=accuracy_from)
+    on_gpu(max_epochs=2).fit(module, datamodule=data())
+    correct, group = module.record.correct.cpu().numpy(), module.record.group.cpu().numpy()
+    by_group = discounts(ranks(accuracies(correct, group, 6)), 100)
+    should = spread(by_group, correct, group, "misclassified")
+    np.testing.assert_allclose(module.state["weight"].cpu(), should, rtol=1e-6)
+
+
+def test_bookkeeping_takes_at_most_10_bytes_a_sample(on_gpu):
+    module = DRU(network=network)
+    on_gpu().fit(module, datamodule=data())
+    tables = [value for value in vars(module.record).values() if isinstance(value, torch.Tensor)]
+    tables += module.state.values()
+    assert sum(table.numel() * table.element_size() for table in tables if table.is_cuda) <= 10 * 60
+
+
+class NoWaiting(Callback):
+    """From the second batch on, an operation that waits for the device is an error within the steps.
+
+    The hooks around them are Lightning's: it switches the check off before it logs or moves a batch.
+    """
+
+    def __init__(self):
+        self.steps = {"training": 0, "validation": 0}
+
+    def _on(self, which, batch_idx):
+        torch.cuda.synchronize()
+        if batch_idx > 0:
+            self.steps[which] += 1
+            torch.cuda.set_sync_debug_mode("error")
+
+    def on_train_batch_start(self, trainer, module, batch, batch_idx):
+        self._on("training", batch_idx)
+
+    def on_after_backward(self, trainer, module):
+        torch.cuda.set_sync_debug_mode("default")
+
+    def on_validation_batch_start(self, trainer, module, batch, batch_idx, dataloader_idx=0):
+        self._on("validation", batch_idx)
+
+    def on_validation_batch_end(self, *args, **kwargs):
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.fixture
+def default_sync_mode():
+    yield
+    torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.usefixtures("default_sync_mode")
+@pytest.mark.parametrize("accuracy_from", ["evaluation", "training"])
+def test_no_step_waits_for_the_device(on_gpu, accuracy_from):
+    watch, module = NoWaiting(), DRU(network=network, accuracy_from=accuracy_from)
+    run = on_gpu(callbacks=[watch], num_sanity_val_steps=0, log_every_n_steps=1000)
+    run.fit(module, datamodule=data())
+    # 60 training and 40 validation rows in batches of 16, the training set twice with accuracy_from="evaluation".
+    assert watch.steps == {"training": 3, "validation": 2 + (3 if accuracy_from == "evaluation" else 0)}
+
+
+def test_checkpoint_of_a_gpu_is_read_on_the_cpu(on_gpu, tmp_path):
+    run, module = on_gpu(), DRU(network=MLP)
+    run.fit(module, datamodule=data())
+    run.save_checkpoint(tmp_path / "gpu.ckpt")
+    saved = torch.load(tmp_path / "gpu.ckpt", weights_only=True)["drurank"]["training"]
+    assert saved["state"]["weight"].device.type == "cpu"
+    assert saved["record"]["correct"].device.type == "cpu"
+    again = DRU.load_from_checkpoint(tmp_path / "gpu.ckpt", map_location="cpu")
+    torch.testing.assert_close(again.network.head.weight, module.network.head.weight.cpu())
