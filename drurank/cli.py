@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
@@ -80,7 +81,8 @@ class GroupCLI(LightningCLI):
         checkpoint = self._get(self.config_init, "ckpt_path")
         run = run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
         if run is not None:
-            return RunLogger(run.parent, version=run.name)
+            step = torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"]
+            return RunLogger(run.parent, version=run.name, before_step=step)
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
 
     def before_instantiate_classes(self) -> None:

@@ -123,12 +123,8 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
         ("groups_unseen_in_training", "unseen in training"),
     ):
         if any(content[line] for content in columns.values()):
-            table.add_row(
-                words,
-                *("" if content[line] is None else f"{content[line]:,}" for content in columns.values()),
-                "",
-                style="dim",
-            )
+            cells = ["" if content[line] is None else f"{content[line]:,}" for content in columns.values()]
+            table.add_row(words, *cells, "", style="dim")
     return table
 
 

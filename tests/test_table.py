@@ -405,13 +405,13 @@ def test_a_cell_may_have_delimiters_quotes_and_newlines(tmp_path):
 
 
 def test_a_text_column_is_of_numbers_where_training_says_so(tmp_path):
-    text = "n,m,k,label,group,split\n1,NA,a,no,g,train\n2,3,1,yes,g,train\n4,5,b,no,g,train\n5,,NA,yes,g,val\n"
+    text = "n,m,k,label,group,split\n1,NA,a,no,g,train\n2,3,1,yes,g,train\n4,5,a,yes,g,train\n5,,NA,yes,g,val\n"
     table = fitted(written(tmp_path, text), missing="indicator", encoding="embed")
     got = inputs(table, "val")
     # n by (1, 2, 4); m is missing, so its mean of 3 and 5, which is 0, and the indicator; k is not in training.
     np.testing.assert_allclose(got["numeric"].numpy(), [[(5 - 7 / 3) / math.sqrt(14 / 9), 0, 1]], rtol=1e-6)
     assert got["categorical"].tolist() == [[0]]
-    assert table.sizes.cardinalities == (4,)
+    assert table.sizes.cardinalities == (3,)
 
 
 def test_a_word_that_python_takes_for_a_number_is_none(tmp_path):

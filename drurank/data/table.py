@@ -36,8 +36,9 @@ class Table(GroupDataModule):
     """A table with a label, a group and a split by row, from a CSV, TSV or Parquet file.
 
     Numbers are standardised by the training rows; text and booleans are categories, of which one that training lacks
-    has a slot of its own. In CSV and TSV a column is one of numbers where all its cells are (blank, NA, N/A, NaN, null
-    and None count as missing there); groups, labels and categories are taken as written, so 007 and 7 differ.
+    has a slot of its own. In CSV and TSV a column is one of numbers where all its training cells are (blank, NA, N/A,
+    NaN, null and None count as missing there); where only most are, the run stops and names the first that is not.
+    Groups, labels and categories are taken as written, so 007 and 7 differ.
 
     Args:
         path: the file.
@@ -55,7 +56,7 @@ class Table(GroupDataModule):
             the row out and says how many.
         encoding: ``onehot`` gives the network one tensor; ``embed`` gives it numbers and codes, which it embeds.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
-        allow_leaks: features that may determine the label.
+        allow_leaks: features that may determine the label; any other that does, by the training rows, stops the run.
         batch_size: rows of one process in one batch.
         eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches.

@@ -289,9 +289,20 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         self._has_news, self._ranked_epoch = False, -1
         self._broken = torch.zeros((), dtype=torch.bool, device=self.device)
         self.take_over(train)
+        self._warn_within_epoch()
         if self._ranked_epoch < self.current_epoch - 1:
             # The checkpoint was written after the last batch of an epoch and before its end.
             self.on_train_epoch_end()
+
+    def _warn_within_epoch(self) -> None:
+        trainer: Any = self.trainer
+        done = trainer.fit_loop.epoch_loop.batch_progress.current.processed
+        if 0 < done < trainer.num_training_batches:
+            rank_zero_warn(
+                f"the checkpoint was written within epoch {self.current_epoch}, after {done} of "
+                f"{trainer.num_training_batches} batches: the rest of the epoch draws its first rows again, and rows "
+                "it does not reach are weighted by the last prediction known of them"
+            )
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
