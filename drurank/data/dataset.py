@@ -259,12 +259,10 @@ def number_groups(groups: Any, names: Sequence[str] | None = None) -> tuple[Tens
         if number.is_floating_point() or number.dtype == torch.bool or number.ndim != 1:
             raise InputError(f"groups is {number.dtype} {list(number.shape)}; give one integer or name a row")
         number = number.long()
-        size = max(int(number.max()) + 1 if len(number) else 0, 1)
+        size = int(number.max()) + 1 if len(number) else 0
         if names is not None and size > len(names):
-            raise InputError(
-                f"group number {size - 1} has no name among the {len(names)} of group_names; name each number"
-            )
-        return number, list(names) if names is not None else [str(i) for i in range(size)]
+            raise InputError(f"group {size - 1} has no name among the {len(names)} of group_names; name each number")
+        return number, list(names) if names is not None else [str(i) for i in range(max(size, 1))]
     written = [_clean_name(name, row) for row, name in enumerate(groups)]
     known = list(names or ())
     known += sorted(set(written) - set(known))
