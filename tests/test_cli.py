@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 import torch
@@ -662,3 +663,35 @@ def test_table_given_by_flags_alone(run, tmp_path):
     should = criteria([int(row["correct"]) for row in groups], [int(row["count"]) for row in groups])
     got = {name: entry["value"] for name, entry in report["splits"]["ood_test"]["criteria"].items()}
     assert got == pytest.approx(should, rel=1e-9)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_table_of_test_rows_alone_is_tested_with_what_training_fitted(run, fit, tmp_path, suffix):
+    rng = np.random.default_rng(0)
+
+    def write(name, rows, split, groups):
+        x, colour = rng.normal(size=rows), rng.choice(["red", "blue"], rows)
+        columns = {"x": x, "colour": colour, "label": np.where(x + (colour == "red") > 0.5, "yes", "no")}
+        columns |= {"group": np.array(groups)[np.arange(rows) % len(groups)], "split": split(rows)}
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        (pa_csv.write_csv if name.endswith("csv") else pa_parquet.write_table)(table, tmp_path / name)
+
+    write("t.parquet", 90, lambda n: np.array(["train", "train", "ood_val"])[np.arange(n) % 3], ["a", "b", "c"])
+    write(f"other.{suffix}", 40, lambda n: np.array(["test"] * n), ["new1", "new2", "a", "new3"])
+    columns = ["--data.label", "label", "--data.group", "group", "--data.split", "split"]
+    data = ["--data", "Table", "--data.path", str(tmp_path / "t.parquet"), *columns]
+    run("fit", "--model", "DRU", *data, "--trainer.max_epochs", "1")
+    run(
+        "test",
+        "--ckpt_path",
+        "runs/version_0/checkpoints/qdcg10.ckpt",
+        "--data.path",
+        str(tmp_path / f"other.{suffix}"),
+    )
+    rows = read_csv(tmp_path / "runs/version_1/groups.csv")
+    assert {(row["group"], row["count"], row["seen_in_training"]) for row in rows} == {
+        ("a", "10", "true"),
+        ("new1", "10", "false"),
+        ("new2", "10", "false"),
+        ("new3", "10", "false"),
+    }

@@ -250,6 +250,21 @@ def test_file_saved_at_the_last_batch_of_an_epoch_is_ranked_late_or_that_is_said
         assert accuracy_from == "evaluation", "the predictions are in the file"
 
 
+@pytest.mark.filterwarnings("ignore:.*callbacks used to create the checkpoint")
+def test_epoch_without_validation_before_the_file_is_no_epoch_to_rank_late(trainer, tmp_path):
+    options = {"check_val_every_n_epoch": 3, "epochs": 6}
+    straight, before = tiny(trainer, keeper(tmp_path, save_on_train_epoch_end=True), **options)
+    file = tmp_path / "step=12.ckpt"  # the end of epoch 3, the first after a validation
+    with pytest.warns(UserWarning, match="gave no predictions") as caught:
+        resumed, after = tiny(trainer, ckpt_path=file, **options)
+    said = [str(warning.message).partition(" gave no predictions")[0] for warning in caught]
+    assert [words for words in said if words.startswith("epoch ")] == ["epoch 4"]
+    assert before.weight[4].max() > 1
+    for epoch in (4, 5):
+        torch.testing.assert_close(after.weight[epoch], before.weight[epoch], rtol=0, atol=0)
+    torch.testing.assert_close(resumed.state["weight"], straight.state["weight"], rtol=0, atol=0)
+
+
 class Counting(ERM):
     """Keeps a tensor of its own in the state."""
 

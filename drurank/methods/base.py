@@ -228,9 +228,9 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         return {"optimizer": optimizer, "lr_scheduler": config}
 
     def configure_model(self) -> None:
-        """Build the network from the data's sizes; when a checkpoint is to be evaluated, it gives them later."""
+        """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
         trainer: Any = self._trainer
-        if self.network is not None or trainer is None or (trainer.state.fn != "fit" and trainer.ckpt_path):
+        if self.network is not None or trainer is None or trainer.state.fn != "fit":
             return
         sizes = getattr(trainer.datamodule, "sizes", None)
         if sizes is None:
