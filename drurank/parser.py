@@ -92,6 +92,10 @@ def explain(message: str, options: list[str]) -> str:
     if unknown or foreign:
         word = unknown[1] if unknown else f"--{foreign[1] or foreign[2]}"  # type: ignore[index]
         return f"there is no option {word.split('=')[0]}: {_nearest_option(word.split('=')[0], options)}"
+    if "ReduceLROnPlateau" in message:
+        return (
+            "a scheduler that watches a criterion is lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
+        )
     no_class = re.search(r"Expected a dot import path string: (\S+)", message)
     if no_class:
         known = _class_names(path.rpartition(".")[2])
@@ -104,6 +108,8 @@ def explain(message: str, options: list[str]) -> str:
     value = re.search(r"(?:Got value|Given value): (.*)", message)
     if plain and value and path:
         wanted = " or ".join(dict.fromkeys("nothing" if name == "NoneType" else name for name in plain))
+        if wanted == "nothing":
+            return f"{path} {value[1].strip()!r} cannot be used here; see --{path}.help"
         return f"{path} is {value[1].strip()!r}; give {wanted}"
     choice = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
     if choice:

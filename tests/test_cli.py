@@ -46,7 +46,7 @@ def root(tmp_path_factory):
 @pytest.fixture(scope="module")
 def done(root, run, fit):
     """A run that was fitted and tested by each criterion; tests only read it."""
-    folder = fit(root, "--select", ",".join(SELECT), "--model.optimizer.lr", "0.01")
+    folder = fit(root, "--select", ",".join(SELECT), "--model.optimizer", "AdamW", "--model.optimizer.lr", "0.01")
     run("test", "--run", folder)
     return folder
 

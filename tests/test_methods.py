@@ -750,6 +750,13 @@ def test_monitored_test_key_is_refused(trainer):
         trainer(callbacks=[EarlyStopping("test_worst")]).fit(ERM(network=network()), datamodule=small())
 
 
+@pytest.mark.parametrize(("key", "mode"), [("val_worst", "min"), ("id_val_qdcg25", "max")])
+def test_monitoring_a_criterion_the_wrong_way_round_is_refused(trainer, key, mode):
+    right = "max" if mode == "min" else "min"
+    with pytest.raises(InputError, match=f"{key}.*mode='{mode}'.*mode='{right}'"):
+        trainer(callbacks=[EarlyStopping(key, mode=mode)]).fit(ERM(network=network()), datamodule=small())
+
+
 def test_overfit_batches_is_refused(trainer):
     with pytest.raises(InputError, match="overfit_batches"):
         trainer(overfit_batches=1).fit(DRU(network=network()), datamodule=small())

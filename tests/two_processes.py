@@ -66,7 +66,7 @@ def command_line(devices, folder):
     method = ["--model", f"{__name__}.Watching", "--model.network", "MLP", "--model.network.dropout", "0"]
     where = ["--trainer.default_root_dir", str(folder), "--trainer.max_epochs", str(EPOCHS), "--select", "worst,qdcg10"]
     parallel = ["--trainer.devices", str(devices)] + (["--trainer.strategy", "ddp"] if devices > 1 else [])
-    size = ["--data.batch_size", str(8 // devices), "--model.optimizer.lr", "0.01"]
+    size = ["--data.batch_size", str(8 // devices), "--model.optimizer", "AdamW", "--model.optimizer.lr", "0.01"]
     main(["fit", *method, *data, *where, *size, *parallel, *QUIET])
     main(["test", "--run", str(folder / "version_0"), *QUIET])
     last = str(folder / "version_0/checkpoints/last.ckpt")

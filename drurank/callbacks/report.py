@@ -36,7 +36,13 @@ class GroupReport(Callback):
         folder = trainer.log_dir  # asks all processes
         if not trainer.is_global_zero or folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
             return
-        about = {"method": pl_module.title, "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None}
+        datamodule = trainer.datamodule  # type: ignore[attr-defined]
+        data = datamodule.describe() if hasattr(datamodule, "describe") else None
+        about = {
+            "method": pl_module.title,
+            "data": data,
+            "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None,
+        }
         names = pl_module.criteria_names
         report = write_report(Path(folder), splits, names, min_count=pl_module.min_count, about=about)
         if self.show:

@@ -79,7 +79,7 @@ class CategoricalFeature:
     def fit(cls, column: Column, rows: np.ndarray) -> CategoricalFeature:
         """From the training rows."""
         found = np.unique(column.codes[rows])
-        values: list[str | None] = [*sorted(column.texts[code] for code in found if code >= 0)]
+        values: list[str | None] = [*sorted({_alike(column.texts[code]) for code in found if code >= 0})]
         if not values:
             raise _empty(column)
         if len(values) == len(rows):
@@ -92,7 +92,7 @@ class CategoricalFeature:
     def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
         """Codes, int64 ``[n]``."""
         place = {value: code for code, value in enumerate(self.values, start=1)}
-        codes: np.ndarray = _translate([*column.texts, None], place, UNSEEN)[column.codes[rows]]
+        codes: np.ndarray = _translate([*map(_alike, column.texts), None], place, UNSEEN)[column.codes[rows]]
         self._warn_of_spelling(column, rows[codes == UNSEEN])
         return codes
 
@@ -110,6 +110,11 @@ class CategoricalFeature:
     def cardinality(self) -> int:
         """Number of codes, that of unseen values included."""
         return len(self.values) + 1
+
+
+def _alike(text: str) -> str:
+    # Parquet has true booleans, and of a CSV's writers some write True and some true.
+    return text.lower() if text.lower() in ("true", "false") else text
 
 
 @dataclass

@@ -48,7 +48,7 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         network: makes the network from the sizes of the data; in Python also a network itself.
         loss: gives one value per sample from logits ``[B, C]`` and labels ``[B]``; ``CrossEntropy``, if not given,
             which takes class weights and label smoothing. A loss of torch's needs ``reduction="none"``.
-        optimizer: makes the optimizer from the parameters.
+        optimizer: makes the optimizer from the parameters; AdamW with a learning rate of 1e-3, if not given.
         lr_scheduler: makes the learning-rate scheduler from the optimizer; the rate is constant, if not given.
         lr_interval: whether the scheduler steps at each ``epoch`` or each optimizer ``step``.
         min_count: criteria leave out groups with fewer samples.
@@ -66,7 +66,7 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         self,
         network: NetworkFactory = MLP,
         loss: nn.Module | None = None,
-        optimizer: OptimizerCallable = lambda params: torch.optim.AdamW(params, lr=1e-3),
+        optimizer: OptimizerCallable | None = None,
         lr_scheduler: LRSchedulerCallable | None = None,
         lr_interval: Literal["epoch", "step"] = "epoch",
         min_count: int = 1,
@@ -217,7 +217,8 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
     def configure_optimizers(self) -> Any:
         """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
         groups = getattr(self.network, "parameter_groups", None)
-        optimizer = self.optimizer(groups() if callable(groups) else self.parameters())
+        params = groups() if callable(groups) else self.parameters()
+        optimizer = torch.optim.AdamW(params, lr=1e-3) if self.optimizer is None else self.optimizer(params)
         if self.lr_scheduler is None:
             return optimizer
         scheduler = self.lr_scheduler(optimizer)
