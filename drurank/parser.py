@@ -93,9 +93,7 @@ def explain(message: str, options: list[str]) -> str:
         word = unknown[1] if unknown else f"--{foreign[1] or foreign[2]}"  # type: ignore[index]
         return f"there is no option {word.split('=')[0]}: {_nearest_option(word.split('=')[0], options)}"
     if "ReduceLROnPlateau" in message:
-        return (
-            "a scheduler that watches a criterion is lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
-        )
+        return "to watch a criterion write lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
     no_class = re.search(r"Expected a dot import path string: (\S+)", message)
     if no_class:
         known = _class_names(path.rpartition(".")[2])

@@ -568,7 +568,7 @@ def test_predicting_takes_blank_labels_and_groups(tmp_path):
 @pytest.mark.parametrize(
     ("trained", "said", "known"),
     [
-        ([True, False] * 4, "True", "true"),
+        (["Yes", "No"] * 4, "yes", "Yes"),
         (["Ann ", "Bob"] * 4, "bob", "Bob"),
         ([1, 2] * 4, "1.0", "1"),
     ],
@@ -582,6 +582,28 @@ def test_a_category_spelt_almost_as_in_training_is_warned_of(tmp_path, trained, 
         restored(state, path, tmp_path).part("test")
     expected = f"new.csv: column 'c', row 1 (the first is 0): '{said}' counts as unseen; training has '{known}'"
     assert [expected in str(warning.message) for warning in caught] == [True]
+
+
+@pytest.mark.parametrize("words", ["true false", "True False", "TRUE FALSE"])
+def test_booleans_are_the_same_in_every_format(tmp_path, words, recwarn):
+    yes, no = words.split()
+    other = written(tmp_path, f"c,label,group,split\n{yes},no,b,test\n{no},no,b,test\n", "new.csv")
+    state = fitted(parquet(tmp_path, c=[True, True, False, False] * 2)).state_dict()
+    # Unseen, false, true.
+    assert inputs(restored(state, other, tmp_path), "test").tolist() == [[0, 0, 1], [0, 1, 0]]
+    lines = [f"{(yes, no)[i // 2 % 2]},{LABEL[i]},{GROUP[i]},{SPLIT[i]}" for i in range(8)]
+    text = fitted(written(tmp_path, "\n".join(["c,label,group,split", *lines]), "t.csv"))
+    assert text.state_dict()["categorical"] == state["categorical"]
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("true", "false"), ("TRUE", "FALSE")])
+def test_booleans_are_alike_however_a_file_writes_them(tmp_path, recwarn, yes, no):
+    dm = fitted(parquet(tmp_path, x=X, c=[True, False] * 4), categorical="c")
+    path = written(tmp_path, f"x,c,label,group,split\n1,{yes},no,b,test\n1,{no},no,b,test\n", "new.csv")
+    inputs = restored(dm.state_dict(), path, tmp_path).part("test")[[0, 1]]["inputs"]
+    assert inputs[:, -3:].tolist() == [[0, 0, 1], [0, 1, 0]]  # the slots of unseen, false, true
+    assert not recwarn.list
 
 
 def test_other_unseen_categories_are_no_news(tmp_path, recwarn):

@@ -328,6 +328,5 @@ class Table(GroupDataModule):
 
 
 def as_names(names: Names) -> list[str]:
-    """Column names from a list, or from one string with commas, each once."""
-    listed = names.split(",") if isinstance(names, str) else names or []
-    return list(dict.fromkeys(name.strip() if isinstance(names, str) else name for name in listed))
+    """Column names from a list, or from one string with commas."""
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names or ())
