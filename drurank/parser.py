@@ -92,7 +92,7 @@ def explain(message: str, options: list[str]) -> str:
     if unknown or foreign:
         word = unknown[1] if unknown else f"--{foreign[1] or foreign[2]}"  # type: ignore[index]
         return f"there is no option {word.split('=')[0]}: {_nearest_option(word.split('=')[0], options)}"
-    if "ReduceLROnPlateau" in message:
+    if re.search(r"(Given|Got) value: [^A-Z]*ReduceLROnPlateau", message):
         return "to watch a criterion write lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
     no_class = re.search(r"Expected a dot import path string: (\S+)", message)
     if no_class:

@@ -378,6 +378,8 @@ FIT = ["fit", "--model", "DRU", *SMALL]
         (["fit", "--model", "DRU", "--data", "Shortcutt"], "'Shortcutt'.*did you mean 'Shortcut'"),
         ([*FIT, "--model.network", "MPL"], "'MPL'.*did you mean 'MLP'"),
         ([*FIT, "--model.optimizer", "AdmW"], "'AdmW'.*did you mean 'AdamW'"),
+        ([*FIT, "--model.lr_scheduler", "OneCycleL"], "'OneCycleL'.*did you mean 'OneCycleLR'"),
+        ([*FIT, "--model.lr_scheduler", "ReduceLROnPlateau"], "lightning.pytorch.cli.ReduceLROnPlateau"),
         ([*FIT, "--select", "worst,qdgc10"], "'qdgc10'.*did you mean 'qdcg10'"),
         ([*FIT, "--select", "qdcg101"], "'qdcg101'.*1 to 100"),
         ([*FIT, "--select", "qdcg0"], "'qdcg0'.*1 to 100"),

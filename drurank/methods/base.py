@@ -170,6 +170,7 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
 
     def on_train_epoch_end(self) -> None:
         """Rank the groups anew and rewrite the samples' weights for the next epoch."""
+        self._ended_epoch = self.current_epoch
         if self.accuracy_from == "training":
             self._has_news |= self.record.commit()
         if not self._has_news:
@@ -183,7 +184,6 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
             raise InputError(f"{type(self).__name__}.reweight gave weights that are nan or inf")
         self.state["weight"] = weight
         self._has_news = False
-        self._ranked_epoch = self.current_epoch
         unseen = int((self.record.group_accuracy()[1] == 0).sum())
         if unseen:
             rank_zero_warn(f"{unseen} training groups have had no row drawn yet; they have no rank and weigh 1")
@@ -287,11 +287,11 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
             check_training_pass(self.trainer, train)
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = {"weight": torch.ones(len(train), device=self.device)}
-        self._has_news, self._ranked_epoch = False, -1
+        self._has_news, self._ended_epoch = False, -1
         self._broken = torch.zeros((), dtype=torch.bool, device=self.device)
         self.take_over(train)
         self._warn_within_epoch()
-        if self._ranked_epoch < self.current_epoch - 1:
+        if self._ended_epoch < self.current_epoch - 1:
             # The checkpoint was written after the last batch of an epoch and before its end.
             self.on_train_epoch_end()
 

@@ -43,7 +43,7 @@ class MethodCheckpoint:
     state: dict[str, Tensor]
     _trainer: Trainer | None
     _has_news: bool
-    _ranked_epoch: int
+    _ended_epoch: int
     _restored: dict[str, Any] | None = None
     _fingerprint: str = ""
 
@@ -67,7 +67,7 @@ class MethodCheckpoint:
                 "record": self.record.state_dict(),
                 "state": {name: tensor.cpu() for name, tensor in self.state.items()},
                 "has_news": self._has_news,
-                "ranked_epoch": self._ranked_epoch,
+                "ended_epoch": self._ended_epoch,
             }
         checkpoint[KEY] = saved
         hyper_parameters = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
@@ -156,7 +156,7 @@ class MethodCheckpoint:
         self.record.load_state_dict(restored["record"])
         device = self.record.correct.device
         self.state.update({name: tensor.to(device) for name, tensor in restored["state"].items()})
-        self._has_news, self._ranked_epoch = restored["has_news"], restored["ranked_epoch"]
+        self._has_news, self._ended_epoch = restored["has_news"], restored["ended_epoch"]
 
     def epoch_seed(self) -> int | None:
         """A seed of the epoch and the process, or ``None`` where the run has no seed."""
