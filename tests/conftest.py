@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from lightning.pytorch import Trainer
+
 from runs import QUIET, SMALL
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")

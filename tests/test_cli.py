@@ -14,8 +14,6 @@ import pytest
 import torch
 import yaml
 from lightning.pytorch import Trainer
-from reference import CRITERIA, accuracies, criteria, discounts, ranks
-from runs import CONFIGS, QUIET, SMALL, read_csv, read_json
 from torch import nn
 
 from drurank.cli import main
@@ -23,6 +21,8 @@ from drurank.data import Shortcut
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.networks import MLP
+from reference import CRITERIA, accuracies, criteria, discounts, ranks
+from runs import CONFIGS, QUIET, SMALL, read_csv, read_json
 
 SELECT = ["qdcg10", "worst", "average", "p25"]
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from reference import accuracies
 from scipy.stats import kstest, norm, truncnorm
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -16,6 +15,7 @@ from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.networks import Sizes
+from reference import accuracies
 
 PARTS = ("train", "ood_val", "ood_test")
 

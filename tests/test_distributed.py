@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pa_parquet
 import pytest
 import torch
+
 import two_processes
 from reference import accuracies, criteria, discounts, ranks, spread
 from runs import read_csv, read_json

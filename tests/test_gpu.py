@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback
-from reference import accuracies, criteria, discounts, ranks, spread
 
 from drurank.data import Shortcut
 from drurank.methods import DRU, ERM, Const, Worst
 from drurank.networks import MLP
+from reference import accuracies, criteria, discounts, ranks, spread
 
 pytestmark = [
     pytest.mark.gpu,

@@ -8,7 +8,6 @@ import torch
 from lightning.pytorch import Callback, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping
 from lightning.pytorch.cli import ReduceLROnPlateau
-from reference import accuracies, cross_entropy, discounts, ranks, spread
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -18,6 +17,7 @@ from drurank.errors import InputError
 from drurank.methods import DRU, ERM, Const, GroupModule, Worst
 from drurank.networks import MLP, Sizes
 from drurank.record import EpochRecord
+from reference import accuracies, cross_entropy, discounts, ranks, spread
 
 CASE_1 = ([48, 27, 9, 4], [50, 30, 15, 5])  # accuracies .96, .9, .6, .8
 TIED = ([5, 7, 5, 9, 7], [10] * 5)  # accuracies .5, .7, .5, .9, .7

@@ -7,14 +7,14 @@ import pytest
 import torch
 from lightning.pytorch import Callback, seed_everything
 from lightning.pytorch.callbacks import ModelCheckpoint
-from reference import accuracies, criteria, discounts, ranks, spread
-from runs import SMALL, read_csv, read_json
 
 import drurank
 from drurank.data import Shortcut
 from drurank.files import replace_file, write_json
 from drurank.methods import DRU, ERM
 from drurank.networks import MLP
+from reference import accuracies, criteria, discounts, ranks, spread
+from runs import SMALL, read_csv, read_json
 
 SELECT = ["--select", "worst,overall,qdcg10,tstat,average", "--seed_everything", "1"]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torch
 from lightning.pytorch import Callback, Trainer
-from runs import QUIET
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -17,6 +16,7 @@ from drurank.cli import main
 from drurank.data import GroupDataModule, GroupedDataset, evaluation_loader
 from drurank.methods import DRU
 from drurank.networks import Sizes
+from runs import QUIET
 
 EPOCHS = 3
 
