@@ -38,7 +38,6 @@ class BestByCriterion(ModelCheckpoint):
             enable_version_counter=False,
         )
         self.criterion_name = wanted.name
-        self.best_epoch: int | None = None
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save if this epoch is the best so far, and note it."""
@@ -53,18 +52,17 @@ class BestByCriterion(ModelCheckpoint):
         save()
         if self.best_model_score is before or self.best_model_score is None:
             return
-        self.best_epoch = trainer.current_epoch
         if trainer.is_global_zero:
-            self._note()
+            self._note(trainer.current_epoch)
 
-    def _note(self) -> None:
+    def _note(self, epoch: int) -> None:
         path = Path(self.best_model_path)
         file = path.parent.parent / SELECTION_FILE
         noted = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         noted[self.criterion_name] = {
             "file": f"{path.parent.name}/{path.name}",
             "value": float(self.best_model_score),  # type: ignore[arg-type]
-            "epoch": self.best_epoch,
+            "epoch": epoch,
         }
         write_json(file, noted)
 
