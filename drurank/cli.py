@@ -81,7 +81,7 @@ class GroupCLI(LightningCLI):
         checkpoint = self._get(self.config_init, "ckpt_path")
         run = run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
         if run is not None:
-            step = torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"]
+            step = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"]
             return RunLogger(run.parent, version=run.name, before_step=step)
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
 

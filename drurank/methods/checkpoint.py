@@ -172,7 +172,8 @@ def read_saved(path: str | Path) -> dict[str, Any]:
         InputError: if it cannot be read, or was not made by drurank.
     """
     try:
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        # Mapped, so that only what is looked at is read, and not the weights.
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         saved: dict[str, Any] = checkpoint[KEY]
     except Exception as error:
         raise InputError(f"{path} is no checkpoint of drurank; give one that `fit` wrote") from error
