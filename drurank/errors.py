@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 SHOWN = 20
 
@@ -38,3 +39,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return hint.strip()
     shown = ", ".join(options[:SHOWN]) + (f", and {len(options) - SHOWN} more" if len(options) > SHOWN else "")
     return f"{hint}known: {shown or 'none'}"
+
+
+def is_count(value: object) -> bool:
+    """Whether a value is an integer, Python's or numpy's, of 1 or more."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def check_choice(name: str, value: str, choices: object) -> None:
+    """Refuse a value that is not one of a ``Literal``'s."""
+    known: tuple[str, ...] = getattr(choices, "__args__", ())
+    if value not in known:
+        raise InputError(f"{name} is {value!r}; give one of {', '.join(map(repr, known))}")

@@ -23,16 +23,14 @@ from drurank.criteria import (
     percentile_group_accuracy,
     worst_group_accuracy,
 )
-from drurank.errors import InputError
+from drurank.errors import InputError, check_choice, is_count
 from drurank.ranking import (
     KUnit,
     RankBy,
     accuracy_from_counts,
     add_group_sums_,
-    check_choice,
     check_k,
     group_dcg,
-    is_count,
     precise,
 )
 

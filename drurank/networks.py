@@ -8,8 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from drurank.errors import InputError
-from drurank.ranking import check_choice
+from drurank.errors import InputError, check_choice
 
 Activation = Literal["leaky_relu", "relu", "gelu", "silu"]
 ACTIVATIONS: dict[str, type[nn.Module]] = {

@@ -7,13 +7,12 @@ A group without data has accuracy ``nan``; it has no rank, does not count in ``m
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from drurank.errors import InputError
+from drurank.errors import InputError, check_choice, is_count
 
 RankBy = Literal["index", "quantile"]
 Ties = Literal["min", "average", "ordinal"]
@@ -210,17 +209,5 @@ def check_k(k: int, *, rank_by: str = "quantile", k_unit: str = "percent") -> No
         raise InputError(f"k is {k!r}; give an int {limit} (k_unit={k_unit!r}), e.g. k=10")
 
 
-def is_count(value: object) -> bool:
-    """Whether a value is an integer, Python's or numpy's, of 1 or more."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-
-
 def _float_like(value: Tensor) -> torch.dtype:
     return value.dtype if value.is_floating_point() else precise(value.device)
-
-
-def check_choice(name: str, value: str, choices: object) -> None:
-    """Refuse a value that is not one of a ``Literal``'s."""
-    known: tuple[str, ...] = getattr(choices, "__args__", ())
-    if value not in known:
-        raise InputError(f"{name} is {value!r}; give one of {', '.join(map(repr, known))}")

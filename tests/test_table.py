@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drurank.data import Table
-from drurank.data.encoding import code_groups, determines_label, join_names
-from drurank.data.reading import Column
 from drurank.errors import InputError
+from drurank.tabular.columns import Column, code_groups, determines_label, join_names
 
 SPLIT = ["train", "train", "ood_val", "train", "ood_test", "train", "ood_val", "ood_test"]
 TRAIN, OOD_VAL, OOD_TEST = [0, 1, 3, 5], [2, 6], [4, 7]

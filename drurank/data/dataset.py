@@ -19,9 +19,9 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 
 from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError, nearest
+from drurank.splits import SPLITS
 
 Batch = dict[str, Any]
-SPLITS = ("train", "id_val", "ood_val", "val", "id_test", "ood_test", "test")
 
 
 class GroupedDataset(Dataset[Batch]):

@@ -15,13 +15,12 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.nn import functional
 
-from drurank.data.reading import LARGEST, Column, to_number
 from drurank.errors import InputError, nearest
 from drurank.networks import Sizes
+from drurank.tabular.columns import LARGEST, Column, determines_label, to_number
 
 Encoding = Literal["onehot", "embed"]
 UNSEEN = 0
-ALL_ROWS = "all"
 
 
 @dataclass
@@ -256,59 +255,6 @@ def sorted_labels(column: Column, rows: np.ndarray) -> list[str]:
             row = int(rows[np.argmax(codes == column.texts.index(name))])
             raise column.error(row, "is no whole number, and labels are classes; give whole numbers or else names")
     return sorted(names, key=lambda name: (number[name], name))
-
-
-def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> tuple[np.ndarray, list[str]]:
-    """The combinations of the columns' cells at these rows.
-
-    Args:
-        columns: one or several; of none, all rows are one group.
-        rows: places in the file, int64 ``[n]``.
-        blank: whether a row may have no group.
-
-    Returns:
-        Code of each row's group, int64 ``[n]``, -1 for none, and name by code, sorted.
-
-    Raises:
-        InputError: if a row has no group and must have one.
-    """
-    code = np.zeros(len(rows), dtype=np.int64)
-    missing = np.zeros(len(rows), dtype=bool)
-    for column in columns:
-        part = column.codes[rows]
-        if (part < 0).any() and not blank:
-            raise column.error(int(rows[np.argmax(part < 0)]), "is no group; give each row one, or leave the row out")
-        missing |= part < 0
-        # Numbered anew after each column, so that the product never overflows.
-        code = np.unique(code * len(column.texts) + part, return_inverse=True)[1]
-    if not columns:
-        return code, [ALL_ROWS]
-    _, first, code[~missing] = np.unique(code[~missing], return_index=True, return_inverse=True)
-    cells = rows[~missing][first]
-    names = [join_names([column.texts[column.codes[row]] for column in columns]) for row in cells]
-    order = sorted(range(len(names)), key=names.__getitem__)
-    code[missing] = -1
-    return _translate([*range(len(names)), -1], {old: new for new, old in enumerate(order)}, -1)[code], sorted(names)
-
-
-def join_names(parts: list[str]) -> str:
-    """The name of a combination of groups, told apart also where a name has a bar in it."""
-    return parts[0] if len(parts) == 1 else " | ".join(part.replace("|", "\\|") for part in parts)
-
-
-def determines_label(value: np.ndarray, label: np.ndarray) -> bool:
-    """Whether each value of a feature goes with one label in training.
-
-    Only where values that are seen in two or more rows make up at least half of the rows; a column of distinct values
-    determines everything and says nothing.
-
-    Args:
-        value: codes or numbers, ``[n]``; missing ones count as one value.
-        label: class numbers from 0, int64 ``[n]``.
-    """
-    _, code, count = np.unique(value, return_inverse=True, return_counts=True)
-    pairs = len(np.unique(code * (label.max() + 1) + label))
-    return pairs == len(count) and bool(count[count > 1].sum() * 2 >= len(code))
 
 
 def _plain(text: str) -> Any:

@@ -9,8 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import Dataset, DistributedSampler
 
-from drurank.errors import InputError
-from drurank.ranking import is_count
+from drurank.errors import InputError, is_count
 
 
 class GlobalBatchSampler(DistributedSampler[list[int]]):

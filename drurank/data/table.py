@@ -12,20 +12,20 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from torch import Tensor
 
-from drurank.data.dataset import SPLITS, GroupedDataset, InMemory
+from drurank.data.dataset import GroupedDataset, InMemory
 from drurank.data.encoding import (
     CategoricalFeature,
     Encoder,
     Encoding,
     NumericFeature,
-    code_groups,
     sorted_labels,
 )
 from drurank.data.module import GroupDataModule
-from drurank.data.reading import Column, read_splits, read_table
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError, check_choice, nearest
 from drurank.networks import Sizes
-from drurank.ranking import check_choice
+from drurank.splits import SPLITS
+from drurank.tabular.columns import Column, code_groups, read_splits
+from drurank.tabular.reading import read_table
 
 Names = str | list[str] | None
 Missing = Literal["error", "indicator", "drop"]

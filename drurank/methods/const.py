@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from drurank.errors import InputError
+from drurank.errors import InputError, check_choice
 from drurank.methods.base import AccuracyFrom, GroupModule
-from drurank.ranking import check_choice
 from drurank.record import EpochRecord
 
 

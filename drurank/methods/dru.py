@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from drurank.errors import InputError
+from drurank.errors import InputError, check_choice
 from drurank.methods.base import AccuracyFrom, GroupModule
-from drurank.ranking import RankBy, Ties, check_choice, discounted_weights, rank_groups
+from drurank.ranking import RankBy, Ties, discounted_weights, rank_groups
 from drurank.record import EpochRecord
 
 Upweight = Literal["misclassified", "all"]

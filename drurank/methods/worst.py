@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from drurank.errors import check_choice
 from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.methods.const import check_factor
 from drurank.methods.dru import Upweight
-from drurank.ranking import check_choice, rank_groups
+from drurank.ranking import rank_groups
 from drurank.record import EpochRecord
 
 

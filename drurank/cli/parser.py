@@ -1,64 +1,35 @@
-"""A parser whose errors are one sentence and name the nearest right option, and whose help can be read."""
+"""Parsers whose errors are one sentence and name the nearest right option."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-import torch
-from jsonargparse import DefaultHelpFormatter
-from lightning.pytorch import Callback, LightningModule
-from lightning.pytorch.cli import LightningArgumentParser
-from lightning.pytorch.loggers import Logger
-from torch import nn
-from torchmetrics import Metric
+from jsonargparse import ArgumentParser
 
-from drurank.data import GroupDataModule
 from drurank.errors import InputError, nearest
-from drurank.methods import GroupModule
-
-BASES: dict[str, type] = {
-    "model": GroupModule,
-    "data": GroupDataModule,
-    "network": nn.Module,
-    "loss": nn.Module,
-    "optimizer": torch.optim.Optimizer,
-    "lr_scheduler": torch.optim.lr_scheduler.LRScheduler,
-    "callbacks": Callback,
-    "logger": Logger,
-}
-MANY = 25
 
 
-class ShortHelp(DefaultHelpFormatter):
-    """Leaves out of the help the list of subclasses where it is of hundreds."""
-
-    def _expand_help(self, action: Any) -> str:
-        text = str(super()._expand_help(action))
-        head, _, known = text.partition(", known subclasses: ")
-        names = known.split(", ")
-        if len(names) <= MANY:
-            return text
-        return f"{head}, any by its import path)"
-
-
-class FriendlyParser(LightningArgumentParser):
-    """LightningArgumentParser with errors in one sentence, and no guessing at words cut short."""
+class SentenceParser(ArgumentParser):
+    """Ends on an error with one sentence, and does not guess at words cut short."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
-        kwargs.setdefault("formatter_class", ShortHelp)
         super().__init__(*args, **kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """End the process with one sentence; while the parser only tries a value, raise as it expects."""
         if not self.exit_on_error:
             super().error(message, ex)
-        self.exit(2, f"error: {explain(message, self._all_options())}\n")
+        self.exit(2, f"error: {explain(message, self._all_options(), self.class_names)}\n")
         raise AssertionError("unreachable")
+
+    def class_names(self, key: str) -> list[str]:
+        """Names of the classes that the option of that name may be; none, if it is no class."""
+        return []
 
     def _all_options(self) -> list[str]:
         parsers = [self]
@@ -68,12 +39,13 @@ class FriendlyParser(LightningArgumentParser):
         return list(dict.fromkeys(option for parser in parsers for option in parser._option_string_actions))
 
 
-def explain(message: str, options: list[str]) -> str:
+def explain(message: str, options: list[str], class_names: Callable[[str], list[str]]) -> str:
     """One sentence from what jsonargparse says.
 
     Args:
         message: its error message.
         options: the options that the parser knows, with their dashes.
+        class_names: gives the names of the classes that an option may be.
     """
     path = ".".join(re.findall(r'[Pp]arser key "([^"]+)"', message))
     missing = re.search(r"the following arguments are required: ([\w., ]+?)(?:\. |$)", message, re.MULTILINE)
@@ -96,7 +68,7 @@ def explain(message: str, options: list[str]) -> str:
         return "to watch a criterion write lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
     no_class = re.search(r"Expected a dot import path string: (\S+)", message)
     if no_class:
-        known = _class_names(path.rpartition(".")[2])
+        known = class_names(path.rpartition(".")[2])
         return f"there is no {path or 'class'} {no_class[1]!r}: {nearest(no_class[1], known)}"
     literal = re.search(r"Expected a typing\.Literal\[(.*?)\]\. Got value: (\S+)", message)
     if literal:
@@ -150,22 +122,3 @@ def _nearest_option(word: str, options: list[str]) -> str:
     same = [option for option in known if rest and option.startswith(f"{head}.")]
     top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
     return nearest(word, same) if same else nearest(head, top)
-
-
-def _class_names(key: str) -> list[str]:
-    base = BASES.get(key.removesuffix(".class_path"))
-    if base is None:
-        return []
-    classes = list(_concrete(base))
-    classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
-    return list(dict.fromkeys(found.__name__ for found in classes))
-
-
-def _concrete(base: type) -> Iterator[type]:
-    cls: type
-    for cls in base.__subclasses__():
-        if issubclass(cls, Metric) or (base is nn.Module and issubclass(cls, LightningModule)):
-            continue
-        if not inspect.isabstract(cls) and not cls.__name__.startswith("_"):
-            yield cls
-        yield from _concrete(cls)

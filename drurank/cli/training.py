@@ -1,9 +1,8 @@
-"""The command line: LightningCLI over our methods and data, with runs kept in folders and errors in one sentence."""
+"""fit, validate, test and predict: LightningCLI over our methods and data, with runs kept in folders."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from rich.table import Table
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import SELECTION_FILE, read_selection
+from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.logger import RunLogger
 from drurank.methods import GroupModule
 from drurank.methods.checkpoint import read_saved
-from drurank.parser import FriendlyParser, reason_of
 
 CONFIG_FILE = "config.yaml"
 DEFAULT_EPOCHS = 20
@@ -126,34 +125,27 @@ class GroupCLI(LightningCLI):
         print(f"Test them: python cli.py test --run {folder}")
 
 
-def main(args: ArgsType = None) -> GroupCLI:
-    """Run the command line; input that cannot be used ends it with one sentence and exit status 2.
+def run(words: ArgsType) -> GroupCLI:
+    """Train, validate, test or predict.
 
     Args:
-        args: the words after the program's name, or a dict of settings; those of the process, if not given.
+        words: the words after the program's name, or a dict of settings.
 
     Returns:
         The finished command line, with its ``trainer``, ``model`` and ``datamodule``.
+
+    Raises:
+        InputError: if the input cannot be used.
     """
-    words = sys.argv[1:] if args is None else args
     for message in NOISE:
         warnings.filterwarnings("ignore", message)
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero"):
         logging.getLogger(name).addFilter(_is_no_tip)
+    words = with_config_of_run(words) if isinstance(words, list) else words
     try:
-        if isinstance(words, list):
-            words = with_config_of_run(words)
         return _run(words)
     except MisconfigurationException as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        raise SystemExit(2) from error
-    except ValueError as error:
-        # jsonargparse wraps what a constructor raises.
-        reason = reason_of(error)
-        if reason is None:
-            raise
-        print(f"error: {reason}", file=sys.stderr)
-        raise SystemExit(2) from error
+        raise InputError(" ".join(str(error).split())) from error
 
 
 def _run(words: ArgsType) -> GroupCLI:
@@ -167,7 +159,7 @@ def _run(words: ArgsType) -> GroupCLI:
         seed_everything_default=0,
         save_config_kwargs={"overwrite": True},
         trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
-        parser_class=FriendlyParser,
+        parser_class=TrainingParser,
         args=words,
     )
 

@@ -1,12 +1,9 @@
-"""Reading tables from files, nothing guessed: a CSV cell is the text that stands in it."""
+"""One column of a table, as text codes or as numbers, and what several columns make."""
 
 from __future__ import annotations
 
-import csv
-import os
-import re
 import unicodedata
-from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -15,123 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 
-from drurank.data.dataset import SPLITS
 from drurank.errors import InputError, nearest
+from drurank.splits import SPLITS
+from drurank.tabular.reading import DELIMITERS
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-PARQUET = (".parquet", ".pq")
-KNOWN = ", ".join([*DELIMITERS, *PARQUET])
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
 LARGEST = 1e30
 """Largest number that is taken: its square is far from overflow, and float32 holds it."""
-UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
-BLOCK = 1 << 24
-
-
-def read_table(path: str) -> pa.Table:
-    """Read a CSV, TSV or Parquet file; in CSV and TSV every column is text.
-
-    Raises:
-        InputError: if the file is missing or cannot be read, a row has more or fewer cells than the header, there are
-            no rows, or a column has no name or that of another.
-    """
-    file = Path(os.path.expanduser(path))
-    suffix = file.suffix.lower()
-    try:
-        if not file.exists():
-            beside = file.parent.glob("*") if file.parent.is_dir() else ()
-            found = sorted(str(other) for other in beside if other.suffix.lower() in (*DELIMITERS, *PARQUET))
-            raise InputError(f"there is no file {path}; {nearest(str(file), found)}")
-        if file.is_dir():
-            raise InputError(f"{path} is a folder; give one file that ends in {KNOWN}")
-        if suffix not in (*DELIMITERS, *PARQUET):
-            raise InputError(f"{path} is no table that can be read; give a file that ends in {KNOWN}")
-        table = _read_parquet(file) if suffix in PARQUET else _read_text(path, file, DELIMITERS[suffix])
-    except (pa.ArrowException, csv.Error, OSError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise InputError(f"{path} cannot be read as {suffix[1:]}: {said}; mend the file or its permissions") from error
-    twice = [name for name, times in Counter(table.column_names).items() if times > 1]
-    if twice and twice[0].strip():
-        raise InputError(f"{path} has the column {twice[0]!r} twice; rename one of them")
-    for place, name in enumerate(table.column_names):
-        if not name.strip():
-            raise InputError(f"{path}: column {place} (the first is 0) has no name; name it, or write without an index")
-    if table.num_rows == 0:
-        raise InputError(f"{path} has no rows; give a table with at least one")
-    return table
-
-
-def _read_parquet(file: Path) -> pa.Table:
-    with pa_parquet.ParquetFile(file) as opened:
-        table = opened.read()
-    table.validate(full=True)
-    return table.select([i for i, name in enumerate(table.column_names) if not UNNAMED_INDEX.fullmatch(name)])
-
-
-def _read_text(path: str, file: Path, delimiter: str) -> pa.Table:
-    try:
-        names, rows = _scan(path, file, delimiter)
-    except UnicodeDecodeError as error:
-        raise _locate_other_encoding(path, file, delimiter) from error
-    if rows == 0:
-        return pa.table([pa.array([], pa.string())] * len(names), names=names)
-    return pa_csv.read_csv(
-        file,
-        read_options=pa_csv.ReadOptions(block_size=BLOCK),
-        parse_options=pa_csv.ParseOptions(
-            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
-        ),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, quoted_strings_can_be_null=False
-        ),
-    )
-
-
-def _scan(path: str, file: Path, delimiter: str) -> tuple[list[str], int]:
-    """Header and number of rows. Arrow alone would take an open quote, and swallow the rows after it."""
-    where, rows = "the header", 0
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        try:
-            names = next((cells for cells in reader if cells), [])
-            where = "row 0"
-            for cells in reader:
-                if len(cells) != len(names):
-                    if not cells and len(names) > 1:
-                        continue  # An empty line.
-                    if cells:
-                        raise InputError(
-                            f"{path}: row {rows} (the first is 0) has {len(cells)} cells and the header {len(names)}: "
-                            f"{delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in it in quotes"
-                        )
-                rows += 1
-                where = f"row {rows}"
-        except csv.Error as error:
-            raise InputError(
-                f"{path}: {where} (the first is 0) cannot be read: {error}; close each quote, and double it in a cell"
-            ) from error
-    if not names:
-        raise InputError(f"{path} is empty; give a table with a header and at least one row")
-    return names, rows
-
-
-def _locate_other_encoding(path: str, file: Path, delimiter: str) -> InputError:
-    names: list[str] = []
-    row = -2
-    with file.open(encoding="utf-8-sig", newline="", errors="surrogateescape") as lines:
-        for cells in csv.reader(lines, delimiter=delimiter):
-            if cells or len(names) == 1:
-                names, row = names or cells, row + 1
-            for place, cell in enumerate(cells):
-                if not cell.isascii() and re.search("[\udc80-\udcff]", cell):
-                    said = cell.encode("utf-8", "surrogateescape")[:80]
-                    column = repr(names[place]) if place < len(names) else str(place)
-                    where = "the header" if row < 0 else f"column {column}, row {row} (the first is 0)"
-                    return InputError(f"{path}: {where}: {said!r} is not UTF-8; save the file as UTF-8")
-    raise AssertionError("what cannot be decoded is in a cell")
+ALL_ROWS = "all"
 
 
 class Column:
@@ -267,6 +156,60 @@ def read_splits(column: Column, split_names: dict[str, str]) -> dict[str, np.nda
             )
     meant = np.array([SPLITS.index(split_names[name]) for name in column.texts])[column.codes]
     return {split: np.flatnonzero(meant == place) for place, split in enumerate(SPLITS)}
+
+
+def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> tuple[np.ndarray, list[str]]:
+    """The combinations of the columns' cells at these rows.
+
+    Args:
+        columns: one or several; of none, all rows are one group.
+        rows: places in the file, int64 ``[n]``.
+        blank: whether a row may have no group.
+
+    Returns:
+        Code of each row's group, int64 ``[n]``, -1 for none, and name by code, sorted.
+
+    Raises:
+        InputError: if a row has no group and must have one.
+    """
+    code = np.zeros(len(rows), dtype=np.int64)
+    missing = np.zeros(len(rows), dtype=bool)
+    for column in columns:
+        part = column.codes[rows]
+        if (part < 0).any() and not blank:
+            raise column.error(int(rows[np.argmax(part < 0)]), "is no group; give each row one, or leave the row out")
+        missing |= part < 0
+        # Numbered anew after each column, so that the product never overflows.
+        code = np.unique(code * len(column.texts) + part, return_inverse=True)[1]
+    if not columns:
+        return code, [ALL_ROWS]
+    _, first, code[~missing] = np.unique(code[~missing], return_index=True, return_inverse=True)
+    cells = rows[~missing][first]
+    names = [join_names([column.texts[column.codes[row]] for column in columns]) for row in cells]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    code[missing] = -1
+    renumbered = np.array([*np.argsort(order), -1], dtype=np.int64)
+    return renumbered[code], sorted(names)
+
+
+def join_names(parts: list[str]) -> str:
+    """The name of a combination of groups, told apart also where a name has a bar in it."""
+    return parts[0] if len(parts) == 1 else " | ".join(part.replace("|", "\\|") for part in parts)
+
+
+def determines_label(value: np.ndarray, label: np.ndarray) -> bool:
+    """Whether each value of a feature goes with one label in training.
+
+    Only where values that are seen in two or more rows make up at least half of the rows; a column of distinct values
+    determines everything and says nothing.
+
+    Args:
+        value: codes or numbers, ``[n]``; missing ones count as one value.
+        label: class numbers from 0, int64 ``[n]``.
+    """
+    _, code, count = np.unique(value, return_inverse=True, return_counts=True)
+    pairs = len(np.unique(code * (label.max() + 1) + label))
+    return pairs == len(count) and bool(count[count > 1].sum() * 2 >= len(code))
 
 
 def _texts(values: pa.Array) -> list[str | None]:

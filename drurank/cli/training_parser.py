@@ -1,0 +1,70 @@
+"""The parser of the commands that train: LightningCLI's, whose help can be read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from jsonargparse import DefaultHelpFormatter
+from lightning.pytorch import Callback, LightningModule
+from lightning.pytorch.cli import LightningArgumentParser
+from lightning.pytorch.loggers import Logger
+from torch import nn
+from torchmetrics import Metric
+
+from drurank.cli.parser import SentenceParser
+from drurank.data import GroupDataModule
+from drurank.methods import GroupModule
+
+BASES: dict[str, type] = {
+    "model": GroupModule,
+    "data": GroupDataModule,
+    "network": nn.Module,
+    "loss": nn.Module,
+    "optimizer": torch.optim.Optimizer,
+    "lr_scheduler": torch.optim.lr_scheduler.LRScheduler,
+    "callbacks": Callback,
+    "logger": Logger,
+}
+MANY = 25
+
+
+class ShortHelp(DefaultHelpFormatter):
+    """Leaves out of the help the list of subclasses where it is of hundreds."""
+
+    def _expand_help(self, action: Any) -> str:
+        text = str(super()._expand_help(action))
+        head, _, known = text.partition(", known subclasses: ")
+        names = known.split(", ")
+        if len(names) <= MANY:
+            return text
+        return f"{head}, any by its import path)"
+
+
+class TrainingParser(SentenceParser, LightningArgumentParser):
+    """LightningArgumentParser with errors in one sentence, no guessing at words cut short, and a short help."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("formatter_class", ShortHelp)
+        super().__init__(*args, **kwargs)
+
+    def class_names(self, key: str) -> list[str]:
+        """Names of the classes that the option of that name may be, ours first."""
+        base = BASES.get(key.removesuffix(".class_path"))
+        if base is None:
+            return []
+        classes = list(_concrete(base))
+        classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
+        return list(dict.fromkeys(found.__name__ for found in classes))
+
+
+def _concrete(base: type) -> Iterator[type]:
+    cls: type
+    for cls in base.__subclasses__():
+        if issubclass(cls, Metric) or (base is nn.Module and issubclass(cls, LightningModule)):
+            continue
+        if not inspect.isabstract(cls) and not cls.__name__.startswith("_"):
+            yield cls
+        yield from _concrete(cls)

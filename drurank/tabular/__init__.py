@@ -1,0 +1,1 @@
+"""Tables in files, without torch: read, split, and looked at before they are trained on."""
