@@ -1,6 +1,7 @@
 """Criteria of how well groups are served, computed from group counts: what runs log, choose by and report.
 
-The functions take group accuracies ``[..., m]`` (``nan`` for a group to leave out) and give ``[...]``.
+The functions take group accuracies ``[..., m]`` of numpy or torch (``nan`` for a group to leave out), and give
+``[...]``.
 """
 
 from __future__ import annotations
@@ -8,49 +9,79 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
+from array_api_compat import array_namespace
 
+from drurank.dcg import Array, Ordered, RankBy, accuracy_from_counts, float_like
 from drurank.errors import InputError, is_like, nearest
-from drurank.ranking import RankBy, accuracy_from_counts, group_dcg, group_percentile
+from drurank.spread import shrunk_accuracy
 
 DEFAULT_CRITERIA = ("overall", "average", "worst", "p10", "gdcg10", "gdcg50", "qdcg10", "qdcg50", "tstat")
 STANDARD_ERROR_FLOOR = 1e-6
 
 
-def overall_accuracy(correct: Tensor, count: Tensor) -> Tensor:
+def overall_accuracy(correct: Array, count: Array) -> Array:
     """Accuracy over samples: ``sum(correct) / sum(count)``, int ``[..., m]`` to ``[...]``, ``nan`` without samples."""
-    return accuracy_from_counts(correct.sum(dim=-1), count.sum(dim=-1))
+    xp = array_namespace(correct, count)
+    return accuracy_from_counts(xp.sum(correct, axis=-1), xp.sum(count, axis=-1))  # type: ignore[no-any-return]
 
 
-def average_group_accuracy(accuracy: Tensor) -> Tensor:
+def average_group_accuracy(accuracy: Array) -> Array:
     """Mean of the group accuracies."""
-    return accuracy.nanmean(dim=-1)
+    return _of_accuracy(_average, accuracy)
 
 
-def worst_group_accuracy(accuracy: Tensor) -> Tensor:
+def worst_group_accuracy(accuracy: Array) -> Array:
     """Lowest group accuracy, ``nan`` where no group has one."""
-    lowest = torch.where(accuracy.isnan(), torch.inf, accuracy).amin(dim=-1)
-    return torch.where(lowest.isinf(), torch.nan, lowest)
+    return _of_accuracy(_worst, accuracy)
 
 
-def percentile_group_accuracy(accuracy: Tensor, percentile: float = 10) -> Tensor:
+def percentile_group_accuracy(accuracy: Array, percentile: float = 10) -> Array:
     """Percentile of the group accuracies with linear interpolation, as ``numpy.percentile``."""
-    percent = torch.tensor([percentile], device=accuracy.device, dtype=accuracy.dtype)
-    return group_percentile(accuracy, percent).squeeze(-1)
+    return _of_accuracy(lambda ordered: _percentile(ordered, percentile), accuracy)
 
 
-def group_tstat(accuracy: Tensor) -> Tensor:
+def group_tstat(accuracy: Array) -> Array:
     r"""Mean of the group accuracies over its standard error, :math:`\bar a \sqrt m / s` with ``s`` of ddof 1.
 
     The standard error is at least 1e-6, and 1e-6 for a single group, so the value is always finite.
     """
-    m = (~accuracy.isnan()).sum(dim=-1)
-    mean = accuracy.nanmean(dim=-1)
-    squares = (accuracy - mean.unsqueeze(-1)).square().nansum(dim=-1)
-    error = (squares / (m - 1).clamp(min=1) / m.clamp(min=1)).sqrt()
-    return mean / error.clamp(min=STANDARD_ERROR_FLOOR)
+    return _of_accuracy(_tstat, accuracy)
+
+
+def _of_accuracy(function: Callable[[Ordered[Array]], Array], accuracy: Array) -> Array:
+    found = function(Ordered.of(accuracy))
+    return array_namespace(accuracy).astype(found, float_like(accuracy))  # type: ignore[no-any-return]
+
+
+def _average(ordered: Ordered[Any]) -> Any:
+    xp = array_namespace(ordered.value)
+    total = xp.sum(xp.where(ordered.known, ordered.value, 0.0), axis=-1)
+    return total / xp.astype(ordered.number[..., 0], total.dtype)
+
+
+def _worst(ordered: Ordered[Any]) -> Any:
+    xp = array_namespace(ordered.value)
+    return xp.where(ordered.number[..., 0] > 0, ordered.value[..., 0], xp.nan)
+
+
+def _percentile(ordered: Ordered[Any], percentile: float) -> Any:
+    # Of the first value as many as there are percentiles, so that they lie on its device.
+    return ordered.share(ordered.value[..., :1] * 0 + percentile / 100)[..., 0]
+
+
+def _tstat(ordered: Ordered[Any]) -> Any:
+    xp, mean = array_namespace(ordered.value), _average(ordered)
+    m = xp.astype(ordered.number[..., 0], mean.dtype)
+    away = xp.where(ordered.known, ordered.value - mean[..., None], 0.0)
+    error = xp.sqrt(xp.sum(away * away, axis=-1) / xp.clip(m - 1, min=1) / xp.clip(m, min=1))
+    return mean / xp.clip(error, min=STANDARD_ERROR_FLOOR)
+
+
+def _dcg(ordered: Ordered[Any], k: int, rank_by: RankBy) -> Any:
+    # The worst accuracy is the highest error, so errors in descending order need no second sort.
+    return Ordered(1 - ordered.value, ordered.number).dcg(k, rank_by=rank_by)
 
 
 @dataclass(frozen=True)
@@ -60,12 +91,12 @@ class Criterion:
     Attributes:
         name: ``overall``, ``average``, ``worst``, ``tstat``, or ``p``, ``gdcg``, ``qdcg`` with a number.
         higher_is_better: which way is up.
-        of: computes it from correct and count, int64 ``[..., m]``, as float64 ``[...]``.
+        of: computes it from the group accuracies in ascending order; ``None`` for ``overall``, which looks at samples.
     """
 
     name: str
     higher_is_better: bool
-    of: Callable[[Tensor, Tensor], Tensor]
+    of: Callable[[Ordered[Any]], Any] | None
 
     @property
     def mode(self) -> str:
@@ -83,15 +114,14 @@ def criterion(name: str) -> Criterion:
     Raises:
         InputError: if there is none; it names the nearest.
     """
-    plain: dict[str, Callable[[Tensor], Tensor]] = {
-        "average": average_group_accuracy,
-        "worst": worst_group_accuracy,
-        "tstat": group_tstat,
+    plain: dict[str, Callable[[Ordered[Any]], Any] | None] = {
+        "overall": None,
+        "average": _average,
+        "worst": _worst,
+        "tstat": _tstat,
     }
-    if name == "overall":
-        return Criterion(name, True, overall_accuracy)
     if name in plain:
-        return Criterion(name, True, _of_accuracy(plain[name]))
+        return Criterion(name, True, plain[name])
     found = re.fullmatch(r"(p|gdcg|qdcg)([1-9]\d*|0)", name)
     if found is None:
         raise InputError(f"there is no criterion {name!r}: {nearest(name, DEFAULT_CRITERIA)}")
@@ -100,31 +130,50 @@ def criterion(name: str) -> Criterion:
     if not 1 <= k <= limit:
         raise InputError(f"criterion {name!r}: the number must be from 1 to {limit}, e.g. {family}10")
     if family == "p":
-        return Criterion(name, True, _of_accuracy(lambda accuracy: percentile_group_accuracy(accuracy, k)))
+        return Criterion(name, True, lambda ordered: _percentile(ordered, k))
     rank_by: RankBy = "quantile" if family == "qdcg" else "index"
-    return Criterion(name, False, _of_accuracy(lambda accuracy: group_dcg(1 - accuracy, k, rank_by=rank_by)))
+    return Criterion(name, False, lambda ordered: _dcg(ordered, k, rank_by))
 
 
-def _of_accuracy(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    return lambda correct, count: function(accuracy_from_counts(correct, count))
-
-
-def compute_criteria(
-    correct: Tensor, count: Tensor, names: Sequence[str] = DEFAULT_CRITERIA, *, min_count: int = 1
-) -> dict[str, Tensor]:
-    """Several criteria from the counts of groups.
+def criteria_of(accuracy: Array, names: Sequence[str], *, overall: Array) -> dict[str, Array]:
+    """Several criteria from one sort of the group accuracies.
 
     Args:
-        correct: samples classified rightly by group, int64 ``[..., m]``.
-        count: samples by group, int64 ``[..., m]``.
+        accuracy: float ``[..., m]``, ``nan`` for a group to leave out.
         names: criteria by name.
-        min_count: leave out groups with fewer samples; ``overall`` counts every sample all the same.
+        overall: what the criterion of that name is, float ``[...]``.
 
     Returns:
         Criterion to value, float64 (float32 on MPS) ``[...]``; ``nan`` where no group is left.
     """
-    kept = torch.where(count >= min_count, count, 0)
-    return {name: criterion(name).of(correct, count if name == "overall" else kept) for name in names}
+    ordered = Ordered.of(accuracy)
+    found = {name: criterion(name).of for name in names}
+    return {name: overall if of is None else of(ordered) for name, of in found.items()}
+
+
+def compute_criteria(
+    correct: Array,
+    count: Array,
+    names: Sequence[str] = DEFAULT_CRITERIA,
+    *,
+    min_count: int = 1,
+    shrink: bool = False,
+) -> dict[str, Array]:
+    """Several criteria from the counts of groups.
+
+    Args:
+        correct: samples classified rightly by group, int64 ``[..., m]``, of numpy or torch.
+        count: samples by group, int64 ``[..., m]``.
+        names: criteria by name.
+        min_count: leave out groups with fewer samples; ``overall`` counts every sample all the same.
+        shrink: take as a group's accuracy its posterior mean, see :func:`drurank.spread.shrunk_accuracy`.
+
+    Returns:
+        Criterion to value, float64 (float32 on MPS) ``[...]``; ``nan`` where no group is left.
+    """
+    kept = array_namespace(correct, count).where(count >= min_count, count, 0)
+    accuracy = (shrunk_accuracy if shrink else accuracy_from_counts)(correct, kept)
+    return criteria_of(accuracy, names, overall=overall_accuracy(correct, count))
 
 
 def key_of(name: str, prefix: str = "val") -> str:

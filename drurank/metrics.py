@@ -23,16 +23,10 @@ from drurank.criteria import (
     percentile_group_accuracy,
     worst_group_accuracy,
 )
+from drurank.dcg import KUnit, RankBy, accuracy_from_counts, check_k, group_dcg, precise
 from drurank.errors import InputError, check_choice, is_count
-from drurank.ranking import (
-    KUnit,
-    RankBy,
-    accuracy_from_counts,
-    add_group_sums_,
-    check_k,
-    group_dcg,
-    precise,
-)
+from drurank.ranking import add_group_sums_
+from drurank.spread import shrunk_accuracy
 
 Score = Literal["error", "loss"]
 LOSS_UNIT = 2.0**-22
@@ -65,6 +59,8 @@ class GroupAccuracy(Metric):
     Args:
         num_groups: number of groups ``m``.
         min_count: leave out groups with fewer samples.
+        shrink: take as a group's accuracy its posterior mean, which is the nearer to that of all groups the fewer
+            samples it has, see :func:`drurank.spread.shrunk_accuracy`; ``compute`` then waits for the device.
         **kwargs: those of ``torchmetrics.Metric``.
 
     Raises:
@@ -87,13 +83,14 @@ class GroupAccuracy(Metric):
     correct: Tensor
     count: Tensor
 
-    def __init__(self, num_groups: int, *, min_count: int = 1, **kwargs: Any) -> None:
+    def __init__(self, num_groups: int, *, min_count: int = 1, shrink: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         for name, value in (("num_groups", num_groups), ("min_count", min_count)):
             if not is_count(value):
                 raise InputError(f"{name} is {value!r}; give an int of 1 or more")
         self.num_groups = num_groups
         self.min_count = min_count
+        self.shrink = shrink
         self.add_state("correct", torch.zeros(num_groups, dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("count", torch.zeros(num_groups, dtype=torch.int64), dist_reduce_fx="sum")
 
@@ -137,7 +134,8 @@ class GroupAccuracy(Metric):
 
     def group_accuracy(self) -> Tensor:
         """Accuracy in full precision, ``[num_groups]``, ``nan`` for groups with fewer than ``min_count`` samples."""
-        return accuracy_from_counts(self.correct, torch.where(self.count >= self.min_count, self.count, 0))
+        kept = torch.where(self.count >= self.min_count, self.count, 0)
+        return (shrunk_accuracy if self.shrink else accuracy_from_counts)(self.correct, kept)
 
     def counts(self) -> tuple[Tensor, Tensor]:
         """Correct and seen over all processes, int64 ``[num_groups]`` each; every process must call it."""
@@ -265,6 +263,8 @@ class GroupDCG(GroupAccuracy):
         super().__init__(num_groups, **kwargs)
         check_k(k, rank_by=rank_by, k_unit=k_unit)
         check_choice("score", score, Score)
+        if score == "loss" and self.shrink:
+            raise InputError("shrink=True shrinks accuracies, and score='loss' looks at losses; give one of them")
         self.k, self.rank_by, self.k_unit, self.score, self.normalize = k, rank_by, k_unit, score, normalize
         if score == "loss":
             self.add_state("loss_sum", torch.zeros(num_groups, dtype=torch.int64), dist_reduce_fx="sum")
@@ -281,7 +281,7 @@ class GroupDCG(GroupAccuracy):
         super().update(preds, target, group)
         if self.score == "loss" and loss is not None:
             bounded = loss.float().nan_to_num(nan=LOSS_LIMIT).clamp(-LOSS_LIMIT, LOSS_LIMIT)
-            units = (bounded.to(precise(loss.device)) / LOSS_UNIT).round()
+            units = (bounded.to(precise(loss)) / LOSS_UNIT).round()
             # Not in place, for a state that was made in inference mode.
             self.loss_sum = self.loss_sum + add_group_sums_(torch.zeros_like(self.loss_sum), units, group)
 
@@ -322,5 +322,5 @@ class GroupCriteria(GroupAccuracy):
 
     def compute(self) -> dict[str, Tensor]:
         """Criterion to value."""
-        values = compute_criteria(self.correct, self.count, self.names, min_count=self.min_count)
+        values = compute_criteria(self.correct, self.count, self.names, min_count=self.min_count, shrink=self.shrink)
         return {name: value.float() for name, value in values.items()}

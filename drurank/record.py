@@ -6,8 +6,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from drurank.dcg import precise
 from drurank.errors import InputError
-from drurank.ranking import add_group_sums_, group_accuracy, precise
+from drurank.ranking import add_group_sums_, group_accuracy
+from drurank.spread import shrunk_accuracy
 
 UNKNOWN = -1
 
@@ -67,9 +69,17 @@ class EpochRecord:
         """Group of each sample that has a prediction in force, int32 ``[..., n]``, else -1."""
         return torch.where(self.correct != UNKNOWN, self.group, UNKNOWN)
 
-    def group_accuracy(self) -> tuple[Tensor, Tensor]:
-        """Accuracy ``[..., m]`` (``nan`` where nothing was seen) and count, int64 ``[..., m]``, as in force."""
-        return group_accuracy(self.correct == 1, self.known_group(), self.num_groups)
+    def group_accuracy(self, *, shrink: bool = False) -> tuple[Tensor, Tensor]:
+        """Accuracy ``[..., m]`` (``nan`` where nothing was seen) and count, int64 ``[..., m]``, as in force.
+
+        Args:
+            shrink: give the posterior mean of the accuracy, see :func:`drurank.spread.shrunk_accuracy`.
+        """
+        accuracy, count = group_accuracy(self.correct == 1, self.known_group(), self.num_groups)
+        if shrink:
+            right = (accuracy * count).nan_to_num(0).round().long()
+            accuracy = shrunk_accuracy(right, count)
+        return accuracy, count
 
     def to_samples(self, group_value: Tensor, *, only_wrong: bool, default: float = 1.0) -> Tensor:
         """Give each sample the value of its group.
@@ -92,7 +102,7 @@ class EpochRecord:
     def group_mean(self, sample_value: Tensor) -> Tensor:
         """Mean of a per-sample value over each group's samples, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""
         total = torch.zeros(
-            *sample_value.shape[:-1], self.num_groups, dtype=precise(sample_value.device), device=sample_value.device
+            *sample_value.shape[:-1], self.num_groups, dtype=precise(sample_value), device=sample_value.device
         )
         count = add_group_sums_(torch.zeros_like(total), torch.ones_like(sample_value), self.group)
         return add_group_sums_(total, sample_value, self.group) / count

@@ -64,7 +64,7 @@ def numpy_criterion(name, correct, count):
 def test_name_gives_the_criterion_its_value_and_direction(name, value, mode):
     found = criterion(name)
     assert found.name == name
-    assert found.of(CORRECT, COUNT).item() == pytest.approx(value, abs=1e-6)
+    assert compute_criteria(CORRECT, COUNT, [name])[name].item() == pytest.approx(value, abs=1e-6)
     assert (found.mode, found.higher_is_better) == (mode, mode == "max")
 
 

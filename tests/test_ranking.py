@@ -7,13 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drurank.dcg import group_percentile
 from drurank.errors import InputError
 from drurank.ranking import (
     add_group_sums_,
     discounted_weights,
     group_accuracy,
     group_dcg,
-    group_percentile,
     rank_groups,
 )
 

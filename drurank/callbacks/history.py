@@ -57,7 +57,7 @@ class GroupHistory(Callback):
 
 def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.Table:
     """One row a training group: what it is ranked by and how much it weighs; see ``GroupHistory``."""
-    accuracy, count = method.record.group_accuracy()
+    accuracy, count = method.record.group_accuracy(shrink=method.shrink)
     rank = rank_groups(accuracy, rank_by=method.rank_by, ties=method.ties)
     weight = method.state["weight"]
     columns = {"count": count, "accuracy": accuracy, "rank": rank, "mean_weight": method.record.group_mean(weight)}

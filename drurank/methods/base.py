@@ -15,23 +15,16 @@ from torch import Tensor, nn
 
 from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
 from drurank.data.sampler import rank_and_world
+from drurank.dcg import RankBy
 from drurank.errors import InputError
 from drurank.factory import NetworkFactory, describe_factory
 from drurank.losses import CrossEntropy
 from drurank.methods.checkpoint import MethodCheckpoint
-from drurank.methods.loaders import (
-    as_list,
-    check_training_pass,
-    class_probabilities,
-    counted,
-    is_right,
-    key_prefixes,
-    split_of,
-    training_set,
-)
+from drurank.methods.evaluation import Evaluation, class_probabilities, is_right
+from drurank.methods.loaders import check_training_pass, training_set
 from drurank.metrics import GroupCriteria, predicted_class
 from drurank.networks import MLP, Sizes
-from drurank.ranking import RankBy, Ties
+from drurank.ranking import Ties
 from drurank.record import EpochRecord
 
 AccuracyFrom = Literal["evaluation", "training"]
@@ -52,6 +45,9 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         lr_scheduler: makes the learning-rate scheduler from the optimizer; the rate is constant, if not given.
         lr_interval: whether the scheduler steps at each ``epoch`` or each optimizer ``step``.
         min_count: criteria leave out groups with fewer samples.
+        shrink: criteria and ranks take as a group's accuracy its posterior mean, which is the nearer to that of all
+            groups the fewer samples it has, so that tiny groups do not lead by luck, see
+            :func:`drurank.spread.shrunk_accuracy`.
 
     Raises:
         InputError: if the loss gives one value for a batch, or ``min_count`` is less than 1.
@@ -70,6 +66,7 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         lr_scheduler: LRSchedulerCallable | None = None,
         lr_interval: Literal["epoch", "step"] = "epoch",
         min_count: int = 1,
+        shrink: bool = False,
     ) -> None:
         super().__init__()
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
@@ -79,7 +76,7 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
         self.loss = loss if loss is not None else CrossEntropy()
         self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
-        self.min_count = min_count
+        self.min_count, self.shrink = min_count, shrink
         self.network: nn.Module | None = network if isinstance(network, nn.Module) else None
         self.network_factory = None if isinstance(network, nn.Module) else network
         self.network_description = describe_factory(network)
@@ -190,14 +187,14 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
         """Count a batch by group, or, of the training set, note which rows are right."""
-        record = self._records[dataloader_idx]
+        record = self._evaluation.record_of(dataloader_idx)
         if record is not None:
             record.write(batch["index"], is_right(self(batch["inputs"]), batch["label"]))
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria, and put the training set's predictions in force."""
         self._log_criteria()
-        if self._reads_training_set:
+        if self._evaluation.reads_training_set:
             self._has_news |= self.record.commit(whole=True)
 
     def test_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
@@ -313,31 +310,18 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
 
     def on_validation_epoch_start(self) -> None:
         """Begin to count the validation parts."""
-        self._begin_evaluation(self.trainer.val_dataloaders, "val")
+        trainer: Any = self.trainer
+        fitting = trainer.state.fn == "fit" and not trainer.sanity_checking
+        training = self.record if fitting and self.accuracy_from == "evaluation" else None
+        self._evaluation = Evaluation(trainer.val_dataloaders, "val", training, self.device)
 
     def on_test_epoch_start(self) -> None:
         """Begin to count the test parts."""
-        self._begin_evaluation(self.trainer.test_dataloaders, "test")
-
-    def _begin_evaluation(self, loaders: Any, stage: str) -> None:
-        fitting = self.trainer.state.fn == "fit" and not self.trainer.sanity_checking
-        self._reads_training_set, self._records, self._evaluated_splits = False, [], {}
-        for loader in as_list(loaders):
-            split = split_of(loader) or stage
-            record = None
-            if split != "train":
-                record = EpochRecord(loader.dataset.group.to(self.device), loader.dataset.num_groups)
-                self._evaluated_splits[split] = record
-            elif fitting and self.accuracy_from == "evaluation":
-                record, self._reads_training_set = self.record, True
-            self._records.append(record)
-        self._prefixes = key_prefixes([split_of(loader) or stage for loader in as_list(loaders)], stage)
+        self._evaluation = Evaluation(self.trainer.test_dataloaders, "test", None, self.device)
 
     def _log_criteria(self) -> None:
-        self.evaluated = {}
-        for split, record in self._evaluated_splits.items():
-            prefix = self._prefixes[split]
-            self.evaluated[prefix] = metric = counted(record, self.criteria_names, self.min_count)
+        self.evaluated = self._evaluation.count(self.criteria_names, min_count=self.min_count, shrink=self.shrink)
+        for prefix, metric in self.evaluated.items():
             values = metric.compute()
             broken = [name for name, value in values.items() if not bool(value.isfinite())]
             if broken and not self.trainer.sanity_checking:

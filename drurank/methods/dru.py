@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from drurank.dcg import RankBy
 from drurank.errors import InputError, check_choice
 from drurank.methods.base import AccuracyFrom, GroupModule
-from drurank.ranking import RankBy, Ties, discounted_weights, rank_groups
+from drurank.ranking import Ties, discounted_weights, rank_groups
 from drurank.record import EpochRecord
 
 Upweight = Literal["misclassified", "all"]
@@ -75,6 +76,6 @@ class DRU(GroupModule):
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The discounted weight of each sample's group; see the class."""
-        rank = rank_groups(record.group_accuracy()[0], rank_by=self.rank_by, ties=self.ties)
+        rank = rank_groups(record.group_accuracy(shrink=self.shrink)[0], rank_by=self.rank_by, ties=self.ties)
         weight = record.to_samples(discounted_weights(rank, self.cutoff), only_wrong=self.upweight == "misclassified")
         return weight / weight.mean(dim=-1, keepdim=True) if self.normalize_weights else weight

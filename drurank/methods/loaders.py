@@ -1,55 +1,11 @@
-"""Which evaluation loader is which, and how its figures are called."""
+"""The trainer's loaders, and what they must read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from drurank.data.dataset import GroupedDataset, TrainingPass
-from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError
-from drurank.metrics import GroupCriteria, predicted_class
-from drurank.record import EpochRecord
-
-
-def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
-    """How the criteria of each split are called: ``val`` for OOD validation, else ``val``, else ID, and ``id_val``.
-
-    Args:
-        splits: the evaluation splits there are.
-        stage: ``val`` or ``test``.
-
-    Raises:
-        InputError: if two splits would be called the same.
-    """
-    order = [f"ood_{stage}", stage, f"id_{stage}"]
-    splits = [split for split in splits if split != "train"]
-    first = min(splits, key=lambda split: order.index(split) if split in order else len(order), default=stage)
-    prefixes = {split: stage if split == first else f"id_{stage}" for split in splits}
-    strange = [split for split in splits if split not in order or (split != first and split != order[2])]
-    if strange or len(set(splits)) < len(splits):
-        raise InputError(
-            f"evaluation loaders of splits {splits}; give at most one of {order[0]} or {stage} and one of {order[2]}, "
-            "by GroupedDataset(..., split=...)"
-        )
-    return prefixes
-
-
-def class_probabilities(logits: Tensor) -> Tensor:
-    """Probability of each class, float32 ``[..., C]``; a single score is that of class 1 of two."""
-    if logits.shape[-1] == 1:
-        positive = logits.float().sigmoid()
-        return torch.cat([1 - positive, positive], dim=-1)
-    return logits.float().softmax(dim=-1)
-
-
-def is_right(logits: Tensor, label: Tensor) -> Tensor:
-    """Whether each sample is classified rightly, by finite scores, bool ``[...]``."""
-    chosen, finite = predicted_class(logits)
-    return (chosen == label) & finite
 
 
 def as_list(loaders: Any) -> list[Any]:
@@ -92,19 +48,6 @@ def training_set(trainer: Any, method: str, *, needs_groups: bool) -> GroupedDat
     if needs_groups and train.num_training_groups == 1:
         raise InputError(f"{method} ranks groups and there is but one; name the group column, or use ERM or Const")
     return train
-
-
-def counted(record: EpochRecord, names: Sequence[str], min_count: int) -> GroupCriteria:
-    """The criteria of one evaluated split, each of its rows counted once; every process must call it.
-
-    The record is the same on all processes once it is committed, so each counts its share of the rows.
-    """
-    record.commit()
-    rank, world = rank_and_world()
-    correct, group = record.correct[rank::world], record.known_group()[rank::world]
-    metric = GroupCriteria(record.num_groups, names, min_count=min_count).to(correct.device)
-    metric.update((correct == 1).long(), torch.ones_like(group), group)
-    return metric
 
 
 def check_training_pass(trainer: Any, train: GroupedDataset) -> None:

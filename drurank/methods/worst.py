@@ -52,6 +52,6 @@ class Worst(GroupModule):
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The factor for the worst groups' samples; see the class."""
-        rank = rank_groups(record.group_accuracy()[0])
+        rank = rank_groups(record.group_accuracy(shrink=self.shrink)[0])
         weight = torch.where(rank == 0, self.upweight_factor, torch.ones_like(rank))
         return record.to_samples(weight, only_wrong=self.upweight == "misclassified")

@@ -1,0 +1,202 @@
+"""What chance alone does to a criterion: its interval, and its noise floor.
+
+The worst of a thousand small groups is low by chance alone. The *interval* says where the criterion of groups like
+these may lie; the *noise floor* is what it would be if every group had the accuracy of all samples together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from rich.progress import track
+from scipy.special import bdtr, betaincinv
+
+from drurank.criteria import DEFAULT_CRITERIA, criteria_of
+from drurank.spread import Spread, fit_spread, precision
+
+DRAWS = 1000
+PERCENT = (5.0, 95.0)
+CHUNK = 1_000_000
+"""Groups drawn at once, over all draws; keeps memory under about 100 MB a thread."""
+THREADS = 4
+HEAVY = 20_000_000
+"""Groups drawn in all from which on a progress bar is shown."""
+SHARED = 8
+"""Groups of one size from which on they are drawn by a table of that size, not one by one."""
+
+LARGE = 2000
+"""Size of groups from which on a table of it is no gain."""
+
+Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What chance does to one criterion.
+
+    Attributes:
+        low: 5th percentile of where it may lie, for groups like these.
+        high: 95th percentile of it.
+        floor: its mean if every group had the accuracy of all samples together.
+        floor_low: 5th percentile of it then.
+        floor_high: 95th percentile of it then.
+    """
+
+    low: float
+    high: float
+    floor: float
+    floor_low: float
+    floor_high: float
+
+
+def criteria_noise(
+    correct: np.ndarray,
+    count: np.ndarray,
+    names: Sequence[str] = DEFAULT_CRITERIA,
+    *,
+    spread: Spread | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> dict[str, Noise]:
+    """Interval and noise floor of several criteria.
+
+    Args:
+        correct: samples classified rightly by group, integer ``[m]``.
+        count: samples by group, integer ``[m]``; groups without any are left out.
+        names: criteria by name.
+        spread: that of true group accuracy; fitted, if not given.
+        draws: how many times groups are drawn.
+        seed: of the draws.
+
+    Returns:
+        Criterion to what chance does to it.
+    """
+    correct, count = correct[count > 0], count[count > 0]
+    spread = fit_spread(correct, count) if spread is None else spread
+    rng, floor_rng = np.random.default_rng(seed).spawn(2)
+    interval = draw_criteria(_true_accuracies(correct, count, spread), len(count), names, draws, rng, "Intervals")
+    alike = _equal_accuracies(count, correct.sum() / count.sum())
+    floor = draw_criteria(alike, len(count), names, draws, floor_rng, "Noise floor")
+    found = {}
+    for name in names:
+        low, high, floor_low, floor_high = map(float, np.percentile([interval[name], floor[name]], PERCENT, -1).T.flat)
+        found[name] = Noise(low, high, float(floor[name].mean()), floor_low, floor_high)
+    return found
+
+
+def noise_floor(
+    count: np.ndarray, accuracy: float, names: Sequence[str] = DEFAULT_CRITERIA, *, draws: int = DRAWS, seed: int = 0
+) -> dict[str, np.ndarray]:
+    """Criteria of groups that are all served alike.
+
+    Args:
+        count: samples by group, integer ``[m]``.
+        accuracy: that of every group.
+        names: criteria by name.
+        draws: how many times all groups are drawn.
+        seed: of the draws.
+
+    Returns:
+        Criterion to its values, float64 ``[draws]``.
+    """
+    rng = np.random.default_rng(seed)
+    return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
+
+
+def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Interval of each group's true accuracy by its own samples alone, 5 to 95 %.
+
+    With Jeffreys' prior: percentiles of ``Beta(correct + 1/2, count - correct + 1/2)``, the lower one 0 where none is
+    right and the upper one 1 where all are.
+
+    Args:
+        correct: samples classified rightly by group, integer ``[m]``.
+        count: samples by group, integer ``[m]``, at least 1.
+
+    Returns:
+        Lower and upper ends, float64 ``[m]`` each.
+    """
+    low, high = (betaincinv(correct + 0.5, count - correct + 0.5, percent / 100) for percent in PERCENT)
+    return np.where(correct == 0, 0.0, low), np.where(correct == count, 1.0, high)
+
+
+def draw_criteria(
+    draw: Draw, groups: int, names: Sequence[str], draws: int, rng: np.random.Generator, title: str
+) -> dict[str, np.ndarray]:
+    """Criteria of groups drawn many times; shows a progress bar where that takes long.
+
+    Args:
+        draw: gives group accuracies ``[d, m]`` and the accuracy over samples ``[d]`` of ``d`` draws.
+        groups: how many groups ``m`` there are.
+        names: criteria by name.
+        draws: how many draws.
+        rng: where chance comes from.
+        title: of the progress bar.
+
+    Returns:
+        Criterion to its values, float64 ``[draws]``.
+    """
+    size = max(1, CHUNK // groups)
+    parts = [min(size, draws - begun) for begun in range(0, draws, size)]
+
+    def values(part: int, own: np.random.Generator) -> dict[str, np.ndarray]:
+        accuracy, overall = draw(own, part)
+        return criteria_of(accuracy, names, overall=overall)
+
+    # Drawing and sorting leave Python's lock, and each part has a stream of its own, whichever thread it runs in.
+    with ThreadPoolExecutor(THREADS) as pool:
+        waiting = pool.map(values, parts, rng.spawn(len(parts)))
+        light = groups * draws < HEAVY
+        found = list(track(waiting, title, total=len(parts), transient=True, disable=light))
+    return {name: np.concatenate([each[name] for each in found]) for name in names}
+
+
+def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> Draw:
+    """Groups drawn with replacement, each with a true accuracy that its samples and the spread allow."""
+    wrong = count - correct
+
+    def draw(rng: np.random.Generator, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        group = rng.integers(0, len(count), (draws, len(count)))
+        pair = rng.choice(len(spread.share), draws, p=spread.share)
+        mean, sd = spread.means[pair, None], spread.sds[pair, None]
+        alike = sd == 0
+        k = np.where(alike, 1.0, precision(mean, np.where(alike, 0.1, sd)))
+        right = rng.standard_gamma(correct[group] + mean * k)
+        accuracy = right / (right + rng.standard_gamma(wrong[group] + (1 - mean) * k))
+        accuracy = np.where(alike, mean, accuracy)
+        return accuracy, (accuracy * count[group]).sum(axis=-1) / count[group].sum(axis=-1)
+
+    return draw
+
+
+def _equal_accuracies(count: np.ndarray, accuracy: float) -> Draw:
+    """What groups of these sizes seem to be if each is right with the same chance."""
+    count = np.sort(count)  # Groups of a size lie together; criteria do not look at their order.
+    parts = list(_by_size(count))
+
+    def draw(rng: np.random.Generator, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        correct = np.empty((draws, len(count)))
+        for part, size in parts:
+            shape = (draws, part.stop - part.start)
+            if size is None:
+                correct[:, part] = rng.binomial(count[part], accuracy, shape)
+            else:
+                cumulative = bdtr(np.arange(size), size, accuracy)
+                correct[:, part] = np.searchsorted(cumulative, rng.random(shape))
+        return correct / count, correct.sum(axis=-1) / count.sum()
+
+    return draw
+
+
+def _by_size(count: np.ndarray) -> Iterator[tuple[slice, int | None]]:
+    """Runs of ordered groups: of one size, or of sizes (``None``) that few groups share or that are large."""
+    sizes, begin, times = np.unique(count, return_index=True, return_counts=True)
+    single = (times < SHARED) | (sizes > LARGE)
+    bounds = [*np.flatnonzero(~single | np.concatenate([[True], ~single[:-1]])), len(sizes)]
+    for first, after in pairwise(bounds):
+        stop = begin[after] if after < len(sizes) else len(count)
+        yield slice(int(begin[first]), int(stop)), None if single[first] else int(sizes[first])
