@@ -63,7 +63,8 @@ def split_file(
         path: the table.
         label: its column of the label.
         group: its column of the group, or several (with commas), whose combinations are the groups.
-        output: file to write; .csv, .tsv, .parquet or .pq. All columns and the order of rows stay as they are.
+        output: file to write; .csv, .tsv, .parquet or .pq. All columns and the order of rows stay as they are
+            (an index that pandas wrote without a name is no column).
         split: name of the new column; its values are train, id_val, ood_val, id_test and ood_test.
         overwrite: whether an output and a manifest that exist are replaced.
         options: how groups and rows are shared out; the defaults, if not given.
@@ -142,8 +143,8 @@ def _refuse_lost_label(path: str, part: np.ndarray, label: np.ndarray, names: li
     lost = np.flatnonzero((rows > 0) & (np.bincount(label[part == TRAIN], minlength=len(names)) == 0))
     if len(lost):
         raise InputError(
-            f"{path}: the label {names[lost[0]]!r}, with {rows[lost[0]]:,} rows, would be in no training row, since "
-            "its groups or rows are drawn for other parts; give another --seed, or leave its rows out"
+            f"{path}: the label {names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training row, since "
+            "these are drawn for other parts; give another --seed, or leave its rows out"
         )
 
 

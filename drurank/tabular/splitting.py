@@ -185,7 +185,7 @@ def _refuse_single_rows(
 ) -> None:
     single = kept[count[kept] == 1].tolist()
     if options.id_share > 0 and single:
-        others = f", as have {len(single) - 1:,} others" if len(single) > 1 else ""
+        others = f", one of {len(single):,} such groups" if len(single) > 1 else ""
         raise InputError(
             f"{source}: group {names[single[0]]!r} has one row{others}, and id_share {options.id_share} cuts rows from "
             "groups that also train; write --min_count 2 to leave such groups out, or --id_share 0"

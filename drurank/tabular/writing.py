@@ -26,15 +26,17 @@ def write_table(table: pa.Table, path: Path) -> None:
     if suffix in PARQUET:
         replace_file(path, lambda beside: pa_parquet.write_table(table, beside))
         return
-    for name in table.column_names:
-        try:
-            table[name].slice(0, 0).cast(pa.string())
-        except pa.ArrowException as error:
-            raise InputError(
-                f"{path}: column {name!r} holds {table[name].type}, which {suffix} cannot; write a file that ends in "
-                f"{PARQUET[0]}"
-            ) from error
-    replace_file(path, lambda beside: _write_text(table, beside, DELIMITERS[suffix]))
+    text = pa.table([_as_text(path, name, table[name]) for name in table.column_names], names=table.column_names)
+    replace_file(path, lambda beside: _write_text(text, beside, DELIMITERS[suffix]))
+
+
+def _as_text(path: Path, name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return cells.cast(pa.large_string())
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{path}: column {name!r} holds {cells.type}, which is no text; write a file that ends in {PARQUET[0]}"
+        ) from error
 
 
 def _write_text(table: pa.Table, file: Path, delimiter: str) -> None:
