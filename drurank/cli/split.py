@@ -143,8 +143,8 @@ def _refuse_lost_label(path: str, part: np.ndarray, label: np.ndarray, names: li
     lost = np.flatnonzero((rows > 0) & (np.bincount(label[part == TRAIN], minlength=len(names)) == 0))
     if len(lost):
         raise InputError(
-            f"{path}: the label {names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training row, since "
-            "these are drawn for other parts; give another --seed, or leave its rows out"
+            f"{path}: the label {names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training row, "
+            "since these are drawn for other parts; give another --seed, or leave its rows out"
         )
 
 
