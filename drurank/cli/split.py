@@ -25,7 +25,7 @@ from drurank.tabular.reading import DELIMITERS, read_table
 from drurank.tabular.splitting import LEFT_OUT, TRAIN, PartSummary, SplitOptions, split_by_group, summarise
 from drurank.tabular.writing import WRITTEN, write_table
 
-LABELS_SHOWN = 5
+LABELS_SHOWN = 10
 
 
 def run(words: list[str]) -> dict[str, Any]:
@@ -178,20 +178,19 @@ def _said_if_unwritable(target: Path) -> Iterator[None]:
 def _show(manifest: Mapping[str, Any], output: str) -> None:
     parts = {name: PartSummary(**summary) for name, summary in manifest["parts"].items()}
     labels = list(next(iter(parts.values())).label_shares)
-    shown = labels[:LABELS_SHOWN]
-    rows = sum(summary.rows for summary in parts.values())
-    table = Table(title=escape(f"{output}: {rows:,} rows"))
-    table.add_column("part")
-    for column in ("groups", "rows", "least", "median", *(f"{manifest['columns']['label']}={name}" for name in shown)):
-        table.add_column(escape(column), justify="right")
-    for name, summary in parts.items():
-        shares = [f"{summary.label_shares[label]:.3f}" for label in shown]
-        sizes = [f"{summary.groups:,}", f"{summary.rows:,}", f"{summary.min_group_rows:,}"]
-        table.add_row(name, *sizes, f"{summary.median_group_rows:,.10g}", *shares)
+    table = Table("", title=escape(f"{output}: {sum(part.rows for part in parts.values()):,} rows"))
+    for name in parts:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_row("groups", *(f"{part.groups:,}" for part in parts.values()))
+    table.add_row("rows", *(f"{part.rows:,}" for part in parts.values()))
+    table.add_row("rows of a group, fewest", *(f"{part.min_group_rows:,}" for part in parts.values()))
+    table.add_row("rows of a group, median", *(f"{part.median_group_rows:,.10g}" for part in parts.values()))
+    for label in labels[:LABELS_SHOWN]:
+        said = escape(f"share of {manifest['columns']['label']} {label}")
+        table.add_row(said, *(f"{part.label_shares[label]:.3f}" for part in parts.values()))
     Console().print(table)
-    print("least, median: rows of a group in the part; the other columns: shares of the labels")
-    if len(labels) > len(shown):
-        print(f"The shares of {len(labels) - len(shown):,} more labels stand in the manifest")
+    if len(labels) > LABELS_SHOWN:
+        print(f"The shares of all {len(labels):,} labels stand in the manifest")
     left_out = manifest["left_out"]
     if left_out["rows"]:
         print(
