@@ -31,6 +31,12 @@ class SentenceParser(ArgumentParser):
         """Names of the classes that the option of that name may be; none, if it is no class."""
         return []
 
+    def let_stand_alone(self, *names: str) -> None:
+        """Let these options of true or false stand without a value, which is true then."""
+        for action in self._actions:
+            if action.dest in names:
+                action.nargs, action.const = "?", True
+
     def _all_options(self) -> list[str]:
         parsers = [self]
         for action in self._actions:
@@ -51,9 +57,11 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
     missing = re.search(r"the following arguments are required: ([\w., ]+?)(?:\. |$)", message, re.MULTILINE)
     if missing:
         names = [
-            name.strip().partition(".")[2] if not path else f"{path}.{name.strip()}" for name in missing[1].split(",")
+            f"{path}.{name.strip()}" if path else name.strip().partition(".")[2] or name.strip()
+            for name in missing[1].split(",")
         ]
-        return f"{', '.join(f'--{name}' for name in names)} is missing; give it on the command line or by --config"
+        said = f"{', '.join(f'--{name}' for name in names)} is missing; give it on the command line"
+        return f"{said} or by --config" if "--config" in options else said
     option = re.search(r"Option '([^']+)' is not accepted(.*)", message)
     if option:
         owner = re.search(r"class_path='([\w.]+)'", option[2]) or _last(r"given class_path '([\w.]+)'", message)

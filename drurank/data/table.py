@@ -24,10 +24,9 @@ from drurank.data.module import GroupDataModule
 from drurank.errors import InputError, check_choice, nearest
 from drurank.networks import Sizes
 from drurank.splits import SPLITS
-from drurank.tabular.columns import Column, code_groups, read_splits
+from drurank.tabular.columns import Column, Names, as_names, code_groups, read_splits
 from drurank.tabular.reading import read_table
 
-Names = str | list[str] | None
 Missing = Literal["error", "indicator", "drop"]
 GroupIn = Literal["all", "eval"]
 
@@ -325,8 +324,3 @@ class Table(GroupDataModule):
         place = {name: number for number, name in enumerate(names)}
         number = np.array([*(place[name] for name in found), -1], dtype=np.int64)[code]
         return torch.from_numpy(number), names
-
-
-def as_names(names: Names) -> list[str]:
-    """Column names from a list, or from one string with commas."""
-    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names or ())

@@ -21,6 +21,7 @@ NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
 LARGEST = 1e30
 """Largest number that is taken: its square is far from overflow, and float32 holds it."""
 ALL_ROWS = "all"
+Names = str | list[str] | None
 
 
 class Column:
@@ -185,7 +186,8 @@ def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> 
         return code, [ALL_ROWS]
     _, first, code[~missing] = np.unique(code[~missing], return_index=True, return_inverse=True)
     cells = rows[~missing][first]
-    names = [join_names([column.texts[column.codes[row]] for column in columns]) for row in cells]
+    parts = [np.array(column.texts, dtype=object)[column.codes[cells]] for column in columns]
+    names = [join_names(list(part)) for part in zip(*parts, strict=True)]
     order = sorted(range(len(names)), key=names.__getitem__)
     code[missing] = -1
     renumbered = np.array([*np.argsort(order), -1], dtype=np.int64)
@@ -195,6 +197,11 @@ def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> 
 def join_names(parts: list[str]) -> str:
     """The name of a combination of groups, told apart also where a name has a bar in it."""
     return parts[0] if len(parts) == 1 else " | ".join(part.replace("|", "\\|") for part in parts)
+
+
+def as_names(names: Names) -> list[str]:
+    """Column names from a list, or from one string with commas."""
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names or ())
 
 
 def determines_label(value: np.ndarray, label: np.ndarray) -> bool:

@@ -1,0 +1,249 @@
+"""A split by group: whole groups that training never sees, and some rows of each that it does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from drurank.errors import InputError, is_count
+from drurank.splits import SPLITS
+
+TRAIN, ID_VAL, OOD_VAL = SPLITS.index("train"), SPLITS.index("id_val"), SPLITS.index("ood_val")
+ID_TEST, OOD_TEST = SPLITS.index("id_test"), SPLITS.index("ood_test")
+LEFT_OUT = -1
+BATCH = 1 << 16
+GOLDEN = (math.sqrt(5) - 1) / 2
+HALF = 0.5 + 1e-9
+"""What is added before rounding down; 0.285 of 100 is a hair below its half in binary."""
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """How groups and rows are shared out.
+
+    Groups are drawn whatever their labels are, also with ``stratify``: a group that comes later does not come by label.
+    A share of a count is the nearest whole number, halves up, and where the share is not 0 at least 1.
+
+    Args:
+        ood_val: share of the groups that go, with all their rows, to ood_val; 0 for no such part.
+        ood_test: share of the groups that go, with all their rows, to ood_test; 0 for no such part.
+        id_share: share of the rows of each other group that is cut from training, at least one and never all; to
+            id_val from one half of these groups (the larger, if their number is odd), to id_test from the other. 0 for
+            no such parts.
+        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest.
+        stratify: whether the cut keeps the label shares of each group: of each label it takes the share rounded up or
+            down, and rare labels are rounded up in as many groups as their share asks for.
+        seed: another one gives another split; one seed always the same, in whatever order the rows are.
+
+    Raises:
+        InputError: if a share is out of its range, or leaves nothing to train on or nothing to split.
+    """
+
+    ood_val: float = 0.15
+    ood_test: float = 0.15
+    id_share: float = 0.2
+    min_count: int = 1
+    stratify: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("ood_val", "ood_test", "id_share"):
+            share = getattr(self, name)
+            if not 0 <= share < 1:
+                raise InputError(f"{name} is {share}; give a share of 0 or more and below 1, as 0.15")
+        if self.ood_val + self.ood_test >= 1:
+            raise InputError(
+                f"ood_val {self.ood_val} and ood_test {self.ood_test} leave no group to train on; give shares with a "
+                "sum below 1"
+            )
+        if not (self.ood_val or self.ood_test or self.id_share):
+            raise InputError("ood_val, ood_test and id_share are all 0, so that nothing is split; give one above 0")
+        if not is_count(self.min_count):
+            raise InputError(f"min_count is {self.min_count!r}; give a whole number of rows of 1 or more")
+        if not 0 <= self.seed < 2**64:
+            raise InputError(f"seed is {self.seed}; give a whole number of 0 or more and below 2**64")
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """What one part of a split holds.
+
+    Attributes:
+        rows: its rows.
+        groups: groups that have rows in it.
+        min_group_rows: rows in it of the group with the fewest.
+        median_group_rows: median over these groups of their rows in it.
+        label_shares: label to its share of the rows.
+    """
+
+    rows: int
+    groups: int
+    min_group_rows: int
+    median_group_rows: float
+    label_shares: dict[str, float]
+
+
+def split_by_group(
+    rows: pa.Table,
+    label: np.ndarray,
+    group: np.ndarray,
+    group_names: Sequence[str],
+    options: SplitOptions,
+    *,
+    source: str = "the table",
+) -> np.ndarray:
+    """The part of each row.
+
+    Which groups leave training depends on the seed and on their names, which of its rows a group gives away on the seed
+    and on what stands in them: never on the order of the rows. Rows that are alike in every cell are interchangeable.
+
+    Args:
+        rows: every column of the table, ``n`` rows.
+        label: class number, int64 ``[n]``; numbers must not depend on the order of the rows.
+        group: group number, int64 ``[n]``.
+        group_names: name by group number, each with rows.
+        options: how they are shared out.
+        source: file, for messages.
+
+    Returns:
+        Place of each row's part in ``SPLITS``, int64 ``[n]``; -1 in groups with too few rows.
+
+    Raises:
+        InputError: if there are too few groups for these parts, or a group has one row and is to give some away.
+    """
+    count = np.bincount(group, minlength=len(group_names))
+    kept = np.flatnonzero(count >= options.min_count)
+    if len(kept) == 0:
+        raise InputError(
+            f"{source}: each group has fewer rows than min_count {options.min_count:,}, the largest {count.max():,}; "
+            "give a lower min_count"
+        )
+    _refuse_single_rows(source, count, kept, group_names, options)
+    hashes = hash_rows(pa.table({"group": [group_names[number] for number in kept.tolist()]}), options.seed)
+    drawn = kept[np.argsort(hashes, kind="stable")]
+    val, test = _groups_of(source, len(drawn), options)
+    part_of_group = np.full(len(count), LEFT_OUT)
+    part_of_group[drawn] = np.repeat([OOD_VAL, OOD_TEST, TRAIN], [val, test, len(drawn) - val - test])
+    part: np.ndarray = part_of_group[group]
+    if options.id_share > 0:
+        stay = drawn[val + test :]
+        id_part = np.full(len(count), LEFT_OUT)
+        id_part[stay] = np.where(np.arange(len(stay)) * 2 < len(stay), ID_VAL, ID_TEST)
+        cut = _cut_rows(rows, label, group, count, stay, options)
+        part[cut] = id_part[group[cut]]
+    return part
+
+
+def summarise(
+    part: np.ndarray, label: np.ndarray, group: np.ndarray, label_names: Sequence[str]
+) -> dict[str, PartSummary]:
+    """What each part that has rows holds.
+
+    Args:
+        part: place of each row's part in ``SPLITS``, int64 ``[n]``; -1 for none.
+        label: class number, int64 ``[n]``.
+        group: group number, int64 ``[n]``.
+        label_names: name by class number.
+    """
+    summaries = {}
+    for place, split in enumerate(SPLITS):
+        inside = part == place
+        if inside.any():
+            sizes = np.bincount(group[inside])
+            sizes = sizes[sizes > 0]
+            shares = np.bincount(label[inside], minlength=len(label_names)) / inside.sum()
+            summaries[split] = PartSummary(
+                rows=int(inside.sum()),
+                groups=len(sizes),
+                min_group_rows=int(sizes.min()),
+                median_group_rows=float(np.median(sizes)),
+                label_shares=dict(zip(label_names, shares.tolist(), strict=True)),
+            )
+    return summaries
+
+
+def hash_rows(rows: pa.Table, seed: int) -> np.ndarray:
+    """A hash of the cells of each row and the seed, uint64 ``[n]``, the same wherever the row stands."""
+    start = blake2b(digest_size=8, key=str(seed).encode())
+    digests = []
+    for batch in rows.to_batches(max_chunksize=BATCH):
+        for cells in _joined(batch).to_pylist():
+            digest = start.copy()
+            digest.update(cells)
+            digests.append(digest.digest())
+    return np.frombuffer(b"".join(digests), dtype="<u8")
+
+
+def _refuse_single_rows(
+    source: str, count: np.ndarray, kept: np.ndarray, names: Sequence[str], options: SplitOptions
+) -> None:
+    single = kept[count[kept] == 1].tolist()
+    if options.id_share > 0 and single:
+        others = f", one of {len(single):,} such groups" if len(single) > 1 else ""
+        raise InputError(
+            f"{source}: group {names[single[0]]!r} has one row{others}, and id_share {options.id_share} cuts rows from "
+            "groups that also train; write --min_count 2 to leave such groups out, or --id_share 0"
+        )
+
+
+def _groups_of(source: str, groups: int, options: SplitOptions) -> tuple[int, int]:
+    """Numbers of groups for OOD validation and OOD test."""
+    val, test = (
+        max(1, math.floor(share * groups + HALF)) if share > 0 else 0 for share in (options.ood_val, options.ood_test)
+    )
+    needed = 2 if options.id_share > 0 else 1
+    if groups - val - test < needed:
+        least = "two, one for id_val and one for id_test" if needed == 2 else "one to train on"
+        raise InputError(
+            f"{source}: of {groups:,} {'group' if groups == 1 else 'groups'} {val:,} would go to ood_val and {test:,} "
+            f"to ood_test, and the rest must be at least {least}; give smaller shares, or a table of more groups"
+        )
+    return val, test
+
+
+def _cut_rows(
+    rows: pa.Table, label: np.ndarray, group: np.ndarray, count: np.ndarray, stay: np.ndarray, options: SplitOptions
+) -> np.ndarray:
+    """Which rows are cut from the groups that stay, bool ``[n]``.
+
+    Each group's rows are laid out by hash, and if asked for by label first, and every so-manieth is cut. So the cut of
+    each label is its share rounded up or down; which of both, the start decides, that is spread evenly over the groups.
+    """
+    quota, start = np.zeros_like(count), np.zeros_like(count)
+    quota[stay] = np.clip(np.floor(options.id_share * count[stay] + HALF), 1, count[stay] - 1)
+    start[stay] = np.arange(1, len(stay) + 1) * GOLDEN % 1 * count[stay]
+    first_by = label if options.stratify else np.zeros_like(label)
+    order = np.lexsort((hash_rows(rows, options.seed), first_by, group))
+    laid = group[order]
+    place = np.arange(len(order)) - (np.cumsum(count) - count)[laid]
+    before = place * quota[laid] + start[laid]
+    cut = np.zeros(len(order), dtype=bool)
+    cut[order] = (before + quota[laid]) // count[laid] > before // count[laid]
+    return cut
+
+
+def _joined(batch: pa.RecordBatch) -> pa.Array:
+    """The cells of each row as bytes, each with its length before it, so that no two rows are joined alike."""
+    parts = []
+    for column in batch.columns:
+        cells = _as_bytes(column)
+        parts += [pc.binary_length(cells).cast(pa.large_string()).cast(pa.large_binary()), cells]
+    colon = pa.scalar(b":", pa.large_binary())
+    return pc.binary_join_element_wise(*parts, colon, null_handling="replace", null_replacement=b"-")
+
+
+def _as_bytes(cells: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    try:
+        text = cells.cast(pa.large_binary() if pa.types.is_binary(cells.type) else pa.large_string())
+    except pa.ArrowException:
+        # Lists, structs and their like have no text in Arrow.
+        text = pa.array([None if cell is None else repr(cell) for cell in cells.to_pylist()], pa.large_string())
+    return text.cast(pa.large_binary())
