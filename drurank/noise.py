@@ -107,6 +107,30 @@ def noise_floor(
     return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
 
 
+def chance_band(
+    count: np.ndarray, accuracy: float, *, draws: int = 200, places: int = 400, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the worst, the second worst, ... group would lie if all groups were served alike.
+
+    Args:
+        count: samples by group, integer ``[m]``.
+        accuracy: that of every group.
+        draws: how many times all groups are drawn.
+        places: at how many of the ``m`` places to look, at most.
+        seed: of the draws.
+
+    Returns:
+        The places looked at, int64 ``[p]`` from 0, and 5th and 95th percentile of the accuracy there, float64 ``[p]``.
+    """
+    at = np.unique(np.linspace(0, len(count) - 1, min(places, len(count))).astype(np.int64))
+    draw, rng = _equal_accuracies(count, accuracy), np.random.default_rng(seed)
+    size = max(1, CHUNK // len(count))
+    parts = [min(size, draws - begun) for begun in range(0, draws, size)]
+    ordered = np.concatenate([np.sort(draw(rng, part)[0], axis=-1)[:, at] for part in parts])
+    low, high = np.percentile(ordered, PERCENT, axis=0)
+    return at, low, high
+
+
 def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Interval of each group's true accuracy by its own samples alone, 5 to 95 %.
 

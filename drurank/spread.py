@@ -21,8 +21,8 @@ from drurank.dcg import Array
 LEAST_SPREAD = 1e-4
 """Spreads below it count as none: less than a hundredth of a point."""
 SPREADS, MEANS = 48, 15
-NONE_BEFOREHAND = 1 / 3
-"""How likely it is beforehand that groups do not differ, against all other spreads together: one case in four."""
+NONE_BEFOREHAND = 1 / 2
+"""How likely it is beforehand that groups do not differ, against all other spreads together: one case in three."""
 LIKELY, NEGLIGIBLE = 1.353, 8.0
 """Log-likelihood below the best of the ends of a 90 % interval (half of the chi-square quantile), and of what is left
 out of account (one in 3,000)."""
@@ -79,7 +79,8 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     sds, means, weight = tally.likely(mean, sd)
     likely = sds[:, 0][weight.sum(axis=1) >= weight.sum(axis=1).max() * math.exp(-LIKELY)]
     weight = np.where(sds == 0, NONE_BEFOREHAND * SPREADS * weight, weight)
-    return Spread(mean, sd, likely[0], likely[-1], means.ravel(), sds.ravel(), weight.ravel() / weight.sum())
+    low, high = min(float(likely[0]), sd), max(float(likely[-1]), sd)
+    return Spread(mean, sd, low, high, means.ravel(), sds.ravel(), weight.ravel() / weight.sum())
 
 
 def shrunk_accuracy(correct: Array, count: Array) -> Array:
@@ -112,7 +113,7 @@ class _Tally:
 
     def log_likelihood(self, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
         """Of each distribution, ``[g]``, up to a constant; ``-inf`` where no beta distribution is as wide."""
-        found = xlogy(self.right_total, mean) + xlog1py(self.wrong_total, -mean)
+        found: np.ndarray = xlogy(self.right_total, mean) + xlog1py(self.wrong_total, -mean)
         wide = sd >= LEAST_SPREAD
         k = precision(mean[wide], sd[wide])
         can = k > 0
@@ -166,7 +167,9 @@ class _Tally:
 
     def _reach(self, mean: float, sd: float) -> tuple[float, float]:
         """From where to where standard deviations are not negligible."""
-        widest = 0.999 * math.sqrt(max(mean * (1 - mean), 1e-4))
+        least = 0.5 / (self.right_total + self.wrong_total + 1)  # Where all or none are right, not quite that.
+        mean = min(max(mean, least), 1 - least)
+        widest = 0.999 * math.sqrt(mean * (1 - mean))
         best = float(self.log_likelihood(np.array([mean]), np.array([sd]))[0])
 
         def above(value: float) -> float:

@@ -16,12 +16,11 @@ CONFIGS = Path(__file__).parent.parent / "configs"
 METHODS = {"ERM": "erm", "qDRU+M": "qdru_m"}
 
 
-def train_and_test(method: str, words: list[str]) -> dict:
-    """Fit, keep the best checkpoint by qdcg10, test it; the report on groups that were never seen."""
+def train_and_test(method: str, words: list[str]) -> tuple[dict, str]:
+    """Fit, keep the best checkpoint by qdcg10, test it; the report, and the folder of the run."""
     folder = main(["fit", "--config", str(CONFIGS / f"method/{METHODS[method]}.yaml"), *words]).trainer.log_dir
     main(["test", "--run", folder])
-    report = json.loads(Path(folder, "test/qdcg10/report.json").read_text(encoding="utf-8"))
-    return report["splits"]["ood_test"]
+    return json.loads(Path(folder, "test/qdcg10/report.json").read_text(encoding="utf-8")), folder
 
 
 def compare() -> None:
@@ -32,8 +31,11 @@ def compare() -> None:
     words = ["--config", str(CONFIGS / f"data/{options.data}.yaml")]
     if options.data == "synthetic":
         words += ["--data.setting", options.setting, "--config", str(CONFIGS / "trainer/converged.yaml")]
-    columns = {method: train_and_test(method, words) for method in METHODS}
+    reports = {method: train_and_test(method, words) for method in METHODS}
+    columns = {method: report["splits"]["ood_test"] for method, (report, _) in reports.items()}
     Console().print(criteria_table(columns, title="Groups never seen (OOD test), chosen by qdcg10 on OOD validation"))
+    for method, (_, folder) in reports.items():
+        print(f"{method}: look at {folder}/criteria.png and {folder}/test/qdcg10/groups.png")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pytest
 import torch
 import yaml
 from lightning.pytorch import Trainer
+from scipy.stats import beta
 from torch import nn
 
 from drurank.cli import main
@@ -21,6 +22,7 @@ from drurank.data import Shortcut
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.networks import MLP
+from drurank.spread import shrunk_accuracy
 from reference import CRITERIA, accuracies, criteria, discounts, ranks
 from runs import CONFIGS, QUIET, SMALL, read_csv, read_json
 
@@ -231,9 +233,14 @@ def test_report_follows_from_the_predictions(done, predictions):
             "count": n,
             "correct": right,
             "accuracy": right / n,
+            "low": 0.0 if right == 0 else pytest.approx(beta.ppf(0.05, right + 0.5, n - right + 0.5)),
+            "high": 1.0 if right == n else pytest.approx(beta.ppf(0.95, right + 0.5, n - right + 0.5)),
+            "shrunk": pytest.approx(shrunk),
             "seen_in_training": False,
         }
-        for name, n, right in zip(names, count, correct, strict=True)
+        for name, n, right, shrunk in zip(
+            names, count, correct, shrunk_accuracy(*map(np.array, (correct, count))), strict=True
+        )
     ]
     written = read_csv(done / "test/worst/groups.csv")
     assert [(r["split"], r["group"], int(r["count"]), int(r["correct"]), float(r["accuracy"])) for r in written] == [
@@ -504,6 +511,7 @@ def printed(capsys, *words):
                 "lr_scheduler": "scheduler",
                 "lr_interval": "step",
                 "min_count": "fewer samples",
+                "shrink": "posterior mean",
             },
         ),
         (

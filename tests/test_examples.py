@@ -56,5 +56,8 @@ def test_quickstart_compares_two_methods_on_groups_never_seen(monkeypatch, capsy
     ]
     assert [report["method"] for report in reports] == ["ERM", "qDRU+M"]
     values = [report["splits"]["ood_test"]["criteria"]["qdcg10"]["value"] for report in reports]
-    row = rf"qdcg10\W+{values[0]:.4f}\W+{values[1]:.4f}"
+    row = rf"qdcg10 +{values[0]:.4f} +[0-9.]+ +{values[1]:.4f} "
     assert re.search(row, shown.rpartition("never seen")[2]), shown
+    pictures = re.findall(r"\S+\.png", shown.rpartition("never seen")[2])
+    assert len(pictures) == 4
+    assert all(Path(picture).is_file() for picture in pictures)

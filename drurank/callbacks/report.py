@@ -1,21 +1,37 @@
-"""The report that ends a test."""
+"""The report that ends a test, and the pictures that end a fit."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import matplotlib.image
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
+from drurank.callbacks.history import HISTORY_FILE
+from drurank.criteria import criterion_of_key
+from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.methods.loaders import as_list
 from drurank.report import SplitCounts, print_report, write_report
+from drurank.report.pictures import draw_criteria, draw_weights
+from drurank.report.write import GROUPS_PICTURE
+
+CRITERIA_PICTURE, WEIGHTS_PICTURE = "criteria.png", "weights.png"
 
 
 class GroupReport(Callback):
-    """Ends each test with a report of how each group was served.
+    """Ends each test with a report of how each group was served, and each fit with pictures of how it went.
 
-    Writes ``groups.csv``, ``groups.parquet`` (one row a split and group) and ``report.json`` (the criteria by split)
-    into the run's folder, and shows the criteria and the worst ten groups.
+    A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (the criteria by
+    split, each with its interval and its noise floor) and ``groups.png`` into its folder, and shows the criteria and
+    the worst and best groups. A fit writes ``criteria.png`` (criteria by epoch) and, of a method that weights,
+    ``weights.png`` (weight by rank over epochs) into the run's folder. Where the trainer has a TensorBoard, W&B or
+    MLflow logger, the pictures go there too.
 
     Args:
         show: whether to print the tables.
@@ -23,6 +39,36 @@ class GroupReport(Callback):
 
     def __init__(self, show: bool = True) -> None:
         self.show = show
+        self._history: dict[int, dict[str, float]] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The criteria of the epochs so far, so that a resumed fit draws all of them."""
+        return {"history": self._history}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave."""
+        self._history = state_dict["history"]
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Note the criteria of the epoch."""
+        if trainer.state.fn == "fit" and not trainer.sanity_checking:
+            values = trainer.callback_metrics.items()
+            self._history[trainer.current_epoch] = {key: float(value) for key, value in values if _is_criterion(key)}
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Draw the criteria by epoch, and the weights by rank."""
+        folder = _folder(trainer)
+        if folder is None:
+            return
+        history = {epoch: values for epoch, values in self._history.items() if values}
+        if history:
+            _keep_picture(draw_criteria(history), folder / CRITERIA_PICTURE, trainer.loggers)
+        weights = folder / HISTORY_FILE
+        table = pa_csv.read_csv(weights) if weights.is_file() else None
+        if table is not None and _varies(table):
+            known = table.filter(pc.is_valid(table["rank"]))
+            columns = (known[name].to_numpy() for name in ("epoch", "rank", "mean_weight"))
+            _keep_picture(draw_weights(*columns), folder / WEIGHTS_PICTURE, trainer.loggers)
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write and show the report."""
@@ -30,20 +76,57 @@ class GroupReport(Callback):
         datasets = [loader.dataset for loader in as_list(trainer.test_dataloaders)]
         splits = []
         for dataset, metric in zip(datasets, pl_module.evaluated.values(), strict=True):
-            correct, count = (counts.cpu() for counts in metric.counts())
-            split = dataset.split or "test"
-            splits.append(SplitCounts(split, dataset.group_names, correct, count, dataset.num_seen))
-        folder = trainer.log_dir  # asks all processes
-        if not trainer.is_global_zero or folder is None or trainer.fast_dev_run:  # type: ignore[attr-defined]
+            correct, count = (counted.cpu().numpy() for counted in metric.counts())
+            splits.append(
+                SplitCounts.of_some(dataset.split or "test", dataset.group_names, correct, count, dataset.num_seen)
+            )
+        folder = _folder(trainer)
+        if folder is None:
             return
-        datamodule = trainer.datamodule  # type: ignore[attr-defined]
-        data = datamodule.describe() if hasattr(datamodule, "describe") else None
-        about = {
-            "method": pl_module.title,
-            "data": data,
-            "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None,
-        }
-        names = pl_module.criteria_names
-        report = write_report(Path(folder), splits, names, min_count=pl_module.min_count, about=about)
+        report = write_report(
+            folder,
+            splits,
+            pl_module.criteria_names,
+            min_count=pl_module.min_count,
+            shrink=pl_module.shrink,
+            about=_about(trainer, pl_module),
+        )
+        _send_picture(folder / GROUPS_PICTURE, trainer.loggers, trainer.global_step)
         if self.show:
             print_report(report, splits)
+            print(f"Written to {folder}: report.json, groups.csv, groups.parquet; look at {folder / GROUPS_PICTURE}")
+
+
+def _folder(trainer: Any) -> Path | None:
+    """Where to write; ``None`` where this process is not to, or nothing is."""
+    folder = trainer.log_dir  # asks all processes
+    return Path(folder) if folder is not None and trainer.is_global_zero and not trainer.fast_dev_run else None
+
+
+def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:
+    data = trainer.datamodule.describe() if hasattr(trainer.datamodule, "describe") else None
+    return {"method": method.title, "data": data, "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None}
+
+
+def _is_criterion(key: str) -> bool:
+    return not key.startswith(("test_", "id_test_")) and criterion_of_key(key) is not None
+
+
+def _varies(weights: pa.Table) -> bool:
+    values = weights["mean_weight"].drop_null().to_numpy()
+    return len(values) > 0 and float(values.max()) > float(values.min())
+
+
+def _keep_picture(figure: Any, path: Path, loggers: list[Logger]) -> None:
+    replace_file(path, lambda beside: figure.savefig(beside, format="png"))
+    _send_picture(path, loggers)
+
+
+def _send_picture(path: Path, loggers: list[Logger], step: int | None = None) -> None:
+    for logger in loggers:
+        if isinstance(logger, TensorBoardLogger):
+            logger.experiment.add_image(path.stem, matplotlib.image.imread(path), step, dataformats="HWC")
+        elif isinstance(logger, WandbLogger):
+            logger.log_image(path.stem, [str(path)], step)
+        elif isinstance(logger, MLFlowLogger):
+            logger.experiment.log_artifact(logger.run_id, str(path))

@@ -9,7 +9,7 @@ from typing import Any
 
 from drurank.cli.parser import reason_of
 
-COMMANDS: dict[str, str] = {"split": "drurank.cli.split:run"}
+COMMANDS = {"report": "drurank.cli.report:run", "split": "drurank.cli.split:run"}
 """Command to the function that runs it, ``module:function``; every other one trains."""
 
 

@@ -1,0 +1,15 @@
+"""report: how well groups are served by anybody's predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drurank.cli.parser import SentenceParser
+from drurank.report import report_predictions
+
+
+def run(words: list[str]) -> dict[str, Any]:
+    """Write and show the report; the content of ``report.json``."""
+    parser = SentenceParser(prog="report", description=report_predictions.__doc__)
+    parser.add_function_arguments(report_predictions)
+    return report_predictions(**vars(parser.parse_args(words)))

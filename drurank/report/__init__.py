@@ -1,0 +1,8 @@
+"""Reports of how each group is served, with what chance alone would do; without torch."""
+
+from drurank.report.counts import SplitCounts
+from drurank.report.predictions import report_predictions
+from drurank.report.tables import criteria_table
+from drurank.report.write import print_report, write_report
+
+__all__ = ["SplitCounts", "criteria_table", "print_report", "report_predictions", "write_report"]

@@ -1,0 +1,122 @@
+"""How the groups of one split were served: counts by group, and what they say beside what chance alone would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.criteria import compute_criteria, criterion
+from drurank.errors import InputError
+from drurank.noise import Noise, criteria_noise, group_interval
+from drurank.spread import Spread, fit_spread
+
+
+@dataclass(frozen=True)
+class SplitCounts:
+    """How the groups of one split were served; groups without samples are left out.
+
+    Attributes:
+        split: name of the split, as ``ood_test``.
+        groups: name of each group, ``[m]``.
+        correct: samples classified rightly by group, int64 ``[m]``.
+        count: samples by group, int64 ``[m]``, 1 or more.
+        seen: whether each group has training rows, bool ``[m]``; ``None`` where that is not known.
+    """
+
+    split: str
+    groups: Sequence[str]
+    correct: np.ndarray
+    count: np.ndarray
+    seen: np.ndarray | None = None
+
+    @classmethod
+    def of_some(
+        cls, split: str, groups: Sequence[str], correct: np.ndarray, count: np.ndarray, num_seen: int | None
+    ) -> SplitCounts:
+        """Of the groups that have samples, among those that have none.
+
+        Args:
+            split: name of the split.
+            groups: name by group.
+            correct: samples classified rightly by group, int64 ``[m]``.
+            count: samples by group, int64 ``[m]``.
+            num_seen: how many of the groups, from the first, have training rows; ``None`` where that is not known.
+        """
+        place = np.flatnonzero(count)
+        seen = None if num_seen is None else place < num_seen
+        return cls(split, [groups[int(i)] for i in place], correct[place], count[place], seen)
+
+    @property
+    def accuracy(self) -> np.ndarray:
+        """Accuracy by group, float64 ``[m]``."""
+        accuracy: np.ndarray = self.correct / self.count
+        return accuracy
+
+    @cached_property
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper end of each group's true accuracy by its own samples, 5 to 95 %, float64 ``[m]`` each."""
+        return group_interval(self.correct, self.count)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How much the groups truly differ."""
+        return fit_spread(self.correct, self.count)
+
+    def table(self) -> pa.Table:
+        """One row a group: split, group, count, correct, accuracy, low, high, shrunk, seen_in_training.
+
+        ``low`` and ``high`` are the interval of its true accuracy by its own samples, ``shrunk`` is the accuracy's
+        posterior mean given those of all groups.
+        """
+        low, high = self.interval
+        return pa.table(
+            {
+                "split": pa.array([self.split] * len(self.groups), pa.string()),
+                "group": pa.array(self.groups, pa.string()),
+                "count": self.count,
+                "correct": self.correct,
+                "accuracy": self.accuracy,
+                "low": low,
+                "high": high,
+                "shrunk": self.spread.posterior_mean(self.correct, self.count),
+                "seen_in_training": pa.array(self.seen if self.seen is not None else [None] * len(self.groups)),
+            }
+        )
+
+    def summary(self, names: Sequence[str], *, min_count: int = 1, shrink: bool = False) -> dict[str, Any]:
+        """Rows, groups, criteria with interval and noise floor, and the spread of true accuracy, as plain values.
+
+        Args:
+            names: criteria by name.
+            min_count: leave out groups with fewer samples.
+            shrink: take as a group's accuracy its posterior mean. There is no noise floor then, since chance has been
+                taken out.
+
+        Raises:
+            InputError: if no group has ``min_count`` samples.
+        """
+        kept = self.count >= min_count
+        if not kept.any():
+            most = int(self.count.max(initial=0))
+            raise InputError(f"min_count is {min_count} and the largest group of {self.split} has {most}; lower it")
+        values = compute_criteria(self.correct, self.count, names, min_count=min_count, shrink=shrink)
+        spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
+        noise = criteria_noise(self.correct[kept], self.count[kept], names, spread=spread)
+        return {
+            "rows": int(self.count.sum()),
+            "groups": len(self.groups),
+            "groups_left_out": int((~kept).sum()),
+            "groups_unseen_in_training": None if self.seen is None else int((~self.seen).sum()),
+            "spread": {"mean": spread.mean, "sd": spread.sd, "interval": [spread.low, spread.high]},
+            "criteria": {name: _entry(name, float(values[name]), noise[name], shrink) for name in names},
+        }
+
+
+def _entry(name: str, value: float, noise: Noise, shrink: bool) -> dict[str, Any]:
+    floor = None if shrink else {"mean": noise.floor, "interval": [noise.floor_low, noise.floor_high]}
+    return {"value": value, "better": criterion(name).mode, "interval": [noise.low, noise.high], "floor": floor}

@@ -1,0 +1,143 @@
+"""Pictures of a report: who is served how well beside what chance gives, criteria by epoch, weight by rank.
+
+Each function returns a matplotlib figure that belongs to no window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from drurank.noise import chance_band
+from drurank.report.counts import SplitCounts
+
+FEW, SOME = 12, 60
+"""Groups up to which each is named, and up to which each has its interval."""
+BINS = 20
+DPI = 120
+BLUE, GREY, RED = "#2457a6", "#9aa4b2", "#b3372b"
+FAMILIES = (
+    ("accuracy (higher is better)", ("overall", "average", "p", "worst")),
+    ("discounted sum of errors (lower is better)", ("qdcg", "gdcg")),
+    ("mean over standard error (higher is better)", ("tstat",)),
+)
+
+
+def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
+    """Accuracies of the groups of each split in ascending order, with the band that chance alone gives.
+
+    Args:
+        splits: one panel each.
+    """
+    figure = Figure(figsize=(5.6 * len(splits), 4.2), dpi=DPI, layout="constrained")
+    axes = figure.subplots(1, len(splits), sharey=True, squeeze=False)[0]
+    for ax, split in zip(axes, splits, strict=True):
+        _draw_split(ax, split)
+    axes[0].set_ylabel("accuracy")
+    return figure
+
+
+def _draw_split(ax: Axes, split: SplitCounts) -> None:
+    order = np.argsort(split.accuracy, kind="stable")
+    accuracy, place = split.accuracy[order], np.arange(1, len(order) + 1)
+    pooled = split.correct.sum() / split.count.sum()
+    at, low, high = chance_band(split.count, pooled)
+    ax.fill_between(
+        at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone, if all groups were alike (5 to 95 %)"
+    )
+    ax.axhline(pooled, color=GREY, lw=1, ls="--", label=f"all samples together, {pooled:.3f}")
+    if len(order) <= SOME:
+        low, high = (end[order] for end in split.interval)
+        ax.vlines(place, low, high, color=BLUE, lw=1, alpha=0.6, label="5 to 95 % by its own samples")
+        ax.plot(place, accuracy, "o", color=BLUE, ms=4, label="a group")
+    else:
+        ax.plot(place, accuracy, color=BLUE, lw=1.6, label="groups")
+    if len(order) <= FEW:
+        names = [_short(split.groups[i]) for i in order]
+        ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
+    else:
+        ax.set_xlabel("groups, the worst first")
+    ax.set_title(f"{split.split}: {len(order):,} groups, {split.count.sum():,} rows")
+    ax.legend(loc="lower right", fontsize=8, frameon=False)
+    _tidy(ax)
+
+
+def draw_criteria(history: Mapping[int, Mapping[str, float]]) -> Figure:
+    """Criteria by epoch, those of the OOD part as lines and those of the ID part dashed.
+
+    Args:
+        history: epoch to key (``val_worst``, ``id_val_worst``) to value.
+    """
+    keys = list(dict.fromkeys(key for values in history.values() for key in values))
+    panels = [(title, _keys_of(keys, families)) for title, families in FAMILIES]
+    panels = [(title, found) for title, found in panels if found]
+    figure = Figure(figsize=(4.8 * len(panels), 4.0), dpi=DPI, layout="constrained")
+    for ax, (title, found) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        names = list(dict.fromkeys(_name(key) for key in found))
+        for key in found:
+            epochs = [epoch for epoch, values in history.items() if key in values]
+            style = "--" if key.startswith("id_") else "-"
+            colour = f"C{names.index(_name(key))}"
+            ax.plot(epochs, [history[epoch][key] for epoch in epochs], style, marker=".", color=colour, label=key)
+        ax.set_title(title, fontsize=10)
+        ax.set_xlabel("epoch")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend(fontsize=8, frameon=False)
+        _tidy(ax)
+    return figure
+
+
+def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Figure:
+    """Mean weight of the groups' samples by the groups' rank, a line an epoch.
+
+    Args:
+        epoch: int64 ``[n]``.
+        rank: of a group in that epoch, float ``[n]``, 0 for the worst.
+        weight: mean weight of its samples in that epoch, float ``[n]``.
+    """
+    figure = Figure(figsize=(5.6, 4.2), dpi=DPI, layout="constrained")
+    ax = figure.subplots()
+    epochs = np.unique(epoch)
+    colours = ScalarMappable(Normalize(epochs.min(), max(epochs.max(), epochs.min() + 1)), "viridis")
+    edges = np.linspace(0, max(rank.max(), 1e-9), BINS + 1)
+    bins = np.clip(np.digitize(rank, edges) - 1, 0, BINS - 1)
+    for one in epochs:
+        here = epoch == one
+        groups = np.bincount(bins[here], minlength=BINS)
+        some = groups > 0
+        mean_rank, mean_weight = (
+            np.bincount(bins[here], value[here], BINS)[some] / groups[some] for value in (rank, weight)
+        )
+        ax.plot(mean_rank, mean_weight, marker=".", lw=1.2, color=colours.to_rgba(one))
+    figure.colorbar(colours, ax=ax, label="epoch", ticks=_few(epochs))
+    ax.set_xlabel("rank of the group, 0 is the worst")
+    ax.set_ylabel("mean weight of its samples")
+    _tidy(ax)
+    return figure
+
+
+def _few(epochs: np.ndarray) -> np.ndarray:
+    return epochs[:: math.ceil(len(epochs) / 8)]
+
+
+def _keys_of(keys: Sequence[str], families: Sequence[str]) -> list[str]:
+    return [key for key in keys if _name(key).rstrip("0123456789") in families]
+
+
+def _name(key: str) -> str:
+    return key.rpartition("_")[2]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 18 else f"{name[:17]}…"
+
+
+def _tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", alpha=0.25)
