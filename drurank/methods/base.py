@@ -24,6 +24,7 @@ from drurank.methods.loaders import (
     check_training_pass,
     class_probabilities,
     counted,
+    dataset_of,
     is_right,
     key_prefixes,
     split_of,
@@ -251,8 +252,10 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
 
         Raises:
             InputError: if a test key or an unknown criterion is monitored, groups are needed and there are none, or the
-                trainer would replace the sampler.
+                trainer would replace the sampler or never step.
         """
+        if trainer.accumulate_grad_batches < 1:
+            raise InputError(f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; give an int of 1 or more")
         if trainer.overfit_batches:
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
         monitored = [(callback.monitor, callback) for callback in trainer.callbacks if hasattr(callback, "monitor")]
@@ -314,6 +317,11 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
     def on_validation_epoch_start(self) -> None:
         """Begin to count the validation parts."""
         self._begin_evaluation(self.trainer.val_dataloaders, "val")
+
+    def on_predict_start(self) -> None:
+        """Refuse loaders whose rows cannot be told."""
+        for loader in as_list(self.trainer.predict_dataloaders):
+            dataset_of(loader)
 
     def on_test_epoch_start(self) -> None:
         """Begin to count the test parts."""
