@@ -24,7 +24,6 @@ class RunLogger(CSVLogger):
     ) -> None:
         super().__init__(save_dir, name="", version=version)
         self._before_step = before_step
-        self._held: list[Any] = []
 
     @property
     def version(self) -> int | str:
@@ -46,22 +45,7 @@ class RunLogger(CSVLogger):
         # The writer removes the file when it begins; given its rows back, it writes them again.
         writer = super().experiment
         writer.metrics = rows
-        for params in self._held:
-            super().log_hyperparams(params)
-        self._held.clear()
         return writer
-
-    def log_hyperparams(self, params: Any = None) -> None:
-        """Note options; where nothing is written yet they wait, so that a run that cannot start makes no folder."""
-        if self._experiment is None:
-            self._held.append(params)
-        else:
-            super().log_hyperparams(params)
-
-    def save(self) -> None:
-        """Write what was logged, if anything was."""
-        if self._experiment is not None:
-            super().save()
 
 
 def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:

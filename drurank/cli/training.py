@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
 from lightning.fabric.plugins import TorchCheckpointIO
-from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI, SaveConfigCallback
+from lightning.pytorch import Callback
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
@@ -41,27 +43,6 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
-
-
-class SaveConfig(SaveConfigCallback):
-    """Saves the configuration, that of an evaluation once its data is read: one that cannot be leaves no folder."""
-
-    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Save that of a fit."""
-        if stage == "fit":
-            super().setup(trainer, pl_module, stage)
-
-    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save that of a validation."""
-        super().setup(trainer, pl_module, "validate")
-
-    def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save that of a test."""
-        super().setup(trainer, pl_module, "test")
-
-    def on_predict_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save that of a prediction."""
-        super().setup(trainer, pl_module, "predict")
 
 
 class GroupCLI(LightningCLI):
@@ -146,6 +127,31 @@ class GroupCLI(LightningCLI):
         if checkpoint and Path(checkpoint).is_file():
             self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))
 
+    def before_validate(self) -> None:
+        """Read the data before a folder is made."""
+        self._read_data(TrainerFn.VALIDATING, self.datamodule.val_dataloader)
+
+    def before_test(self) -> None:
+        """Read the data before a folder is made."""
+        self._read_data(TrainerFn.TESTING, self.datamodule.test_dataloader)
+
+    def before_predict(self) -> None:
+        """Read the data before a folder is made."""
+        self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
+
+    def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
+        self.model.check_run(self.trainer, self.datamodule)
+        run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
+        file = checkpoint if run is None else next(iter(read_selection(Path(run)).values()))["file"]
+        saved = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+        # What the trainer does once it has made the folder; the parts that are read here are kept.
+        self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
+        state = saved.get(type(self.datamodule).__qualname__)
+        if state is not None:
+            self.datamodule.load_state_dict(state)
+        self.datamodule.setup(stage.value)
+        make_loaders()
+
     def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
         """Test one checkpoint, or that of each criterion of a run."""
         run = self._get(self.config_init, "run")
@@ -203,7 +209,6 @@ def _run(words: ArgsType) -> GroupCLI:
         auto_configure_optimizers=False,
         load_from_checkpoint_support=False,
         seed_everything_default=0,
-        save_config_callback=SaveConfig,
         save_config_kwargs={"overwrite": True},
         trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
         parser_class=TrainingParser,

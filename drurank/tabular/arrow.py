@@ -74,7 +74,7 @@ def read_dataset(path: str, folder: Path, split: str) -> pa.Table:
     first = next(iter(parts.values())).schema
     for name, part in parts.items():
         if not part.schema.equals(first):
-            odd = sorted({str(field) for field in part.schema} ^ {str(field) for field in first})
+            odd = sorted({_said(field) for field in part.schema} ^ {_said(field) for field in first})
             raise InputError(f"{path}: its parts {names[0]} and {name} differ in {odd[0]}; save them alike")
     whole = pa.concat_tables(parts.values())
     if split in whole.column_names:
@@ -91,6 +91,10 @@ def _read_shards(path: str, folder: Path) -> pa.Table:
     if not shards:
         raise InputError(f"{path} has no rows; give a table with at least one")
     return pa.concat_tables(shards)
+
+
+def _said(field: pa.Field) -> str:
+    return f"{field.name}: {field.type}"
 
 
 def _noted(path: str, file: Path, key: str) -> list[Any]:

@@ -37,8 +37,8 @@ def refuse_seen_groups(
     raise split.error(
         int(rows[place]),
         f"is for groups that training lacks, and the row's group {names[group[place]]!r} has rows there "
-        f"(one of {seen.sum():,} such rows); mend the split or the group, or call the part what it is by --data.split_names "
-        f"'{{{written}: {REMEDY[meant]}}}'",
+        f"(one of {seen.sum():,} such rows); mend the split or the group, or call the part what it is by "
+        f"--data.split_names '{{{written}: {REMEDY[meant]}}}'",
     )
 
 
