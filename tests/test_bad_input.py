@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import datasets
 import pyarrow as pa
+import pyarrow.feather as pa_feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -364,6 +365,11 @@ FILES = {
         ["column 4, row 1 ", r"b'\xe9' is not UTF-8", "save the file as UTF-8"],
     ),
     "Latin-1 in one column": ("bad.csv", b"x\n\n\xe9\n", ["column 'x', row 1 ", r"b'\xe9' is not UTF-8"]),
+    "Latin-1 and semicolons": (
+        "bad.csv",
+        b"x;y;g;s\n1;a;g;train\n1;a;Zo\xeb;train\n",
+        ["column 'g', row 1 ", r"b'Zo\xeb' is not UTF-8", "--data.text_encoding cp1252"],
+    ),
     "Latin-1 header": ("bad.csv", b"x,y,gr\xf6\xdfe,s\n", ["the header: ", r"b'gr\xf6\xdfe' is not UTF-8", "save"]),
     "UTF-16 without a mark": (
         "bad.csv",
@@ -473,6 +479,11 @@ FILES = {
     "JSON half a character": ("bad.jsonl", b'{"x": "\\ud83d"}', ["column 'x' cannot be kept", "as plain text"]),
     "JSON in Latin-1": ("bad.jsonl", b'{"x": 1}\n{"x": "\xe9"}', ["line 2 (the first is 1)", r"\xe9", "is not UTF-8"]),
     "JSON without names": ("bad.jsonl", b'{"": 1, "y": 2}', ["column 0 (the first is 0) has no name", "name it"]),
+    "JSON list of groups": (
+        "bad.jsonl",
+        b'{"x": 1, "y": "a", "g": ["h", "k"], "s": "train"}\n{"x": 2, "y": "b", "g": ["h"], "s": "val"}\n',
+        ["column 'g' holds list", "write one number, boolean or text in each row"],
+    ),
     "no ending": ("bad", GOOD.encode(), ["is no table that can be read", "ends in .csv"]),
 }
 
@@ -519,6 +530,13 @@ ASKED = {
         {"text_encoding": "utf-8"},
         ["is UTF-16, and text_encoding says utf-8", "leave --data.text_encoding out"],
     ),
+    "Latin-1 as Japanese": (
+        "bad.csv",
+        UMLAUT.encode("latin-1") + b"1,b,h\xff,train\n",
+        {"text_encoding": "shift_jis"},
+        ["column 'g', row 1 ", r"b'h\xff' is not shift_jis"],
+    ),
+    "UTF-8 as UTF-7": ("bad.csv", UMLAUT.encode(), {"text_encoding": "utf-7"}, ["is not UTF-7", "save the file"]),
     "UTF-8 as UTF-16": (
         "bad.csv",
         (UMLAUT * 2).encode(),
@@ -579,6 +597,13 @@ def test_text_that_is_no_utf8_in_parquet(tmp_path):
     message = said(write_parquet(tmp_path, c=broken))
     assert "bad.parquet cannot be read as parquet" in message
     assert "Invalid UTF8 sequence at string index 3" in message
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_typed_table_of_no_rows(tmp_path, suffix):
+    write = {"parquet": pq.write_table, "arrow": pa_feather.write_feather}[suffix]
+    write(pa.table({name: pa.array([], pa.string()) for name in HEADER}), str(tmp_path / f"bad.{suffix}"))
+    assert f"bad.{suffix} has no rows; give a table with at least one" in said(tmp_path / f"bad.{suffix}")
 
 
 def test_column_twice_in_parquet(tmp_path):

@@ -3,6 +3,8 @@
 import gzip
 import json
 import logging
+import subprocess
+import sys
 
 import datasets
 import numpy as np
@@ -97,6 +99,13 @@ def test_arrow_of_every_manner(tmp_path, kind, name):
     else:
         pa_feather.write_feather(table, path, compression={"file": "uncompressed"}.get(kind, kind))
     assert read_table(path).to_pydict() == TYPED
+
+
+def test_tables_are_read_without_torch():
+    words = "import sys, drurank.cli, drurank.tabular.reading, drurank.tabular.checks"
+    found = "print([name for name in ('torch', 'lightning', 'datasets', 'pandas') if name in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", f"{words}; {found}"], capture_output=True, text=True, timeout=60)
+    assert (shown.stdout, shown.stderr) == ("[]\n", "")
 
 
 # ---- delimiters

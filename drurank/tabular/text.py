@@ -107,13 +107,12 @@ class TextFile:
         except UnicodeError as error:
             wanted = "UTF-8" if self.asked is None else self.asked
             remedy = "save the file as UTF-8, or say how it is written, as --data.text_encoding cp1252"
-            if _plain(self.encoding).startswith(("utf16", "utf32")):
-                raise InputError(f"{self.path} is not {self.encoding.upper()} ({error.args[-1]}); {remedy}") from error
-            for place, text in where:
+            single = not _plain(self.encoding).startswith(("utf16", "utf32", "utf7"))
+            for place, text in where if single else ():
                 if not text.isascii() and re.search("[\udc80-\udcff]", text):
                     said = text.encode(self.encoding, "surrogateescape")[:80]
                     raise InputError(f"{self.path}: {place}: {said!r} is not {wanted}; {remedy}") from error
-            raise AssertionError("what cannot be decoded is in the text") from error
+            raise InputError(f"{self.path} is not {self.encoding.upper()} ({error.args[-1]}); {remedy}") from error
 
 
 def check_encoding(name: str) -> str:
@@ -202,7 +201,7 @@ def _shown(delimiter: str) -> str:
 
 
 def _header(text: TextFile, delimiter: str) -> list[str]:
-    with text.open() as lines:
+    with text.open(errors="surrogateescape") as lines:
         try:
             return next((cells for cells in csv.reader(lines, delimiter=delimiter) if cells), [])
         except csv.Error:
@@ -249,6 +248,7 @@ def _places(text: TextFile, delimiter: str) -> Iterator[tuple[str, str]]:
     """Each cell's place and what stands there, of a file that cannot be decoded."""
     names: list[str] = []
     row = -2
+    delimiter = next((other for other in (delimiter, *CANDIDATES) if len(_header(text, other)) > 1), delimiter)
     with text.open(errors="surrogateescape") as lines:
         for cells in csv.reader(lines, delimiter=delimiter):
             if cells or len(names) == 1:
