@@ -532,9 +532,9 @@ ASKED = {
     ),
     "Latin-1 as Japanese": (
         "bad.csv",
-        UMLAUT.encode("latin-1") + b"1,b,h\xff,train\n",
+        UMLAUT.encode("latin-1"),
         {"text_encoding": "shift_jis"},
-        ["column 'g', row 1 ", r"b'h\xff' is not shift_jis"],
+        ["column 'g', row 0 ", r"b'Z\xfcrich' is not shift_jis"],
     ),
     "UTF-8 as UTF-7": ("bad.csv", UMLAUT.encode(), {"text_encoding": "utf-7"}, ["is not UTF-7", "save the file"]),
     "UTF-8 as UTF-16": (

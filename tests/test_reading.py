@@ -15,6 +15,7 @@ import pytest
 
 from drurank.data import Table
 from drurank.tabular.reading import read_table, suffix_of
+from runs import CONFIGS
 
 ROWS = [
     {"x": 1.5, "c": "Zürich", "y": "no", "g": "a", "s": "train"},
@@ -104,7 +105,9 @@ def test_arrow_of_every_manner(tmp_path, kind, name):
 def test_tables_are_read_without_torch():
     words = "import sys, drurank.cli, drurank.tabular.reading, drurank.tabular.checks"
     found = "print([name for name in ('torch', 'lightning', 'datasets', 'pandas') if name in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", f"{words}; {found}"], capture_output=True, text=True, timeout=60)
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{words}; {found}"], cwd=CONFIGS.parent, capture_output=True, text=True, timeout=60
+    )
     assert (shown.stdout, shown.stderr) == ("[]\n", "")
 
 
