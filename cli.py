@@ -1,4 +1,4 @@
-"""python cli.py {fit,validate,test,predict} ..."""
+"""python cli.py {fit,validate,test,predict,report,split,inspect} ..."""
 
 from drurank.cli import main
 

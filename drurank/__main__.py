@@ -1,4 +1,4 @@
-"""python -m drurank {fit,validate,test,predict} ..."""
+"""python -m drurank {fit,validate,test,predict,report,split,inspect} ..."""
 
 from drurank.cli import main
 

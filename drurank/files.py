@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Have ``write`` write a file beside ``path``, then put it in its place in one step."""
+    """Have ``write`` write a file beside ``path``, then put it in its place in one step.
+
+    Raises:
+        OSError: naming ``path``, if that cannot be done; what was there is then as it was.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(beside)
         beside.replace(path)
+    except OSError as error:
+        # What is said of a full disk names no file, or the one beside.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         beside.unlink(missing_ok=True)
 
@@ -24,3 +34,13 @@ def write_json(path: Path, content: Any) -> None:
     """Write plain values as indented JSON, in one step."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
+
+
+def said_of(error: OSError) -> str | None:
+    """One sentence about a file that cannot be read or written, or ``None`` where the error is of no file."""
+    why = " ".join((error.strerror or str(error)).split())
+    if error.errno in FULL:
+        return f"no space left to write {error.filename or 'a file of the run'} ({why}); make room, and call it again"
+    if error.filename is None:
+        return None
+    return f"{error.filename} cannot be used: {why}; name another, or mend its permissions"

@@ -1,12 +1,15 @@
 """Each bad table ends in one sentence that names the file, the place, the value, and what to write instead."""
 
 import datetime
+import gzip
 import math
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
+import datasets
 import pyarrow as pa
+import pyarrow.feather as pa_feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -167,6 +170,36 @@ CELLS = {
         {},
         ["column 's' of ", "has no rows in split ood_val or val or id_val", "found train, ood_test"],
     ),
+    "group on both sides": (
+        {(5, "g"): "g2"},
+        {},
+        [
+            "column 's', row 5 (the first is 0): 'ood_val' is for groups that training lacks",
+            "group 'g2' has rows there (one of 1 such rows)",
+            "--data.split_names '{ood_val: val}'",
+        ],
+    ),
+    "group on both sides by another name of the split": (
+        {(6, "g"): "g1", (7, "g"): "g1", (6, "s"): "eval", (7, "s"): "eval"},
+        {"split_names": {"eval": "ood_test"}},
+        ["column 's', row 6 ", "'eval' is for groups that training lacks", "(one of 2 such rows)", "'{eval: test}'"],
+    ),
+    "crossed group on both sides": (
+        {(4, "g"): "g1"},
+        {"group": "g,c"},
+        ["column 's', row 4 ", "group 'g1 | a' has rows there", "mend the split or the group"],
+    ),
+    "group that is the label": (
+        {},
+        {"group": "y"},
+        ["the group, column 'y', says in every row what the label 'y' says", "--data.group y,<another>"],
+    ),
+    "group that is the label in other words": (
+        {(row, "g"): {"no": "0", "yes": "1"}[cells[2]] for row, cells in enumerate(ROWS)}
+        | {(row, "s"): "val" for row in range(4, 8)},
+        {},
+        ["the group, column 'g', says in every row what the label 'y' says", "name another"],
+    ),
     "cells too few": (
         {(3, "s"): None},
         {},
@@ -234,6 +267,12 @@ def test_option(tmp_path, options, parts):
         ({"features": "x", "exclude": "c"}, ["features is 'x' and exclude 'c'", "give one"]),
         ({"split": "g"}, ["split is 'g', and so is the label or the group", "three different columns"]),
         ({"split": "y"}, ["split is 'y', and so is the label or the group"]),
+        ({"delimiter": ""}, ["delimiter is ''", "give one character"]),
+        ({"delimiter": ";;"}, ["delimiter is ';;'", "give one character"]),
+        ({"delimiter": "x"}, ["delimiter is 'x'", "e.g. ',', ';', '|'"]),
+        ({"delimiter": '"'}, ["delimiter is '\"'", "give one character"]),
+        ({"text_encoding": "utf-9"}, ["text_encoding is 'utf-9'", "cp1252"]),
+        ({"text_encoding": "rot13"}, ["text_encoding is 'rot13'", "give one of Python's"]),
         ({"batch_size": 0}, ["batch_size is 0", "1 or more"]),
     ],
 )
@@ -326,13 +365,125 @@ FILES = {
         ["column 4, row 1 ", r"b'\xe9' is not UTF-8", "save the file as UTF-8"],
     ),
     "Latin-1 in one column": ("bad.csv", b"x\n\n\xe9\n", ["column 'x', row 1 ", r"b'\xe9' is not UTF-8"]),
+    "Latin-1 and semicolons": (
+        "bad.csv",
+        b"x;y;g;s\n1;a;g;train\n1;a;Zo\xeb;train\n",
+        ["column 'g', row 1 ", r"b'Zo\xeb' is not UTF-8", "--data.text_encoding cp1252"],
+    ),
     "Latin-1 header": ("bad.csv", b"x,y,gr\xf6\xdfe,s\n", ["the header: ", r"b'gr\xf6\xdfe' is not UTF-8", "save"]),
-    "UTF-16": ("bad.csv", GOOD.encode("utf-16"), ["the header: ", "is not UTF-8", "save the file as UTF-8"]),
+    "UTF-16 without a mark": (
+        "bad.csv",
+        GOOD.encode("utf-16-le"),
+        ["is no text, for it has bytes of 0", "--data.text_encoding utf-16-le"],
+    ),
+    "UTF-16 cut short": ("bad.csv", GOOD.encode("utf-16")[:-1], ["is not UTF-16 (truncated data)", "save the file"]),
+    "workbook by the name of a CSV": (
+        "bad.csv",
+        b"PK\3\4\0\0",
+        ["is no text, for it has bytes of 0", "give a text file"],
+    ),
+    "gzip by the name of a CSV": ("bad.csv", gzip.compress(GOOD.encode()), ["compressed by gzip", "end in .gz"]),
+    "plain by the name of gzip": ("bad.csv.gz", GOOD.encode(), ["cannot be read as csv", "Not a gzipped file", "mend"]),
+    "gzip cut short": (
+        "bad.csv.gz",
+        gzip.compress(GOOD.encode())[:-9],
+        ["cannot be read as csv", "ended before", "mend"],
+    ),
+    "Latin-1 in gzip": (
+        "bad.tsv.gz",
+        gzip.compress(b"x\ty\tg\ts\n1\ta\t\xfc\ttrain\n"),
+        ["column 'g', row 0 ", r"b'\xfc' is not UTF-8", "--data.text_encoding cp1252"],
+    ),
     "open quote in the header": ("bad.csv", b'x,y,"g,s\n1,a,g,train\n', ["the header ", "cannot be read", "close"]),
-    "other delimiter": ("bad.csv", GOOD.replace(",", ";").encode(), ["no column ", "known: x;y;g;s"]),
+    "other delimiter, a cell too many": (
+        "bad.csv",
+        b"x;y;g;s\n1;a;g;train\n1;b;g;h;train\n",
+        ["row 1 (the first is 0) has 5 cells and the header 4", "put a cell that has a ';' in it in quotes"],
+    ),
+    "two delimiters": (
+        "bad.csv",
+        b"x;y|z\n1;a|b\n2;c|d\n",
+        ["cut at ',' its header is one column", "--data.delimiter ';', or --data.delimiter '|'"],
+    ),
+    "commas in numbers": (
+        "bad.csv",
+        b"x;y;g;s\n1,5;a;g;train\n2,25;b;h;train\n-0,5;a;k;val\n",
+        ["column 'x', row 0 ", "'1,5' looks like a number with a comma", "write a point", "--data.categorical x"],
+    ),
+    "commas between thousands": (
+        "bad.tsv",
+        b"x\ty\tg\ts\n1,500\ta\tg\ttrain\n2,250,000.5\tb\th\ttrain\n3\ta\tk\tval\n",
+        ["column 'x', row 0 ", "'1,500' looks like a number with a comma", "nothing between thousands"],
+    ),
     "no Parquet": ("bad.parquet", GOOD.encode(), ["cannot be read as parquet", "mend the file"]),
     "empty Parquet": ("bad.parquet", b"", ["cannot be read as parquet", "mend the file"]),
-    "Excel": ("bad.xlsx", b"PK", ["is no table that can be read", "ends in .csv, .tsv, .parquet, .pq"]),
+    "Excel": (
+        "bad.xlsx",
+        b"PK",
+        ["is no table that can be read", "ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet"],
+    ),
+    "no Arrow": ("bad.arrow", b"ARROW2 and then some", ["cannot be read as arrow", "mend the file"]),
+    "Arrow cut short": ("bad.feather", b"ARROW1\0\0", ["cannot be read as feather", "mend the file"]),
+    "empty JSON lines": ("bad.jsonl", b"\n\n", ["is empty", 'one line with an object, as {"x": 1}']),
+    "JSON line cut short": (
+        "bad.jsonl",
+        b'{"x": 1, "y": "a"}\n\n{"x": 2, "y": "b"\n',
+        ["line 3 (the first is 1) is no JSON", "write one whole object a line"],
+    ),
+    "JSON array": (
+        "bad.json",
+        b'[{"x": 1},\n {"x": 2}]\n',
+        ["is one JSON array", "one object a line, without brackets"],
+    ),
+    "JSON array in a line": (
+        "bad.json",
+        b'[{"x": 1}, {"x": 2}]',
+        ["line 1 (the first is 1) is an array", "one object"],
+    ),
+    "JSON rows without names": (
+        "bad.ndjson",
+        b'{"x": 1}\n[1, 2]\n',
+        ["line 2 (the first is 1) is an array", "with names"],
+    ),
+    "JSON line of a number": (
+        "bad.ndjson",
+        b'{"x": 1}\n7\n',
+        ["line 2 (the first is 1) is '7'", "write one object a line"],
+    ),
+    "JSON over several lines": (
+        "bad.json",
+        b'{\n"x": 1\n}',
+        ["line 1 (the first is 1) is no JSON", "whole object a line"],
+    ),
+    "JSON key twice": ("bad.jsonl", b'{"x": 1, "y": 2, "x": 3}', ["line 1 (the first is 1) has 'x' twice", "object"]),
+    "JSON of two kinds": (
+        "bad.jsonl",
+        b'{"x": null}\n{"x": 1.5}\n{"x": "two"}\n',
+        ["column 'x', row 2 (the first is 0)", '"two" is text, and the cells before are each a number', "one kind"],
+    ),
+    "JSON truth among numbers": (
+        "bad.jsonl",
+        b'{"x": 1}\n{"x": true}',
+        ["column 'x', row 1 ", "true is a truth value"],
+    ),
+    "JSON list among texts": (
+        "bad.jsonl",
+        b'{"g": "a"}\n{"g": ["a", "b"]}',
+        ["column 'g', row 1 ", '["a", "b"] is a list'],
+    ),
+    "JSON number too large": (
+        "bad.jsonl",
+        b'{"x": 1}\n{"x": 1%s}' % (b"0" * 30),
+        ["column 'x' cannot be kept", "as plain text"],
+    ),
+    "JSON half a character": ("bad.jsonl", b'{"x": "\\ud83d"}', ["column 'x' cannot be kept", "as plain text"]),
+    "JSON in Latin-1": ("bad.jsonl", b'{"x": 1}\n{"x": "\xe9"}', ["line 2 (the first is 1)", r"\xe9", "is not UTF-8"]),
+    "JSON without names": ("bad.jsonl", b'{"": 1, "y": 2}', ["column 0 (the first is 0) has no name", "name it"]),
+    "JSON list of groups": (
+        "bad.jsonl",
+        b'{"x": 1, "y": "a", "g": ["h", "k"], "s": "train"}\n{"x": 2, "y": "b", "g": ["h"], "s": "val"}\n',
+        ["column 'g' holds list", "write one number, boolean or text in each row"],
+    ),
     "no ending": ("bad", GOOD.encode(), ["is no table that can be read", "ends in .csv"]),
 }
 
@@ -341,6 +492,76 @@ FILES = {
 def test_file(tmp_path, name, content, parts):
     (tmp_path / name).write_bytes(content)
     message = said(tmp_path / name)
+    for part in [name, *parts]:
+        assert part in message
+
+
+# Text files whose delimiter or encoding is asked for: name, bytes, options, and what must be said.
+UMLAUT = "x,y,g,s\n1,a,Z\u00fcrich,train\n"
+ASKED = {
+    "wrong delimiter": (
+        "bad.csv",
+        GOOD.encode(),
+        {"delimiter": ";"},
+        ["cut at ';' its header is one column, and cut at ',' it is more", "write --data.delimiter ','"],
+    ),
+    "wrong tab": ("bad.csv", GOOD.encode(), {"delimiter": "\\t"}, ["cut at '\\t' its header is one column", "write"]),
+    "delimiter that cuts unevenly": (
+        "bad.csv",
+        b"x y,z\n1 2,3\n1,2 3 4\n",
+        {"delimiter": " "},
+        ["row 1 ", "has 3 cells"],
+    ),
+    "Latin-1 as ASCII": (
+        "bad.csv",
+        UMLAUT.encode("latin-1"),
+        {"text_encoding": "ascii"},
+        ["column 'g', row 0 ", r"b'Z\xfcrich' is not ascii", "save the file as UTF-8"],
+    ),
+    "UTF-8 as Latin-1": (
+        "bad.csv",
+        UMLAUT.encode(),
+        {"text_encoding": "latin-1"},
+        ["is UTF-8, and text_encoding says iso8859-1", "leave --data.text_encoding out"],
+    ),
+    "UTF-16 as UTF-8": (
+        "bad.csv",
+        UMLAUT.encode("utf-16"),
+        {"text_encoding": "utf-8"},
+        ["is UTF-16, and text_encoding says utf-8", "leave --data.text_encoding out"],
+    ),
+    "Latin-1 as Japanese": (
+        "bad.csv",
+        UMLAUT.encode("latin-1"),
+        {"text_encoding": "shift_jis"},
+        ["column 'g', row 0 ", r"b'Z\xfcrich' is not shift_jis"],
+    ),
+    "UTF-8 as UTF-7": ("bad.csv", UMLAUT.encode(), {"text_encoding": "utf-7"}, ["is not UTF-7", "save the file"]),
+    "UTF-8 as UTF-16": (
+        "bad.csv",
+        (UMLAUT * 2).encode(),
+        {"text_encoding": "utf-16"},
+        ["is not UTF-16", "save the file as UTF-8"],
+    ),
+    "delimiter of JSON lines": (
+        "bad.jsonl",
+        b'{"x": 1}',
+        {"delimiter": ","},
+        ["no use for delimiter ','", "leave it out"],
+    ),
+    "encoding of Parquet": (
+        "bad.parquet",
+        b"",
+        {"text_encoding": "utf-8"},
+        ["no use for text_encoding 'utf-8'", "leave"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "options", "parts"), ASKED.values(), ids=ASKED)
+def test_file_that_is_not_as_it_is_said_to_be(tmp_path, name, content, options, parts):
+    (tmp_path / name).write_bytes(content)
+    message = said(tmp_path / name, **options)
     for part in [name, *parts]:
         assert part in message
 
@@ -357,6 +578,7 @@ def test_folder_is_no_table(tmp_path):
     (tmp_path / "parts.parquet").mkdir()
     message = said(tmp_path / "parts.parquet")
     assert "parts.parquet is a folder; give one file" in message
+    assert "or a folder that `datasets` saved" in message
 
 
 def test_file_without_permission(tmp_path, monkeypatch):
@@ -375,6 +597,13 @@ def test_text_that_is_no_utf8_in_parquet(tmp_path):
     message = said(write_parquet(tmp_path, c=broken))
     assert "bad.parquet cannot be read as parquet" in message
     assert "Invalid UTF8 sequence at string index 3" in message
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_typed_table_of_no_rows(tmp_path, suffix):
+    write = {"parquet": pq.write_table, "arrow": pa_feather.write_feather}[suffix]
+    write(pa.table({name: pa.array([], pa.string()) for name in HEADER}), str(tmp_path / f"bad.{suffix}"))
+    assert f"bad.{suffix} has no rows; give a table with at least one" in said(tmp_path / f"bad.{suffix}")
 
 
 def test_column_twice_in_parquet(tmp_path):
@@ -440,3 +669,55 @@ def test_nothing_is_evaluated_without_the_encoding_of_training(tmp_path, fn):
     table.trainer = SimpleNamespace(state=SimpleNamespace(fn=fn))
     with pytest.raises(InputError, match=r"bad\.csv: no encoding of a table came with the model; give a checkpoint"):
         table.splits()
+
+
+def test_tested_table_has_groups_of_training_where_it_must_not(tmp_path):
+    message = evaluated(tmp_path, {(6, "g"): "g2"})
+    assert "bad.csv: column 's', row 6 (the first is 0): 'ood_test' is for groups that training lacks" in message
+
+
+# Folders that `datasets` saved, spoilt.
+
+
+@pytest.fixture
+def folder(tmp_path):
+    columns = dict(zip(HEADER, map(list, zip(*ROWS, strict=True)), strict=True))
+    part = datasets.Dataset.from_dict({name: cells for name, cells in columns.items() if name != "s"})
+    datasets.DatasetDict(train=part.select(range(4)), test=part.select(range(4, 8))).save_to_disk(tmp_path / "bad")
+    return tmp_path / "bad"
+
+
+def test_folder_that_lacks_a_shard(folder):
+    (folder / "test" / "data-00000-of-00001.arrow").unlink()
+    message = said(folder)
+    assert "bad cannot be read as a datasets folder: " in message
+    assert "data-00000-of-00001.arrow" in message
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]"])
+def test_folder_whose_list_of_shards_is_broken(folder, text):
+    (folder / "train" / "state.json").write_text(text)
+    assert "bad: state.json does not say _data_files; save the folder anew by save_to_disk" in said(folder)
+
+
+def test_folder_whose_parts_differ(folder):
+    part = datasets.load_from_disk(folder / "test").rename_column("c", "d")
+    part.save_to_disk(folder / "new")
+    (folder / "test").rename(folder / "old")
+    (folder / "new").rename(folder / "test")
+    assert "bad: its parts train and test differ in c: string; save them alike" in said(folder)
+
+
+def test_folder_with_a_part_of_another_name(folder):
+    (folder / "test").rename(folder / "held")
+    (folder / "dataset_dict.json").write_text('{"splits": ["train", "held"]}')
+    assert "column 's', row 4 (the first is 0): 'held' is no split" in said(folder)
+
+
+def test_label_that_the_file_does_not_name(tmp_path):
+    features = datasets.Features(x=datasets.Value("int64"), y=datasets.ClassLabel(names=["no", "yes"]))
+    part = datasets.Dataset.from_dict({"x": [1, 2, 3], "y": [0, 1, 1]}, features=features)
+    table = part.data.table.set_column(1, "y", pa.array([0, 1, 2]))
+    pq.write_table(table, tmp_path / "bad.parquet")
+    message = said(tmp_path / "bad.parquet")
+    assert "bad.parquet: column 'y', row 2 (the first is 0): 2 is none of the 2 labels that the file names" in message

@@ -395,7 +395,7 @@ FIT = ["fit", "--model", "DRU", *SMALL]
         ([*FIT, "--model.rank_by", "qantile"], "'qantile'.*did you mean 'quantile'"),
         (["ftt", *FIT[1:]], "'ftt'.*did you mean 'fit'"),
         ([*FIT, "--model.cutoff", "101"], "cutoff.*101.*0 to 100"),
-        ([*FIT, "--model.cutoff", "much"], "cutoff.*'much'.*float"),
+        ([*FIT, "--model.cutoff", "much"], "cutoff is 'much'; give a number$"),
         ([*FIT, "--data.groups", "some"], "groups.*'some'.*list"),
         (["fit", *SMALL], "--model is missing"),
         (["fit", "--model", "DRU"], "--data is missing"),

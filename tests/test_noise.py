@@ -227,9 +227,7 @@ def test_heavy_draws_show_their_progress(monkeypatch):
 # ---- intervals
 
 
-@pytest.mark.parametrize(
-    ("groups", "size", "sd"), [(80, 75, 0.1), (80, 75, 0.0), (9, 300, 0.05)], ids=str
-)
+@pytest.mark.parametrize(("groups", "size", "sd"), [(80, 75, 0.1), (80, 75, 0.0), (9, 300, 0.05)], ids=str)
 def test_interval_holds_the_true_criterion_of_simulated_groups(groups, size, sd):
     """85 to 95 % is asked for. Groups are drawn anew in it, which those at hand are not, so it may hold theirs more
     often; the table of what it holds stands in benchmarks/RESULTS.md."""

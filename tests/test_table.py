@@ -16,8 +16,8 @@ from drurank.data import Table
 from drurank.errors import InputError
 from drurank.tabular.columns import Column, code_groups, determines_label, join_names
 
-SPLIT = ["train", "train", "ood_val", "train", "ood_test", "train", "ood_val", "ood_test"]
-TRAIN, OOD_VAL, OOD_TEST = [0, 1, 3, 5], [2, 6], [4, 7]
+SPLIT = ["train", "train", "val", "train", "test", "train", "val", "test"]
+TRAIN, VAL, TEST = [0, 1, 3, 5], [2, 6], [4, 7]
 LABEL = ["no", "yes", "yes", "yes", "no", "no", "no", "yes"]
 GROUP = ["b", "a", "d", "a", "c", "b", "a", "b"]
 CODES = [0, 1, 1, 1, 0, 0, 0, 1]
@@ -78,7 +78,7 @@ X = np.array([1.0, 2.0, 30.0, 4.0, 5.0, 6.0, 7.0, -8.0])
 
 def test_numbers_are_standardised_by_the_training_rows_alone(tmp_path):
     table = fitted(parquet(tmp_path, x=X))
-    for split, rows in (("train", TRAIN), ("ood_val", OOD_VAL), ("ood_test", OOD_TEST)):
+    for split, rows in (("train", TRAIN), ("val", VAL), ("test", TEST)):
         got = inputs(table, split)
         assert got.dtype == torch.float32
         np.testing.assert_allclose(got.numpy(), ((X[rows] - 3.25) / math.sqrt(3.6875))[:, None], rtol=1e-6)
@@ -97,7 +97,7 @@ def test_numbers_are_standardised_by_the_training_rows_alone(tmp_path):
     ids=lambda values: str(values.type)[:20],
 )
 def test_every_type_of_number_is_a_number(tmp_path, values):
-    got = inputs(fitted(parquet(tmp_path, x=values)), "ood_val")
+    got = inputs(fitted(parquet(tmp_path, x=values)), "val")
     np.testing.assert_allclose(got.numpy(), [[26.75 / math.sqrt(3.6875)], [3.75 / math.sqrt(3.6875)]], rtol=1e-6)
 
 
@@ -111,7 +111,7 @@ def test_text_is_one_hot_with_a_slot_for_what_training_lacks(tmp_path, kind):
     values = pa.array(C).dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else pa.array(C).cast(kind)
     table = fitted(parquet(tmp_path, c=values))
     assert table.sizes.in_features == 3
-    for split, rows in (("train", TRAIN), ("ood_val", OOD_VAL), ("ood_test", OOD_TEST)):
+    for split, rows in (("train", TRAIN), ("val", VAL), ("test", TEST)):
         np.testing.assert_array_equal(inputs(table, split).numpy(), one_hot([C[row] for row in rows], ["u", "v"]))
 
 
@@ -119,23 +119,23 @@ def test_columns_of_all_kinds_come_in_order_numbers_first(tmp_path):
     b = [True, False, True, True, False, True, True, False]
     n = [7, 10, 7, 7, 10, 10, 8, 10]
     table = fitted(parquet(tmp_path, c=C, x=X, b=b, n=n), categorical="n")
-    rows = np.array(OOD_VAL)
+    rows = np.array(VAL)
     blocks = [
         (X[rows] - 3.25)[:, None] / math.sqrt(3.6875),
         one_hot([C[row] for row in rows], ["u", "v"]),
         one_hot([b[row] for row in rows], [False, True]),
         one_hot([str(n[row]) for row in rows], ["10", "7"]),
     ]
-    np.testing.assert_allclose(inputs(table, "ood_val").numpy(), np.concatenate(blocks, axis=1), rtol=1e-6)
+    np.testing.assert_allclose(inputs(table, "val").numpy(), np.concatenate(blocks, axis=1), rtol=1e-6)
     assert table.sizes.in_features == 1 + 3 + 3 + 3
 
 
 def test_embed_gives_numbers_and_codes_apart(tmp_path):
     table = fitted(parquet(tmp_path, c=C, x=X), encoding="embed")
-    got = inputs(table, "ood_test")
+    got = inputs(table, "test")
     assert got["categorical"].tolist() == [[1], [0]]
     assert got["categorical"].dtype == torch.int64
-    np.testing.assert_allclose(got["numeric"].numpy(), (X[OOD_TEST] - 3.25)[:, None] / math.sqrt(3.6875), rtol=1e-6)
+    np.testing.assert_allclose(got["numeric"].numpy(), (X[TEST] - 3.25)[:, None] / math.sqrt(3.6875), rtol=1e-6)
     assert (table.sizes.in_features, table.sizes.cardinalities) == (1, (3,))
 
 
@@ -146,7 +146,7 @@ def test_constant_feature_is_0_in_training_and_keeps_its_unit(tmp_path, value):
     values[2] = value + 2
     table = fitted(parquet(tmp_path, x=values, k=X, split=split, label=["no", *LABEL[1:]]))
     np.testing.assert_allclose(inputs(table, "train")[:, 0].numpy(), np.zeros(3), atol=1e-5)
-    np.testing.assert_allclose(inputs(table, "ood_val")[:, 0].numpy(), [2, 0], atol=1e-5)
+    np.testing.assert_allclose(inputs(table, "val")[:, 0].numpy(), [2, 0], atol=1e-5)
 
 
 def test_whole_numbers_beyond_float64_are_features(tmp_path):
@@ -158,7 +158,7 @@ def test_whole_numbers_beyond_float64_are_features(tmp_path):
 
 def test_text_that_looks_like_numbers_is_text_in_parquet(tmp_path):
     table = fitted(parquet(tmp_path, c=["1", "2", "3", "2", "1", "2", "2", "9"]), encoding="embed")
-    assert inputs(table, "ood_test")["categorical"].tolist() == [[1], [0]]
+    assert inputs(table, "test")["categorical"].tolist() == [[1], [0]]
 
 
 def test_features_and_exclude_choose(tmp_path):
@@ -206,7 +206,7 @@ def test_labels_are_in_the_order_of_numbers_or_the_alphabet(tmp_path, values, or
 def test_a_class_that_only_training_has_counts(tmp_path):
     table = fitted(parquet(tmp_path, x=X, label=["c", "a", "a", "b", "a", "c", "b", "a"]))
     assert table.sizes.num_classes == 3
-    assert table.part("ood_val")[[0, 1]]["label"].tolist() == [0, 1]
+    assert table.part("val")[[0, 1]]["label"].tolist() == [0, 1]
 
 
 # Groups
@@ -219,7 +219,7 @@ def groups(table, split):
 
 def test_training_groups_are_numbered_by_name_and_new_ones_follow(tmp_path):
     table = fitted(parquet(tmp_path, x=X))
-    train, val, test = (table.part(split) for split in ("train", "ood_val", "ood_test"))
+    train, val, test = (table.part(split) for split in ("train", "val", "test"))
     assert (train.group_names, train.group.tolist()) == (["a", "b"], [1, 0, 0, 1])
     assert (val.group_names, val.group.tolist()) == (["a", "b", "d"], [2, 0])
     assert (test.group_names, test.group.tolist()) == (["a", "b", "c"], [2, 1])
@@ -260,7 +260,7 @@ def test_groups_of_a_csv_are_taken_as_written(tmp_path):
 )
 def test_groups_of_every_type_keep_their_names(tmp_path, values, names):
     table = fitted(parquet(tmp_path, x=X, group=values))
-    for split, rows in (("train", TRAIN), ("ood_val", OOD_VAL), ("ood_test", OOD_TEST)):
+    for split, rows in (("train", TRAIN), ("val", VAL), ("test", TEST)):
         assert groups(table, split) == [names[row] for row in rows]
 
 
@@ -268,7 +268,7 @@ def test_several_group_columns_cross_and_the_label_may_be_one(tmp_path):
     path = parquet(tmp_path, x=X, age=[1, 2, 1, 1, 2, 2, 1, 2])
     assert groups(fitted(path, group="group,age"), "train") == ["b | 1", "a | 2", "a | 1", "b | 2"]
     table = fitted(path, group=["age", "label"], exclude="group")
-    assert groups(table, "ood_val") == ["1 | yes", "1 | no"]
+    assert groups(table, "val") == ["1 | yes", "1 | no"]
     # Training has 1 no, 2 yes, 1 yes, 2 no.
     assert table.part("train").group.tolist() == [0, 3, 1, 2]
 
@@ -303,14 +303,14 @@ def test_group_in_eval_allows_blank_groups_in_training_alone(tmp_path):
     group = [None, "a", "d", "", "c", "b", "a", "b"]
     table = fitted(parquet(tmp_path, x=X, group=group), group_in="eval")
     assert table.part("train").group.tolist() == [-1, 0, -1, 1]
-    assert groups(table, "ood_test") == ["c", "b"]
+    assert groups(table, "test") == ["c", "b"]
 
 
 def test_group_in_eval_allows_that_no_training_row_has_a_group(tmp_path):
     group = [None if split == "train" else name for split, name in zip(SPLIT, GROUP, strict=True)]
     table = fitted(parquet(tmp_path, x=X, group=group), group_in="eval")
     assert table.part("train").group.tolist() == [-1] * 4
-    assert (groups(table, "ood_val"), table.part("ood_val").num_seen) == (["d", "a"], 0)
+    assert (groups(table, "val"), table.part("val").num_seen) == (["d", "a"], 0)
 
 
 def test_without_a_group_column_all_rows_are_one(tmp_path):
@@ -325,14 +325,15 @@ def test_without_a_group_column_all_rows_are_one(tmp_path):
 
 def test_rows_of_a_split_know_their_place_in_the_file(tmp_path):
     table = fitted(parquet(tmp_path, x=X))
-    assert table.splits() == ["train", "ood_val", "ood_test"]
-    assert [table.part(split).rows.tolist() for split in table.splits()] == [TRAIN, OOD_VAL, OOD_TEST]
-    assert table.part("ood_val")[[1]]["index"].tolist() == [1]
+    assert table.splits() == ["train", "val", "test"]
+    assert [table.part(split).rows.tolist() for split in table.splits()] == [TRAIN, VAL, TEST]
+    assert table.part("val")[[1]]["index"].tolist() == [1]
 
 
 def test_all_split_names_and_other_spellings(tmp_path):
     split = ["train", "id_val", "dev", "train", "val", "id_test", "ood_test", "test"]
-    table = fitted(parquet(tmp_path, x=X, split=split), split_names={"dev": "ood_val"})
+    group = ["b", "a", "d", "a", "c", "b", "e", "b"]
+    table = fitted(parquet(tmp_path, x=X, split=split, group=group), split_names={"dev": "ood_val"})
     assert {name: table.part(name).rows.tolist() for name in table.splits()} == {
         "train": [0, 3],
         "id_val": [1],
@@ -443,13 +444,13 @@ HOLES = ["u", "v", "u", "", "v", "v", None, "z"]
 
 def test_indicator_puts_the_mean_and_says_so(tmp_path):
     table = fitted(parquet(tmp_path, x=GAPS, c=HOLES), missing="indicator", encoding="embed")
-    train, test = inputs(table, "train"), inputs(table, "ood_test")
+    train, test = inputs(table, "train"), inputs(table, "test")
     scale = math.sqrt(6)
     np.testing.assert_allclose(train["numeric"].numpy(), [[-3 / scale, 0], [0, 1], [0, 0], [3 / scale, 0]], atol=1e-6)
     assert test["numeric"].tolist() == [[0, 1], [0, 1]]
     # u, v, then missing.
     assert train["categorical"].tolist() == [[1], [2], [3], [2]]
-    assert inputs(table, "ood_val")["categorical"].tolist() == [[1], [3]]
+    assert inputs(table, "val")["categorical"].tolist() == [[1], [3]]
     assert test["categorical"].tolist() == [[2], [0]]
     assert (table.sizes.in_features, table.sizes.cardinalities) == (2, (4,))
 
@@ -458,7 +459,7 @@ def test_indicator_has_no_input_where_training_lacks_nothing(tmp_path):
     x, c = [1.0, 2.0, None, 4.0, 5.0, 6.0, 7.0, 8.0], ["u", "v", None, "u", "v", "u", "v", "v"]
     table = fitted(parquet(tmp_path, x=x, c=c), missing="indicator")
     assert table.sizes.in_features == 1 + 3
-    assert inputs(table, "ood_val")[0].tolist() == [0, 1, 0, 0]
+    assert inputs(table, "val")[0].tolist() == [0, 1, 0, 0]
 
 
 def test_drop_says_how_many_of_which_split_and_column(tmp_path, caplog):
@@ -467,8 +468,8 @@ def test_drop_says_how_many_of_which_split_and_column(tmp_path, caplog):
         table = fitted(parquet(tmp_path, x=x, c=c), missing="drop")
     assert [table.part(split).rows.tolist() for split in table.splits()] == [[0, 3], [2, 6], [4]]
     assert "left out 2 of 4 train rows, which lack a feature (x 1, c 2)" in caplog.text
-    assert "left out 1 of 2 ood_test rows, which lack a feature (c 1)" in caplog.text
-    assert "ood_val" not in caplog.text
+    assert "left out 1 of 2 test rows, which lack a feature (c 1)" in caplog.text
+    assert "val" not in caplog.text
     # By the rows that are left.
     np.testing.assert_allclose(inputs(table, "train")[:, 0].numpy(), [-1, 1], rtol=1e-6)
 
@@ -505,24 +506,24 @@ def test_a_checkpoint_knows_whether_its_network_embeds(tmp_path):
     path = parquet(tmp_path, x=X, c=C)
     table = restored(fitted(path, encoding="embed").state_dict(), path, tmp_path)
     assert table.sizes.cardinalities == (3,)
-    assert set(inputs(table, "ood_test")) == {"numeric", "categorical"}
+    assert set(inputs(table, "test")) == {"numeric", "categorical"}
 
 
 def test_rows_that_training_would_not_miss_are_not_dropped(tmp_path):
     path = parquet(tmp_path, x=X, c=C)
     state = fitted(path, features="x").state_dict()
     other = parquet(tmp_path, "other.parquet", x=X, c=[None] * 8)
-    assert len(restored(state, other, tmp_path, missing="drop").part("ood_val")) == 2
+    assert len(restored(state, other, tmp_path, missing="drop").part("val")) == 2
 
 
 def test_another_checkpoint_after_the_first_counts(tmp_path):
     path = parquet(tmp_path, x=X, c=C)
     other = parquet(tmp_path, "other.parquet", x=[*X[:7], None], c=[None] * 3 + C[3:])
     table = restored(fitted(path, features="x").state_dict(), other, tmp_path, missing="drop")
-    assert [table.part(split).rows.tolist() for split in ("ood_val", "ood_test")] == [[2, 6], [4]]
+    assert [table.part(split).rows.tolist() for split in ("val", "test")] == [[2, 6], [4]]
     table.load_state_dict(fitted(path, features="c").state_dict())
-    assert [table.part(split).rows.tolist() for split in ("ood_val", "ood_test")] == [[6], [4, 7]]
-    assert inputs(table, "ood_test").tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert [table.part(split).rows.tolist() for split in ("val", "test")] == [[6], [4, 7]]
+    assert inputs(table, "test").tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
 def test_columns_that_are_not_features_need_not_be_there(tmp_path):
@@ -540,7 +541,7 @@ def test_a_table_of_one_row_is_evaluated(tmp_path):
 def test_a_column_of_nothing_is_missing_where_training_had_numbers(tmp_path):
     state = fitted(parquet(tmp_path, x=GAPS), missing="indicator").state_dict()
     other = parquet(tmp_path, "other.parquet", x=pa.nulls(8))
-    assert inputs(restored(state, other, tmp_path, missing="indicator"), "ood_val").tolist() == [[0, 1], [0, 1]]
+    assert inputs(restored(state, other, tmp_path, missing="indicator"), "val").tolist() == [[0, 1], [0, 1]]
 
 
 def test_predicting_needs_neither_label_nor_group_nor_split(tmp_path):

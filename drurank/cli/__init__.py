@@ -8,9 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from drurank.cli.parser import reason_of
+from drurank.errors import InputError, nearest
+from drurank.files import said_of
 
 COMMANDS = {"report": "drurank.cli.report:run", "split": "drurank.cli.split:run"}
-"""Command to the function that runs it, ``module:function``; every other one trains."""
+"""Command to the function that runs it, ``module:function``."""
+TRAINING = ("fit", "validate", "test", "predict")
 
 
 def main(args: Any = None) -> Any:
@@ -28,10 +31,12 @@ def main(args: Any = None) -> Any:
     try:
         if isinstance(words, list) and words and words[0] in COMMANDS:
             return _command(words[0])(words[1:])
+        if isinstance(words, list) and words and not words[0].startswith("-") and words[0] not in TRAINING:
+            raise InputError(f"there is no command {words[0]!r}: {nearest(words[0], (*TRAINING, *COMMANDS))}")
         return _command("drurank.cli.training:run")(words)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         # jsonargparse wraps what a constructor raises.
-        reason = reason_of(error)
+        reason = reason_of(error) or (said_of(error) if isinstance(error, OSError) else None)
         if reason is None:
             raise
         print(f"error: {reason}", file=sys.stderr)

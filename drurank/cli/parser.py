@@ -12,6 +12,18 @@ from jsonargparse import ArgumentParser
 
 from drurank.errors import InputError, nearest
 
+PLAIN = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "text",
+    "list": "a list",
+    "dict": "a mapping",
+    "NoneType": "nothing",
+}
+"""How types are called in messages."""
+SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
+
 
 class SentenceParser(ArgumentParser):
     """Ends on an error with one sentence, and does not guess at words cut short."""
@@ -78,14 +90,25 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
     if no_class:
         known = class_names(path.rpartition(".")[2])
         return f"there is no {path or 'class'} {no_class[1]!r}: {nearest(no_class[1], known)}"
+    unnamed = re.search(r"Given value: NestedArg\(key='([\w.]+)'", message)
+    if unnamed and "Problem with given class_path" not in message:
+        return (
+            f"--{path}.{unnamed[1]} is an option of a class, and none is named; write --{path} <class> first, "
+            f"{nearest('', class_names(path.rpartition('.')[2]))}"
+        )
     literal = re.search(r"Expected a typing\.Literal\[(.*?)\]\. Got value: (\S+)", message)
     if literal:
         known = re.findall(r"'([^']+)'", literal[1])
         return f"{path} is {literal[2]!r}: {nearest(literal[2], known)}"
     plain = re.findall(r"Expected a <class '(\w+)'>", message)
     value = re.search(r"(?:Got value|Given value): (.*)", message)
+    choices = re.findall(r"'([^']+)'", " ".join(re.findall(r"- Expected a typing\.Literal\[(.*?)\]$", message, re.M)))
+    if choices and value and path:
+        return f"{path} is {value[1].strip()!r}: {nearest(value[1].strip(), choices)}"
+    if "Problem with given class_path" in message and plain[-1:] == ["NoneType"]:
+        plain.pop()  # Of the class as a whole.
     if plain and value and path:
-        wanted = " or ".join(dict.fromkeys("nothing" if name == "NoneType" else name for name in plain))
+        wanted = " or ".join(dict.fromkeys(PLAIN.get(name, name) for name in plain))
         if wanted == "nothing":
             return f"{path} {value[1].strip()!r} cannot be used here; see --{path}.help"
         return f"{path} is {value[1].strip()!r}; give {wanted}"
@@ -121,7 +144,9 @@ def _options_of(class_path: str) -> list[str]:
             names |= {p.name: None for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
             if not any(p.kind == p.VAR_KEYWORD for p in parameters):
                 break
-    return [name for name in names if name not in ("self", "sizes")]
+    # What the training loop hands over is nothing to type.
+    given = {"self", "sizes", "params"} | ({"optimizer"} if module in SCHEDULERS else set())
+    return [name for name in names if name not in given]
 
 
 def _nearest_option(word: str, options: list[str]) -> str:

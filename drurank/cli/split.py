@@ -21,7 +21,7 @@ from drurank.errors import InputError, nearest
 from drurank.files import write_json
 from drurank.splits import SPLITS
 from drurank.tabular.columns import Column, as_names, code_groups
-from drurank.tabular.reading import DELIMITERS, read_table
+from drurank.tabular.reading import DELIMITERS, read_table, suffix_of
 from drurank.tabular.splitting import LEFT_OUT, TRAIN, PartSummary, SplitOptions, split_by_group, summarise
 from drurank.tabular.writing import WRITTEN, write_table
 
@@ -55,6 +55,8 @@ def split_file(
     output: str,
     split: str = "split",
     overwrite: bool = False,
+    delimiter: str | None = None,
+    text_encoding: str | None = None,
     options: SplitOptions | None = None,
 ) -> dict[str, Any]:
     """Write a table again with a column for the part of each row, and beside it ``<output>.manifest.json``.
@@ -67,6 +69,8 @@ def split_file(
             (an index that pandas wrote without a name is no column).
         split: name of the new column; its values are train, id_val, ood_val, id_test and ood_test.
         overwrite: whether an output and a manifest that exist are replaced.
+        delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
+        text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
         options: how groups and rows are shared out; the defaults, if not given.
 
     Returns:
@@ -78,7 +82,7 @@ def split_file(
     options, target = options or SplitOptions(), Path(output).expanduser()
     manifest_file = target.with_name(f"{target.stem}.manifest.json")
     _refuse_output(path, target, manifest_file, overwrite)
-    table, names = read_table(path), as_names(group)
+    table, names = read_table(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
     _refuse_columns(path, table, [label, *names], split)
     every = np.arange(table.num_rows)
     labels = Column(path, label, table[label])
@@ -109,7 +113,7 @@ def _refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool
     suffix = target.suffix.lower()
     if suffix not in WRITTEN:
         raise InputError(f"output is {str(target)!r}; give a file that ends in {', '.join(WRITTEN)}")
-    if Path(path).suffix.lower() in DELIMITERS and suffix not in DELIMITERS:
+    if suffix_of(path) in DELIMITERS and suffix not in DELIMITERS:
         raise InputError(
             f"{path} is of text, whose numbers would be words in {suffix}; give an --output that ends in "
             f"{' or '.join(DELIMITERS)}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
+from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
@@ -18,15 +21,20 @@ from rich.table import Table
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import SELECTION_FILE, read_selection
+from drurank.checkpoint_io import ReplacingCheckpointIO
+from drurank.cli.parser import reason_of
 from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.logger import RunLogger
 from drurank.methods import GroupModule
 from drurank.methods.checkpoint import read_saved
+from drurank.methods.loaders import check_groups
 
 CONFIG_FILE = "config.yaml"
 DEFAULT_EPOCHS = 20
+OF_THIS_PROCESS = ("best", "last")
+"""What ``ckpt_path`` may be in Python after a fit, and not in a process of its own."""
 NOISE = (
     ".*does not have many workers.*",
     ".*Experiment logs directory .* exists and is not empty.*",
@@ -66,6 +74,10 @@ class GroupCLI(LightningCLI):
     def instantiate_trainer(self, **kwargs: Any) -> Any:
         """Add the run's folder and our callbacks."""
         config = self._get(self.config_init, "trainer")
+        if config.get("barebones"):
+            raise InputError(
+                "barebones keeps no checkpoints and no figures to choose by; leave --trainer.barebones out"
+            )
         callbacks: list[Callback] = [GroupHistory(), GroupReport(), PredictionWriter()]
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
@@ -74,7 +86,15 @@ class GroupCLI(LightningCLI):
         # The saved configuration is that of a run from the start, whatever it was resumed from.
         self.config[self.subcommand]["ckpt_path"] = None
         config["callbacks"] = [*_as_list(config.get("callbacks")), *callbacks]
-        return super().instantiate_trainer(**kwargs)
+        try:
+            trainer = super().instantiate_trainer(**kwargs)
+        except (ValueError, TypeError) as error:
+            if reason_of(error) is not None:
+                raise
+            raise InputError(f"the trainer cannot be made: {' '.join(str(error).split())}") from error
+        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
+            trainer.strategy.checkpoint_io = ReplacingCheckpointIO()
+        return trainer
 
     def _run_logger(self) -> RunLogger:
         checkpoint = self._get(self.config_init, "ckpt_path")
@@ -87,6 +107,11 @@ class GroupCLI(LightningCLI):
     def before_instantiate_classes(self) -> None:
         """Refuse to evaluate weights that were never trained."""
         config = self.config[self.subcommand]
+        if config.get("ckpt_path") in OF_THIS_PROCESS:
+            raise InputError(
+                f"--ckpt_path {config['ckpt_path']} is for a Trainer that has fitted already; give a file, as "
+                "<run>/checkpoints/last.ckpt"
+            )
         if self.subcommand in ("validate", "predict") and not config.get("ckpt_path"):
             raise InputError(f"{self.subcommand} needs trained weights; give --ckpt_path <run>/checkpoints/<name>.ckpt")
         if self.subcommand == "test" and bool(config.get("ckpt_path")) == bool(config.get("run")):
@@ -96,9 +121,36 @@ class GroupCLI(LightningCLI):
         """Check everything before a folder is made or written to, so that a run that cannot start leaves no trace."""
         self.model.check_run(self.trainer, self.datamodule)
         self.datamodule.setup("fit")
+        if self.model.needs_groups:
+            check_groups(self.datamodule.part("train"), type(self.model).__name__)
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
             self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))
+
+    def before_validate(self) -> None:
+        """Read the data before a folder is made."""
+        self._read_data(TrainerFn.VALIDATING, self.datamodule.val_dataloader)
+
+    def before_test(self) -> None:
+        """Read the data before a folder is made."""
+        self._read_data(TrainerFn.TESTING, self.datamodule.test_dataloader)
+
+    def before_predict(self) -> None:
+        """Read the data before a folder is made."""
+        self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
+
+    def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
+        self.model.check_run(self.trainer, self.datamodule)
+        run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
+        file = checkpoint if run is None else next(iter(read_selection(Path(run)).values()))["file"]
+        saved = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+        # What the trainer does once it has made the folder; the parts that are read here are kept.
+        self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
+        state = saved.get(type(self.datamodule).__qualname__)
+        if state is not None:
+            self.datamodule.load_state_dict(state)
+        self.datamodule.setup(stage.value)
+        make_loaders()
 
     def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
         """Test one checkpoint, or that of each criterion of a run."""
@@ -182,7 +234,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
         of the model is typed.
     """
     checkpoint = _value_of("--ckpt_path", words)
-    if checkpoint and checkpoint not in ("best", "last", "hpc"):
+    if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
         if not Path(checkpoint).is_file():
             raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
         read_saved(checkpoint)

@@ -108,7 +108,9 @@ class GroupDataModule(LightningDataModule, ABC):
         found = [split for split in splits if split in self.splits()]
         if not found:
             have = ", ".join(self.splits()) or "none"
-            raise InputError(f"{self.describe()} has no rows in split {' or '.join(splits)}; found {have}")
+            raise InputError(
+                f"{self.describe()} has no rows in split {' or '.join(splits)}; found {have}; give some rows to it"
+            )
         return found
 
     def describe(self) -> str:

@@ -24,15 +24,22 @@ from drurank.data.module import GroupDataModule
 from drurank.errors import InputError, check_choice, nearest
 from drurank.networks import Sizes
 from drurank.splits import SPLITS
+from drurank.tabular.checks import refuse_label_as_group, refuse_seen_groups
 from drurank.tabular.columns import Column, Names, as_names, code_groups, read_splits
 from drurank.tabular.reading import read_table
+from drurank.tabular.text import check_delimiter, check_encoding
 
 Missing = Literal["error", "indicator", "drop"]
 GroupIn = Literal["all", "eval"]
 
 
 class Table(GroupDataModule):
-    """A table with a label, a group and a split by row, from a CSV, TSV or Parquet file.
+    """A table with a label, a group and a split by row, from a file or a folder.
+
+    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), Parquet, Arrow
+    and Feather are read, and folders that the library ``datasets`` saved: of a ``DatasetDict`` the parts' names are the
+    column of the split where there is none of its name (``validation`` is ``val``), and a ``ClassLabel`` is read as
+    the names of its labels.
 
     Numbers are standardised by the training rows; text and booleans are categories, of which one that training lacks
     has a slot of its own. In CSV and TSV a column is one of numbers where all its training cells are (blank, NA, N/A,
@@ -40,7 +47,7 @@ class Table(GroupDataModule):
     Groups, labels and categories are taken as written, so 007 and 7 differ.
 
     Args:
-        path: the file.
+        path: the file or folder.
         label: column of the label; text or whole numbers.
         group: column of the group, or several (with commas), whose combinations are the groups; the label may be one.
             Without any, only the criterion ``overall`` is offered.
@@ -56,6 +63,9 @@ class Table(GroupDataModule):
         encoding: ``onehot`` gives the network one tensor; ``embed`` gives it numbers and codes, which it embeds.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         allow_leaks: features that may determine the label; any other that does, by the training rows, stops the run.
+        delimiter: what cuts the cells of CSV and TSV; if not given, what the file's name says, or, where that leaves
+            the header whole, the only one of ``, ; tab |`` that cuts each row alike.
+        text_encoding: encoding of a text file, as ``cp1252``; if not given, what its byte order mark says, else UTF-8.
         batch_size: rows of one process in one batch.
         eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches.
@@ -78,6 +88,8 @@ class Table(GroupDataModule):
         encoding: Encoding = "onehot",
         group_in: GroupIn = "all",
         allow_leaks: Names = None,
+        delimiter: str | None = None,
+        text_encoding: str | None = None,
         batch_size: int = 64,
         eval_batch_size: int | None = None,
         num_workers: int = 0,
@@ -101,6 +113,8 @@ class Table(GroupDataModule):
         if split in (label, *self.group):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
         self.missing, self.encoding, self.group_in = missing, encoding, group_in
+        self.delimiter = None if delimiter is None else check_delimiter(delimiter)
+        self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
         self._encoder: Encoder | None = None
         self._columns: dict[str, Column] = {}
 
@@ -200,7 +214,9 @@ class Table(GroupDataModule):
 
     @cached_property
     def _table(self) -> pa.Table:
-        return read_table(self.path)
+        return read_table(
+            self.path, delimiter=self.delimiter, text_encoding=self.text_encoding, split=self.split or "split"
+        )
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
@@ -291,6 +307,8 @@ class Table(GroupDataModule):
         rows, label = self._rows["train"], self._column(self.label)
         if self.missing == "error":
             self._refuse_missing(kinds, rows)
+        if len(self.group) == 1:
+            refuse_label_as_group(self._column(self.group[0]), label)
         encoder = Encoder(
             [NumericFeature.fit(columns[name], rows) for name in kinds if kinds[name]],
             [CategoricalFeature.fit(columns[name], rows) for name in kinds if not kinds[name]],
@@ -323,4 +341,6 @@ class Table(GroupDataModule):
         names = [*known, *sorted(set(found) - set(known))]
         place = {name: number for number, name in enumerate(names)}
         number = np.array([*(place[name] for name in found), -1], dtype=np.int64)[code]
+        if self.group and self.split is not None and not self._predicts():
+            refuse_seen_groups(self._column(self.split), split, rows, number, names, len(known))
         return torch.from_numpy(number), names

@@ -21,7 +21,7 @@ from drurank.factory import NetworkFactory, describe_factory
 from drurank.losses import CrossEntropy
 from drurank.methods.checkpoint import MethodCheckpoint
 from drurank.methods.evaluation import Evaluation, class_probabilities, is_right
-from drurank.methods.loaders import check_training_pass, training_set
+from drurank.methods.loaders import as_list, check_training_pass, dataset_of, training_set
 from drurank.metrics import GroupCriteria, predicted_class
 from drurank.networks import MLP, Sizes
 from drurank.ranking import Ties
@@ -248,8 +248,10 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
 
         Raises:
             InputError: if a test key or an unknown criterion is monitored, groups are needed and there are none, or the
-                trainer would replace the sampler.
+                trainer would replace the sampler or never step.
         """
+        if trainer.accumulate_grad_batches < 1:
+            raise InputError(f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; give an int of 1 or more")
         if trainer.overfit_batches:
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
         monitored = [(callback.monitor, callback) for callback in trainer.callbacks if hasattr(callback, "monitor")]
@@ -314,6 +316,11 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         fitting = trainer.state.fn == "fit" and not trainer.sanity_checking
         training = self.record if fitting and self.accuracy_from == "evaluation" else None
         self._evaluation = Evaluation(trainer.val_dataloaders, "val", training, self.device)
+
+    def on_predict_start(self) -> None:
+        """Refuse loaders whose rows cannot be told."""
+        for loader in as_list(self.trainer.predict_dataloaders):
+            dataset_of(loader)
 
     def on_test_epoch_start(self) -> None:
         """Begin to count the test parts."""

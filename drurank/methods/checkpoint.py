@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ class MethodCheckpoint:
     network: nn.Module | None
     network_factory: Any
     network_description: dict[str, Any] | None
+    hparams: Any
     sizes: Sizes | None
     record: EpochRecord
     state: dict[str, Tensor]
@@ -92,6 +94,7 @@ class MethodCheckpoint:
         self._restored = saved.get("training")
         if self._trainer is not None and self._trainer.state.fn == "fit":
             self.check_resume(saved, self.sizes)
+            self._note_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}))
             return
         if saved["method"] != _path_of(self):
             rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
@@ -129,6 +132,14 @@ class MethodCheckpoint:
                 f"the checkpoint was made with other training data: its network has {_sizes(saved['sizes'])}, this one "
                 f"{sizes}"
             )
+
+    def _note_changes(self, saved: dict[str, Any]) -> None:
+        now: Mapping[str, Any] = self.hparams
+        changed = [name for name in saved if name in now and is_plain(now[name]) and saved[name] != now[name]]
+        if changed:
+            before = ", ".join(f"{name}={saved[name]!r}" for name in changed)
+            after = ", ".join(f"{name}={now[name]!r}" for name in changed)
+            rank_zero_warn(f"the checkpoint was made with {before}; the run goes on with {after}, as given now")
 
     def _build_saved_network(self, saved: dict[str, Any]) -> None:
         if saved["network"] is not None:

@@ -15,17 +15,27 @@ def as_list(loaders: Any) -> list[Any]:
     return list(loaders) if isinstance(loaders, list | tuple) else [] if loaders is None else [loaders]
 
 
-def split_of(loader: Any) -> str | None:
-    """The split a loader reads: ``train`` for the marked training pass, ``None`` for one that is not named.
+def dataset_of(loader: Any) -> GroupedDataset | TrainingPass:
+    """What an evaluation loader reads.
 
     Raises:
-        InputError: if its dataset knows no groups, or it is the training set unmarked.
+        InputError: if that knows no groups.
     """
     dataset = getattr(loader, "dataset", None)
     if not isinstance(dataset, GroupedDataset | TrainingPass):
         raise InputError(
             f"an evaluation loader reads a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)"
         )
+    return dataset
+
+
+def split_of(loader: Any) -> str | None:
+    """The split a loader reads: ``train`` for the marked training pass, ``None`` for one that is not named.
+
+    Raises:
+        InputError: if its dataset knows no groups, or it is the training set unmarked.
+    """
+    dataset = dataset_of(loader)
     if isinstance(dataset, GroupedDataset) and dataset.split == "train":
         raise InputError("a validation loader reads split 'train'; use evaluation_loader(train) for the training set")
     return dataset.split
@@ -43,11 +53,21 @@ def training_set(trainer: Any, method: str, *, needs_groups: bool) -> GroupedDat
             f"the training set is a {type(train).__name__}; wrap it as GroupedDataset(dataset, groups) and give one "
             "loader of it"
         )
-    if needs_groups and bool((train.group < 0).any()):
-        raise InputError(f"{method} needs the group of every training row, and some have none; use ERM or Const")
-    if needs_groups and train.num_training_groups == 1:
-        raise InputError(f"{method} ranks groups and there is but one; name the group column, or use ERM or Const")
+    if needs_groups:
+        check_groups(train, method)
     return train
+
+
+def check_groups(train: GroupedDataset, method: str) -> None:
+    """Refuse to rank the groups of a training set that has none or one.
+
+    Raises:
+        InputError: if a row has no group, or all have the same.
+    """
+    if bool((train.group < 0).any()):
+        raise InputError(f"{method} needs the group of every training row, and some have none; use ERM or Const")
+    if train.num_training_groups == 1:
+        raise InputError(f"{method} ranks groups and there is but one; name the group column, or use ERM or Const")
 
 
 def check_training_pass(trainer: Any, train: GroupedDataset) -> None:

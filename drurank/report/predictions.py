@@ -30,6 +30,8 @@ def report_predictions(
     min_count: int = 1,
     shrink: bool = False,
     output: str | None = None,
+    delimiter: str | None = None,
+    text_encoding: str | None = None,
 ) -> dict[str, Any]:
     """Report how well groups are served by predictions that any program made; nothing is trained.
 
@@ -47,6 +49,8 @@ def report_predictions(
         min_count: criteria leave out groups with fewer rows; the tables list them all the same.
         shrink: take as a group's accuracy its posterior mean given those of all groups, in the criteria.
         output: folder to write to; the name of the table with _report, beside it, if not given.
+        delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
+        text_encoding: encoding of a text file, if not UTF-8.
 
     Returns:
         The content of report.json.
@@ -57,7 +61,7 @@ def report_predictions(
     names = tuple(as_names(criteria)) or DEFAULT_CRITERIA
     for name in names:
         criterion(name)
-    table = read_table(predictions)
+    table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
 
     def column(name: str) -> Column:
         if name not in table.column_names:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from drurank.errors import InputError, nearest
 from drurank.splits import SPLITS
-from drurank.tabular.reading import DELIMITERS
+from drurank.tabular.reading import DELIMITERS, suffix_of
 
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
+COMMA_NUMBER = re.compile(r"\s*[+-]?\d[\d.' ]*,\d[\d.,' ]*(e[+-]?\d+)?\s*", re.IGNORECASE)
 LARGEST = 1e30
 """Largest number that is taken: its square is far from overflow, and float32 holds it."""
 ALL_ROWS = "all"
@@ -42,7 +43,7 @@ class Column:
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         self.is_text = is_text or pa.types.is_null(kind)
         self.is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        self.is_typed = Path(path).suffix.lower() not in DELIMITERS
+        self.is_typed = suffix_of(path) not in DELIMITERS
         if not (self.is_number or self.is_text or pa.types.is_boolean(kind)):
             raise InputError(
                 f"{path}: column {name!r} holds {kind}; write one number, boolean or text in each row, or, if it is "
@@ -98,7 +99,7 @@ class Column:
         """Whether this is a column of numbers: by its type, or, in a text file, by its cells at these rows.
 
         Raises:
-            InputError: if most of these cells are numbers but not all.
+            InputError: if most of these cells are numbers but not all, or they are numbers with commas.
         """
         if self.is_number or self.is_typed:
             return bool(self.is_number)
@@ -108,6 +109,13 @@ class Column:
                 int(rows[np.argmax(wrong)]),
                 f"is no finite number, as most cells of the column are; write a number or NA, or, if they are codes, "
                 f"--data.categorical {self.name}",
+            )
+        commas = [COMMA_NUMBER.fullmatch(self.texts[code]) for code in np.unique(self.codes[rows][wrong])]
+        if commas and all(commas):
+            raise self.error(
+                int(rows[np.argmax(wrong)]),
+                f"looks like a number with a comma; write a point for the decimals and nothing between thousands, or, "
+                f"if they are codes, --data.categorical {self.name}",
             )
         return not wrong.any()
 

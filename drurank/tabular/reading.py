@@ -4,45 +4,64 @@ from __future__ import annotations
 
 import csv
 import os
-import re
+import zlib
 from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError, nearest
+from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
+from drurank.tabular.jsonlines import read_json_lines
+from drurank.tabular.text import TextFile, check_delimiter, read_delimited
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+JSON_LINES = (".jsonl", ".ndjson", ".json")
 PARQUET = (".parquet", ".pq")
-KNOWN = ", ".join([*DELIMITERS, *PARQUET])
-UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
-BLOCK = 1 << 24
+ARROW = (".arrow", ".feather")
+KNOWN = (*DELIMITERS, *JSON_LINES, *PARQUET, *ARROW)
+OFFERED = f"{', '.join(KNOWN)} (the text ones also with .gz)"
 
 
-def read_table(path: str) -> pa.Table:
-    """Read a CSV, TSV or Parquet file; in CSV and TSV every column is text.
+def read_table(
+    path: str, *, delimiter: str | None = None, text_encoding: str | None = None, split: str = "split"
+) -> pa.Table:
+    """Read a file of CSV, TSV, JSON lines, Parquet or Arrow, or a folder that the library ``datasets`` saved.
+
+    In CSV and TSV every column is text. What ``datasets`` calls a ``ClassLabel`` is read as the names of its labels.
+
+    Args:
+        path: the file or folder.
+        delimiter: what cuts the cells of a CSV or TSV file; by default what its name says, or, where that leaves the
+            header whole, the only one of ``, ; tab |`` that cuts the header and each row into as many cells.
+        text_encoding: encoding of a text file; by default what its byte order mark says, else UTF-8.
+        split: name of the column that says which part of a ``DatasetDict`` a row is in, unless there is one.
 
     Raises:
         InputError: if the file is missing or cannot be read, a row has more or fewer cells than the header, there are
             no rows, or a column has no name or that of another.
     """
     file = Path(os.path.expanduser(path))
-    suffix = file.suffix.lower()
+    suffix = suffix_of(path)
     try:
-        if not file.exists():
-            beside = file.parent.glob("*") if file.parent.is_dir() else ()
-            found = sorted(str(other) for other in beside if other.suffix.lower() in (*DELIMITERS, *PARQUET))
-            raise InputError(f"there is no file {path}; {nearest(str(file), found)}")
+        _refuse_other_files(path, file, suffix)
         if file.is_dir():
-            raise InputError(f"{path} is a folder; give one file that ends in {KNOWN}")
-        if suffix not in (*DELIMITERS, *PARQUET):
-            raise InputError(f"{path} is no table that can be read; give a file that ends in {KNOWN}")
-        table = _read_parquet(file) if suffix in PARQUET else _read_text(path, file, DELIMITERS[suffix])
-    except (pa.ArrowException, csv.Error, OSError) as error:
+            suffix = "a datasets folder"
+            _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
+            table = read_dataset(path, file, split)
+        elif suffix in DELIMITERS:
+            asked = None if delimiter is None else check_delimiter(delimiter)
+            table = read_delimited(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
+        elif suffix in JSON_LINES:
+            _refuse_unused(path, delimiter=delimiter)
+            table = read_json_lines(TextFile(path, file, text_encoding))
+        else:
+            _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
+            table = (read_parquet if suffix in PARQUET else read_arrow)(path, file)
+    except (pa.ArrowException, csv.Error, OSError, EOFError, zlib.error) as error:
         said = " ".join(str(error).split())[:200]
-        raise InputError(f"{path} cannot be read as {suffix[1:]}: {said}; mend the file or its permissions") from error
+        kind = suffix.removeprefix(".")
+        raise InputError(f"{path} cannot be read as {kind}: {said}; mend the file or its permissions") from error
     twice = [name for name, times in Counter(table.column_names).items() if times > 1]
     if twice and twice[0].strip():
         raise InputError(f"{path} has the column {twice[0]!r} twice; rename one of them")
@@ -54,71 +73,28 @@ def read_table(path: str) -> pa.Table:
     return table
 
 
-def _read_parquet(file: Path) -> pa.Table:
-    with pa_parquet.ParquetFile(file) as opened:
-        table = opened.read()
-    table.validate(full=True)
-    return table.select([i for i, name in enumerate(table.column_names) if not UNNAMED_INDEX.fullmatch(name)])
+def suffix_of(path: str | Path) -> str:
+    """The ending of a file's name that says its format, in lower case; of a compressed text file the one before."""
+    name = Path(str(path).lower())
+    before = name.with_suffix("").suffix if name.suffix == ".gz" else ""
+    return before if before in (*DELIMITERS, *JSON_LINES) else name.suffix
 
 
-def _read_text(path: str, file: Path, delimiter: str) -> pa.Table:
-    try:
-        names, rows = _scan(path, file, delimiter)
-    except UnicodeDecodeError as error:
-        raise _locate_other_encoding(path, file, delimiter) from error
-    if rows == 0:
-        return pa.table([pa.array([], pa.string())] * len(names), names=names)
-    return pa_csv.read_csv(
-        file,
-        read_options=pa_csv.ReadOptions(block_size=BLOCK),
-        parse_options=pa_csv.ParseOptions(
-            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
-        ),
-        convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, quoted_strings_can_be_null=False
-        ),
-    )
-
-
-def _scan(path: str, file: Path, delimiter: str) -> tuple[list[str], int]:
-    """Header and number of rows. Arrow alone would take an open quote, and swallow the rows after it."""
-    where, rows = "the header", 0
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        try:
-            names = next((cells for cells in reader if cells), [])
-            where = "row 0"
-            for cells in reader:
-                if len(cells) != len(names):
-                    if not cells and len(names) > 1:
-                        continue  # An empty line.
-                    if cells:
-                        raise InputError(
-                            f"{path}: row {rows} (the first is 0) has {len(cells)} cells and the header {len(names)}: "
-                            f"{delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in it in quotes"
-                        )
-                rows += 1
-                where = f"row {rows}"
-        except csv.Error as error:
+def _refuse_other_files(path: str, file: Path, suffix: str) -> None:
+    if not file.exists():
+        beside = file.parent.glob("*") if file.parent.is_dir() else ()
+        found = sorted(str(other) for other in beside if suffix_of(other) in KNOWN)
+        raise InputError(f"there is no file {path}; {nearest(str(file), found)}")
+    if file.is_dir():
+        if not is_dataset(file):
             raise InputError(
-                f"{path}: {where} (the first is 0) cannot be read: {error}; close each quote, and double it in a cell"
-            ) from error
-    if not names:
-        raise InputError(f"{path} is empty; give a table with a header and at least one row")
-    return names, rows
+                f"{path} is a folder; give one file that ends in {OFFERED}, or a folder that `datasets` saved"
+            )
+    elif suffix not in KNOWN:
+        raise InputError(f"{path} is no table that can be read; give a file that ends in {OFFERED}")
 
 
-def _locate_other_encoding(path: str, file: Path, delimiter: str) -> InputError:
-    names: list[str] = []
-    row = -2
-    with file.open(encoding="utf-8-sig", newline="", errors="surrogateescape") as lines:
-        for cells in csv.reader(lines, delimiter=delimiter):
-            if cells or len(names) == 1:
-                names, row = names or cells, row + 1
-            for place, cell in enumerate(cells):
-                if not cell.isascii() and re.search("[\udc80-\udcff]", cell):
-                    said = cell.encode("utf-8", "surrogateescape")[:80]
-                    column = repr(names[place]) if place < len(names) else str(place)
-                    where = "the header" if row < 0 else f"column {column}, row {row} (the first is 0)"
-                    return InputError(f"{path}: {where}: {said!r} is not UTF-8; save the file as UTF-8")
-    raise AssertionError("what cannot be decoded is in a cell")
+def _refuse_unused(path: str, **options: str | None) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{path} has no use for {name} {value!r}, which is of text files; leave it out")

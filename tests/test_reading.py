@@ -1,0 +1,250 @@
+"""The same table in every format, encoding and manner of cutting says the same."""
+
+import gzip
+import json
+import logging
+import subprocess
+import sys
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as pa_feather
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from drurank.data import Table
+from drurank.tabular.reading import read_table, suffix_of
+from runs import CONFIGS
+
+ROWS = [
+    {"x": 1.5, "c": "Zürich", "y": "no", "g": "a", "s": "train"},
+    {"x": -2.0, "c": "Łódź; centre", "y": "yes", "g": "b", "s": "train"},
+    {"x": 4.0, "c": 'say "x"', "y": "yes", "g": "a", "s": "ood_val"},
+]
+TEXTS = {
+    "x": ["1.5", "-2", "4"],
+    "c": ["Zürich", "Łódź; centre", 'say "x"'],
+    "y": ["no", "yes", "yes"],
+    "g": ["a", "b", "a"],
+    "s": ["train", "train", "ood_val"],
+}
+"""What a text file says of these rows."""
+TYPED = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+CSV = 'x,c,y,g,s\n1.5,Zürich,no,a,train\n-2,"Łódź; centre",yes,b,train\n4,"say ""x""",yes,a,ood_val\n'
+JSON = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+
+
+def read(tmp_path, name, content, **options):
+    (tmp_path / name).write_bytes(content)
+    return read_table(str(tmp_path / name), **options).to_pydict()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [("t.csv", CSV, TEXTS), ("t.tsv", CSV.replace(",", "\t"), TEXTS), ("t.jsonl", JSON, TYPED)],
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_encodings_with_a_mark_are_found(tmp_path, name, text, expected, encoding, zipped):
+    content = text.encode(encoding)
+    content, name = (gzip.compress(content), f"{name}.gz") if zipped else (content, name)
+    assert read(tmp_path, name, content) == expected
+
+
+@pytest.mark.parametrize("asked", ["utf-8", "UTF8", "utf_8_sig"])
+@pytest.mark.parametrize("written", ["utf-8", "utf-8-sig"])
+def test_utf8_may_be_asked_for_with_or_without_a_mark(tmp_path, asked, written):
+    assert read(tmp_path, "t.csv", CSV.encode(written), text_encoding=asked) == TEXTS
+
+
+@pytest.mark.parametrize("encoding", ["cp1250", "iso8859-2", "utf-16-be", "gb18030"])
+def test_encodings_without_a_mark_are_asked_for(tmp_path, encoding):
+    assert read(tmp_path, "t.csv", CSV.encode(encoding), text_encoding=encoding) == TEXTS
+    assert read(tmp_path, "t.json", JSON.encode(encoding), text_encoding=encoding) == TYPED
+
+
+def test_ascii_is_whatever_is_asked_for(tmp_path):
+    assert read(tmp_path, "t.csv", b"x,y\n1,a\n", text_encoding="latin-1") == {"x": ["1"], "y": ["a"]}
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson", "T.JSON"])
+def test_json_lines_keep_their_types_and_lack_what_they_do_not_say(tmp_path, name):
+    text = '{"x": 1, "t": true}\n\n{"x": 2.5, "late": "2020-01-01"}\r\n{"t": null, "g": "007", "x": null}'
+    table = read(tmp_path, name, text.encode())
+    assert table == {
+        "x": [1.0, 2.5, None],
+        "t": [True, None, None],
+        "late": [None, "2020-01-01", None],
+        "g": [None, None, "007"],
+    }
+
+
+def test_nested_values_of_json_lines_are_no_hindrance_where_they_are_not_used(tmp_path):
+    rows = [{**row, "tokens": ["a"] * i, "meta": {"i": i}} for i, row in enumerate([*ROWS, {**ROWS[2], "g": "d"}])]
+    rows[2]["g"] = "c"
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    table = Table(str(tmp_path / "t.jsonl"), label="y", group="g", split="s", exclude="tokens,meta,c")
+    table.setup("fit")
+    # By the mean -0.25 and the deviation 1.75 of 1.5 and -2.
+    np.testing.assert_allclose(table.part("ood_val")[[0, 1]]["inputs"].numpy(), [[4.25 / 1.75]] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream", "lz4", "zstd"])
+@pytest.mark.parametrize("name", ["t.arrow", "t.feather"])
+def test_arrow_of_every_manner(tmp_path, kind, name):
+    table, path = pa.table({**TYPED, "__index_level_0__": [7, 8, 9]}), str(tmp_path / name)
+    if kind == "stream":
+        with pa.ipc.new_stream(path, table.schema) as out:
+            out.write_table(table, max_chunksize=2)
+    else:
+        pa_feather.write_feather(table, path, compression={"file": "uncompressed"}.get(kind, kind))
+    assert read_table(path).to_pydict() == TYPED
+
+
+def test_tables_are_read_without_torch():
+    words = "import sys, drurank.cli, drurank.tabular.reading, drurank.tabular.checks"
+    found = "print([name for name in ('torch', 'lightning', 'datasets', 'pandas') if name in sys.modules])"
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{words}; {found}"], cwd=CONFIGS.parent, capture_output=True, text=True, timeout=60
+    )
+    assert (shown.stdout, shown.stderr) == ("[]\n", "")
+
+
+# ---- delimiters
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_delimiter_that_cuts_each_row_alike_is_found_and_said(tmp_path, caplog, name, delimiter):
+    text = 'x|y|z\n1||\'\n2|"a|b"|\n\n3|c|d\n'.replace("|", delimiter)
+    expected = {"x": ["1", "2", "3"], "y": ["", f"a{delimiter}b", "c"], "z": ["'", "", "d"]}
+    with caplog.at_level(logging.WARNING):
+        assert read(tmp_path, name, text.encode()) == expected
+    usual = {"t.csv": ",", "t.tsv": "\t"}[name]
+    said = (
+        []
+        if delimiter == usual
+        else [f"{tmp_path / name}: its cells are cut at {delimiter!r}, as each row has 3 of them so"]
+    )
+    assert caplog.messages == said
+    caplog.clear()
+    assert read(tmp_path, name, text.encode(), delimiter=delimiter) == expected
+    assert caplog.messages == []
+
+
+def test_decimal_commas_do_not_hide_the_delimiter(tmp_path):
+    assert read(tmp_path, "t.csv", b"x;y\n1,5;a\n2,5;b\n") == {"x": ["1,5", "2,5"], "y": ["a", "b"]}
+
+
+@pytest.mark.parametrize("text", ["x\na;b\nc\n", "x\n1\n", '"x;y"\n1;2\n'])
+def test_a_single_column_is_one(tmp_path, caplog, text):
+    name = text.splitlines()[0].strip('"')
+    assert read(tmp_path, "t.csv", text.encode()) == {name: text.splitlines()[1:]}
+    assert caplog.messages == []
+
+
+def test_any_other_delimiter_is_asked_for(tmp_path):
+    expected = {"x": ["1"], "y": ["a b"]}
+    assert read(tmp_path, "t.csv", b'x y\n1 "a b"\n', delimiter=" ") == expected
+    assert read(tmp_path, "t.tsv", b"x\ty\n1\ta b\n", delimiter="\\t") == expected
+    assert read(tmp_path, "t.csv", b"x~y\n1~a b\n", delimiter="~") == expected
+
+
+def test_a_single_column_whose_name_could_be_cut_is_asked_for(tmp_path):
+    assert read(tmp_path, "t.csv", b"price; net\n1\n2\n", delimiter=",") == {"price; net": ["1", "2"]}
+
+
+# ---- folders of `datasets`
+
+
+FEATURES = datasets.Features(
+    x=datasets.Value("float64"),
+    c=datasets.Value("string"),
+    y=datasets.ClassLabel(names=["no", "yes"]),
+    g=datasets.Value("string"),
+)
+LABELLED = {"x": TYPED["x"], "c": TYPED["c"], "y": [0, 1, 1], "g": ["a", "b", "c"]}
+NAMED = {**LABELLED, "y": TYPED["y"]}
+
+
+def part(*rows):
+    return datasets.Dataset.from_dict(LABELLED, features=FEATURES).select(rows)
+
+
+def test_a_folder_of_shards_is_one_table_with_the_names_of_its_labels(tmp_path):
+    part(2, 0, 1).save_to_disk(tmp_path / "d", num_shards=2)
+    expected = {name: [cells[2], *cells[:2]] for name, cells in NAMED.items()}
+    assert read_table(str(tmp_path / "d")).to_pydict() == expected
+
+
+def test_labels_that_are_not_known_are_missing(tmp_path):
+    datasets.Dataset.from_dict({**LABELLED, "y": [1, -1, None]}, features=FEATURES).save_to_disk(tmp_path / "d")
+    assert read_table(str(tmp_path / "d"))["y"].to_pylist() == ["yes", None, None]
+
+
+def test_parquet_that_datasets_wrote_names_its_labels_too(tmp_path):
+    part(0, 1, 2).to_parquet(tmp_path / "t.parquet")
+    assert read_table(str(tmp_path / "t.parquet")).to_pydict() == NAMED
+    part(0, 1, 2).save_to_disk(tmp_path / "d")
+    (shard,) = (tmp_path / "d").glob("*.arrow")
+    assert read_table(str(shard)).to_pydict() == NAMED
+
+
+def test_the_names_of_the_parts_are_the_split(tmp_path, caplog):
+    datasets.DatasetDict(train=part(0, 1), validation=part(2), test=part(2)).save_to_disk(tmp_path / "d")
+    rows = [0, 1, 2, 2]
+    expected = {name: [cells[row] for row in rows] for name, cells in NAMED.items()}
+    names = ["train", "train", "val", "test"]
+    assert read_table(str(tmp_path / "d")).to_pydict() == {**expected, "split": names}
+    assert read_table(str(tmp_path / "d"), split="part").to_pydict() == {**expected, "part": names}
+    assert caplog.messages == []
+    table = Table(str(tmp_path / "d"), label="y", group="g", split="part", features="x")
+    table.setup("fit")
+    assert (table.splits(), table.label_names) == (["train", "val", "test"], ["no", "yes"])
+    assert table.part("val").rows.tolist() == [2]
+
+
+def test_a_split_column_that_is_there_counts(tmp_path, caplog):
+    with_split = part(0, 1, 2).add_column("s", TYPED["s"])
+    datasets.DatasetDict(train=with_split, test=with_split).save_to_disk(tmp_path / "d")
+    assert read_table(str(tmp_path / "d"), split="s")["s"].to_pylist() == TYPED["s"] * 2
+    assert caplog.messages == [f"{tmp_path / 'd'}: its column 's' says the split, not the names of its parts"]
+
+
+@pytest.mark.parametrize(
+    ("path", "suffix"),
+    [
+        ("a/t.CSV", ".csv"),
+        ("t.csv.gz", ".csv"),
+        ("t.ndjson.GZ", ".ndjson"),
+        ("t.parquet.gz", ".gz"),
+        ("t.v1.pq", ".pq"),
+        ("a.csv/t", ""),
+    ],
+)
+def test_the_ending_that_says_the_format(path, suffix):
+    assert suffix_of(path) == suffix
+
+
+def test_compressed_text_is_text(tmp_path):
+    # In a typed file the column k would be of text; here its cells say that it is of numbers.
+    text = "k,label,group,split\n1,no,a,train\n3,yes,b,train\n5,no,c,val\n"
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
+    table = Table(str(tmp_path / "t.csv.gz"), label="label", group="group", split="split")
+    table.setup("fit")
+    assert table.part("val")[[0]]["inputs"].tolist() == [[3.0]]
+
+
+def test_options_reach_the_file(tmp_path):
+    text = "k;label;group;split\n1;no;ä;train\n3;yes;b;train\n5;no;c;val\n"
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    options = {"delimiter": ";", "text_encoding": "latin-1"}
+    table = Table(str(tmp_path / "t.csv"), label="label", group="group", split="split", **options)
+    table.setup("fit")
+    assert table.part("train").group_names == ["b", "ä"]
+
+
+def test_parquet_keeps_its_columns(tmp_path):
+    pa_parquet.write_table(pa.table(TYPED), tmp_path / "t.pq")
+    assert read_table(str(tmp_path / "t.pq")).to_pydict() == TYPED
