@@ -377,12 +377,12 @@ def test_many_labels_are_in_the_manifest_and_only_some_on_the_terminal(capsys):
 OPTIONS = {
     "share below 0": (["--ood_val", "-0.1"], ["ood_val is -0.1", "0 or more and below 1"]),
     "share of 1": (["--id_share", "1"], ["id_share is 1", "below 1"]),
-    "share that is none": (["--ood_test", "nan"], ["ood_test is 'nan'", "give float"]),
+    "share that is none": (["--ood_test", "nan"], ["ood_test is 'nan'", "give a number"]),
     "shares that take all": (["--ood_val", "0.5", "--ood_test", "0.5"], ["ood_val 0.5 and ood_test 0.5", "below 1"]),
     "no shares": (["--ood_val", "0", "--ood_test", "0", "--id_share", "0"], ["all 0", "give one above 0"]),
     "min_count of 0": (["--min_count", "0"], ["min_count is 0", "1 or more"]),
     "seed below 0": (["--seed", "-1"], ["seed is -1", "0 or more"]),
-    "seed in words": (["--seed", "two"], ["seed is 'two'", "give int"]),
+    "seed in words": (["--seed", "two"], ["seed is 'two'", "give a whole number"]),
     "too few groups": (
         ["--ood_val", "0.45", "--ood_test", "0.5"],
         ["t.csv: of 20 groups 9 would go to ood_val and 10 to ood_test", "at least two", "smaller shares"],
