@@ -9,7 +9,9 @@ from typing import Any
 
 from drurank.cli.parser import reason_of
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "inspect": "drurank.cli.inspect:run",
+}
 """Command to the function that runs it, ``module:function``; every other one trains."""
 
 

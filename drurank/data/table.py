@@ -26,6 +26,7 @@ from drurank.networks import Sizes
 from drurank.splits import SPLITS
 from drurank.tabular.columns import Column, code_groups, read_splits
 from drurank.tabular.reading import read_table
+from drurank.tabular.rows import GroupedRows, gather_rows
 
 Names = str | list[str] | None
 Missing = Literal["error", "indicator", "drop"]
@@ -198,6 +199,20 @@ class Table(GroupDataModule):
             self._encoder = Encoder.from_state(state_dict)
             self.forget_parts()
             self.__dict__.pop("_rows", None)  # Which rows lack a feature depends on the features.
+
+    def raw_rows(self) -> GroupedRows:
+        """The columns as they stand in the file, nothing refused, to be looked at before a run."""
+        return gather_rows(
+            self.path,
+            self._table,
+            label=self.label,
+            group=self.group,
+            split=self.split,
+            split_names=self.split_names,
+            features=self.features,
+            exclude=self.exclude,
+            categorical=self.categorical,
+        )
 
     @cached_property
     def _table(self) -> pa.Table:
