@@ -41,7 +41,7 @@ def run(words: list[str]) -> Inspection:
         help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; nothing is written without.",
     )
     settings = parser.parse_args(data_words(words))
-    inspection = inspect_rows(parser.instantiate_classes(settings).data.raw_rows())
+    inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
     print_inspection(inspection)
     if settings.output is not None:
         inspection.write(Path(settings.output))

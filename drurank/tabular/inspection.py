@@ -156,9 +156,8 @@ class Inspection:
         finds, at_least = (_points(smallest_difference(count, accuracy), accuracy) for count in (median, fewest))
         return (
             f"In {part.part} a group has {median:g} rows in the median, so that at an accuracy of {accuracy:.1%} "
-            f"({why}) a two-sided test at {SIGNIFICANCE:.0%} finds {finds} "
-            f"between two such groups in {POWER:.0%} of cases, and between two of the smallest ({fewest:g} rows) "
-            f"{at_least}."
+            f"({why}) a two-sided test at {SIGNIFICANCE:.0%} finds {finds} between two such groups in {POWER:.0%} of "
+            f"cases{f', and between two of the smallest ({fewest:g} rows) {at_least}' if fewest < median else ''}."
         )
 
     def write(self, folder: Path) -> None:

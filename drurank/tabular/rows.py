@@ -124,7 +124,8 @@ class GroupedRows:
     @cached_property
     def label_numbers(self) -> np.ndarray:
         """Labels as float64 ``[k]``, infinite where one is no number."""
-        numbers: np.ndarray = np.nan_to_num(np.array([to_number(name) for name in self.labels]), nan=np.inf)
+        numbers = np.array([to_number(name) for name in self.labels], dtype=float)
+        numbers[np.isnan(numbers)] = np.inf
         return numbers
 
     def group_sizes(self, part: str) -> np.ndarray:

@@ -17,7 +17,6 @@ CHECKS: tuple[Check, ...] = (
     labels.one_label,
     labels.unseen_labels,
     labels.imbalance,
-    scale.regression,
     scale.label_words,
     scale.label_scale,
     spelling.spelled_alike,

@@ -9,7 +9,7 @@ import numpy as np
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.suspicions.finding import Finding, some
 
-BY_CHANCE = 10.0
+BY_CHANCE = 2.0
 """So many times the pairs that independent columns would make are put down to chance."""
 AGREE = 0.5
 """Share of the way from chance to certainty that the labels of copies agree at least."""
@@ -17,7 +17,7 @@ AGREE = 0.5
 
 def copied_rows(data: GroupedRows) -> Iterator[Finding]:
     """Rows of a part that are copies of others in it."""
-    features = [feature.code for feature in data.features]
+    features = _told_apart_by(data)
     if not features:
         return
     said, first, chance = [], -1, []
@@ -41,7 +41,7 @@ def copied_rows(data: GroupedRows) -> Iterator[Finding]:
 
 def copies_across_parts(data: GroupedRows) -> Iterator[Finding]:
     """Rows of a part that have a copy in training, whatever its group, since groups of OOD parts differ."""
-    features = [feature.code for feature in data.features]
+    features = _told_apart_by(data)
     if not features or not data.evaluated:
         return
     rows, copy = alike_rows([data.label, *features])
@@ -60,16 +60,23 @@ def copies_across_parts(data: GroupedRows) -> Iterator[Finding]:
             "copies_across_parts",
             "note" if chance else "error",
             f"rows that have a copy in training in label and all features: {some(said, shown=7)} (row {pair[0]} is row "
-            f"{pair[1]}, counted from 0), so that what was learnt by heart counts as right; {_advice(chance)}",
+            f"{pair[1]}, counted from 0){'' if chance else ', and what was learnt by heart counts as right there'}; "
+            f"{_advice(chance)}",
             [str(row) for row in pair],
         )
+
+
+def _told_apart_by(data: GroupedRows) -> list[np.ndarray]:
+    """Codes of the features; none where one cannot be read, since rows may differ in it."""
+    read = {feature.name: feature.code for feature in data.features}
+    return list(read.values()) if set(data.unusable) <= set(read) else []
 
 
 def _advice(chance: bool) -> str:
     if chance:
         return (
-            "in columns of so few values chance alone makes such pairs, so they are likely different rows that no feature "
-            "tells apart"
+            "in columns of so few values chance alone makes such pairs, so they are likely different rows that no "
+            "feature tells apart"
         )
     return "leave the copies out, or, if they are different rows, give the column that tells them apart"
 
@@ -97,7 +104,7 @@ def alike_rows(codes: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def looks_like_chance(label: np.ndarray, others: Sequence[np.ndarray]) -> bool:
     """Whether pairs of rows that are equal in all columns are no more than is to be expected without copying.
 
-    They are not where the other columns, were each independent of all others, would make a tenth of these pairs or
+    They are not where the other columns, were each independent of all others, would make half of these pairs or
     more; nor where rows that are equal in the other columns have different labels about as often as any two rows.
 
     Args:

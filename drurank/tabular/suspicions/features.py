@@ -35,6 +35,8 @@ def label_in_disguise(data: GroupedRows) -> Iterator[Finding]:
     for feature in data.features:
         code = feature.code[rows]
         share = others_agree(code, label)
+        if share < NEARLY or 1 - share > GAIN * base:
+            continue
         if determines_label(code, label):
             yield Finding(
                 "determines_label",
@@ -44,7 +46,7 @@ def label_in_disguise(data: GroupedRows) -> Iterator[Finding]:
                 f"{feature.name})",
                 [feature.name],
             )
-        elif share >= NEARLY and 1 - share <= GAIN * base:
+        else:
             yield Finding(
                 "nearly_determines_label",
                 "warning",
@@ -67,6 +69,9 @@ def others_agree(code: np.ndarray, label: np.ndarray) -> float:
     Returns:
         Share of the rows that are not alone; 0 where these are fewer than half.
     """
+    times = np.bincount(code + 1)
+    if times[times > 1].sum() * 2 < len(code):
+        return 0.0
     width = int(label.max()) + 1
     pair, count = np.unique((code + 1) * width + label, return_counts=True)
     value = pair // width
@@ -79,7 +84,7 @@ def others_agree(code: np.ndarray, label: np.ndarray) -> float:
     total = np.diff(np.append(0, np.cumsum(count)[top]))
     shared = total > 1
     right = np.where(count[top] - 1 > second, count[top], 0)[shared].sum()
-    return float(right / total[shared].sum()) if total[shared].sum() * 2 >= len(code) else 0.0
+    return float(right / total[shared].sum())
 
 
 def constant_columns(data: GroupedRows) -> Iterator[Finding]:

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from drurank.tabular.rows import GroupedRows
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 SHOWN = 3
+LISTED = 1000
 TINY = 10
 """Fewest rows of a group that are not called tiny: with fewer, an accuracy moves in steps of more than a tenth."""
 
@@ -24,7 +27,7 @@ class Finding:
         severity: ``error`` where a fit stops or its figures would be wrong, ``warning`` where they may mislead,
             ``note`` where it is good to know.
         sentence: names the column, group, rows or value, and says what to do.
-        names: the columns, groups or values meant, the most suspicious first.
+        names: the columns, groups or values meant, the most suspicious first, and no more than ``LISTED``.
     """
 
     kind: str
@@ -41,6 +44,18 @@ def some(items: Iterable[str], *, shown: int = SHOWN, between: str = ", ") -> st
     items = list(items)
     more = f" and {len(items) - shown:,} more" if len(items) > shown else ""
     return between.join(items[:shown]) + more
+
+
+def some_groups(data: GroupedRows, groups: np.ndarray, say: Callable[[int], str] | None = None) -> str:
+    """The first few of many groups by their numbers, int64 ``[k]``, and how many more there are."""
+    say = say or (lambda group: quoted(data.groups[group]))
+    more = f" and {len(groups) - SHOWN:,} more" if len(groups) > SHOWN else ""
+    return ", ".join(map(say, groups[:SHOWN].tolist())) + more
+
+
+def group_names(data: GroupedRows, groups: np.ndarray) -> list[str]:
+    """Names of groups by their numbers, int64 ``[k]``, of the first ``LISTED``."""
+    return [data.groups[group] for group in groups[:LISTED]]
 
 
 def counted(number: int, thing: str, plural: str | None = None) -> str:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from drurank.tabular.columns import determines_label
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.suspicions.finding import TINY, Finding, Severity, counted, quoted, some
+from drurank.tabular.suspicions.finding import (
+    LISTED,
+    TINY,
+    Finding,
+    Severity,
+    counted,
+    group_names,
+    quoted,
+    some_groups,
+)
+
+UNLIKELY = 0.01
 
 
 def tiny_groups(data: GroupedRows) -> Iterator[Finding]:
@@ -20,9 +32,9 @@ def tiny_groups(data: GroupedRows) -> Iterator[Finding]:
         if len(tiny) == 0:
             continue
         tiny = tiny[np.argsort(size[tiny], kind="stable")]
-        smallest = [f"{quoted(data.groups[g])} ({size[g]})" for g in tiny[:3]]
-        said.append(f"{len(tiny):,} of {counted(int((size > 0).sum()), 'group')} in {part}, as {some(smallest)}")
-        names += [data.groups[g] for g in tiny]
+        smallest = some_groups(data, tiny, partial(_with_size, data, size))
+        said.append(f"{len(tiny):,} of {counted(int((size > 0).sum()), 'group')} in {part}, as {smallest}")
+        names += group_names(data, tiny)
         of_tested |= part == data.tested
     if said:
         yield Finding(
@@ -31,8 +43,12 @@ def tiny_groups(data: GroupedRows) -> Iterator[Finding]:
             f"groups of fewer than {TINY} rows, whose accuracy over n rows moves in steps of 1/n, so that the worst of "
             f"them is mostly chance: {'; '.join(said)}; give more rows, join groups, or leave them out of the criteria "
             f"with --model.min_count {TINY}",
-            list(dict.fromkeys(names)),
+            list(dict.fromkeys(names))[:LISTED],
         )
+
+
+def _with_size(data: GroupedRows, size: np.ndarray, group: int) -> str:
+    return f"{quoted(data.groups[group])} ({size[group]})"
 
 
 def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
@@ -49,18 +65,21 @@ def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
     share = np.bincount(label) / len(label)
     sizes, times = np.unique(size[size > 1], return_counts=True)
     by_chance = float(sum(n * (share**k).sum() for k, n in zip(sizes, times, strict=True)))
-    only = dict(zip(pairs // len(data.labels), pairs % len(data.labels), strict=True))
+    only = np.zeros(len(size), dtype=np.int64)
+    only[pairs // len(data.labels)] = pairs % len(data.labels)
     one = one[np.argsort(-size[one], kind="stable")]
-    said = [f"{quoted(data.groups[g])} ({size[g]:,} rows, all {quoted(data.labels[only[g]])})" for g in one]
-    # More than three standard deviations of a count above what is expected.
-    suspicious = len(one) > by_chance + 3 * np.sqrt(by_chance)
+    said = some_groups(
+        data, one, lambda g: f"{quoted(data.groups[g])} ({size[g]:,} rows, all {quoted(data.labels[only[g]])})"
+    )
+    # The chance that any of m groups of the largest's size has one label is at most m times that of one.
+    suspicious = bool((share ** size[one[0]]).sum() * times.sum() < UNLIKELY)
     yield Finding(
         "one_class_groups",
         "warning" if suspicious else "note",
         f"{counted(len(one), 'group')} of two or more rows {'has' if len(one) == 1 else 'have'} one label only, where "
-        f"chance would make about {by_chance:.1f}: {some(said)}; accuracy there is that on one class, so "
+        f"chance would make about {by_chance:.1f}: {said}; accuracy there is that on one class, so "
         f"look whether labels {'were lost' if suspicious else 'of the largest were lost'}",
-        [data.groups[g] for g in one],
+        group_names(data, one),
     )
 
 
@@ -86,9 +105,9 @@ def shared_groups(data: GroupedRows) -> Iterator[Finding]:
                 "warning" if part.startswith("id_") else "note",
                 f"{counted(len(unseen), 'group')} of {part} with {counted(int(size[part][unseen].sum()), 'row')} "
                 f"{'has' if len(unseen) == 1 else 'have'} no training row "
-                f"({some(quoted(data.groups[g]) for g in unseen)}), so that {part} mixes seen and "
+                f"({some_groups(data, unseen)}), so that {part} mixes seen and "
                 f"unseen groups; put these rows into ood_{part.removeprefix('id_')}",
-                [data.groups[g] for g in unseen],
+                group_names(data, unseen),
             )
 
 
@@ -103,9 +122,9 @@ def _both(
             "shared_groups",
             severity,
             f"{len(both):,} of {counted(int((size[part] > 0).sum()), 'group')} of {part} ({rows}) "
-            f"{'is' if len(both) == 1 else 'are'} in {other} too ({some(quoted(data.groups[g]) for g in both)}), "
+            f"{'is' if len(both) == 1 else 'are'} in {other} too ({some_groups(data, both)}), "
             f"and {why}; put all rows of a group on one side",
-            [data.groups[g] for g in both],
+            group_names(data, both),
         )
 
 

@@ -22,26 +22,6 @@ def _numeric(data: GroupedRows) -> bool:
     return len(data.labels) > 1 and bool(np.isfinite(data.label_numbers).all())
 
 
-def _measured(data: GroupedRows) -> bool:
-    value = np.sort(data.label_numbers)
-    classes = value[0] in (0, 1) and (np.diff(value) == 1).all()
-    return len(value) > MANY and not classes
-
-
-def regression(data: GroupedRows) -> Iterator[Finding]:
-    """So many different numbers that they are measurements and no classes."""
-    if _numeric(data) and _measured(data):
-        low, high = data.labels[0], data.labels[-1]
-        yield Finding(
-            "regression",
-            "warning",
-            f"the labels are {len(data.labels):,} different numbers from {low} to {high} that are not counted through "
-            "from 0 or 1, which looks like a measurement and not like classes; cut it into a few classes, or, if they "
-            "are codes, all is well",
-            [data.label_column.name if data.label_column else "label"],
-        )
-
-
 def label_words(data: GroupedRows) -> Iterator[Finding]:
     """Labels most of which are numbers and a few are words."""
     wrong = np.isinf(data.label_numbers)
@@ -92,6 +72,7 @@ class _Scales:
         rest = usual & ~off
         if not rest.any():
             return np.flatnonzero(usual & False)
+        off &= ~larger | (self.middle > self.high[rest].max())
         # Where a usual unit has but a few of the labels, as where groups are made of classes, no scale can be told.
         spread = self.high[rest].max() - self.low[rest].min()
         told = high > low and np.median(self.high[rest] - self.low[rest]) * 2 >= spread
@@ -102,7 +83,7 @@ class _Scales:
 
 
 def label_scale(data: GroupedRows) -> Iterator[Finding]:
-    """Parts, then groups, whose labels are on another scale, then values far from the others."""
+    """Parts, then groups, whose labels are on another scale; in the rest measurements, or values far from most."""
     if not _numeric(data):
         return
     rows = np.flatnonzero((data.label >= 0) & (data.part >= 0))
@@ -121,8 +102,7 @@ def label_scale(data: GroupedRows) -> Iterator[Finding]:
         off = off[np.argsort(-scales.count[off], kind="stable")]
         yield from _say(scales, off, "group", data.groups, "most groups")
         value = value[~np.isin(data.group[rows], off)]
-    if not _measured(data):
-        yield from _strays(data, value)
+    yield from _regression(data, value) if _is_measured(value) else _strays(value)
 
 
 def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usual: str) -> Iterator[Finding]:
@@ -139,7 +119,7 @@ def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usua
         )
 
 
-def _strays(data: GroupedRows, value: np.ndarray) -> Iterator[Finding]:
+def _strays(value: np.ndarray) -> Iterator[Finding]:
     found, count = np.unique(value, return_counts=True)
     if len(found) < 2:
         return
@@ -159,3 +139,20 @@ def _strays(data: GroupedRows, value: np.ndarray) -> Iterator[Finding]:
             "or mend them",
             names,
         )
+
+
+def _is_measured(value: np.ndarray) -> bool:
+    found = np.unique(value)
+    classes = len(found) > 0 and found[0] in (0, 1) and bool((np.diff(found) == 1).all())
+    return len(found) > MANY and not classes
+
+
+def _regression(data: GroupedRows, value: np.ndarray) -> Iterator[Finding]:
+    yield Finding(
+        "regression",
+        "warning",
+        f"the labels are {len(np.unique(value)):,} different numbers from {value.min():g} to {value.max():g} that are "
+        "not counted through from 0 or 1, which looks like a measurement and not like classes; cut it into a few classes, "
+        "or, if they are codes, all is well",
+        [data.label_column.name if data.label_column else "label"],
+    )
