@@ -1,5 +1,6 @@
 """What `inspect` says of tables with faults planted in them, and that it says nothing of a sound one."""
 
+import csv
 import json
 import math
 import subprocess

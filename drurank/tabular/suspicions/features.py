@@ -106,16 +106,16 @@ def _is_constant(code: np.ndarray) -> bool:
 
 def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
     """Categories, or whole numbers, of which each row, or most, has one of its own."""
-    names = [f"{quoted(f.name)} ({f.size:,} values)" for f in data.features if _is_distinct(f)]
-    if names:
-        found = [f.name for f in data.features if _is_distinct(f)]
+    distinct = [feature for feature in data.features if _is_distinct(feature)]
+    if distinct:
+        names = [f"{quoted(feature.name)} ({feature.size:,} values)" for feature in distinct]
         yield Finding(
             "distinct_columns",
             "warning",
             f"columns with another value in each row or in most, of which a table learns nothing that holds for other "
             f"rows: {some(names, shown=10)}; leave out what only identifies a row, or is free text (--data.exclude "
-            f"{','.join(found[:10])})",
-            found,
+            f"{','.join(feature.name for feature in distinct[:10])})",
+            [feature.name for feature in distinct],
         )
 
 

@@ -55,10 +55,11 @@ def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
     """Groups of two or more rows that are all of one label, and how many chance alone would make."""
     rows = np.flatnonzero((data.group >= 0) & (data.label >= 0))
     group, label = data.group[rows], data.label[rows]
-    if not data.grouped or len(np.unique(label)) < 2 or determines_label(group, label):
-        return
     size = np.bincount(group, minlength=len(data.groups))
     pairs = np.unique(group * len(data.labels) + label)
+    all_one = len(pairs) == (size > 0).sum()
+    if not data.grouped or len(np.unique(label)) < 2 or (all_one and determines_label(group, label)):
+        return
     one = np.flatnonzero((np.bincount(pairs // len(data.labels), minlength=len(size)) == 1) & (size > 1))
     if len(one) == 0:
         return
@@ -150,9 +151,12 @@ def group_is_label(data: GroupedRows) -> Iterator[Finding]:
     """Groups that are classes, or labels that are groups."""
     rows = np.flatnonzero((data.group >= 0) & (data.label >= 0))
     group, label = data.group[rows], data.label[rows]
-    if not data.grouped or len(np.unique(group)) < 2 or len(np.unique(label)) < 2:
+    pairs = len(np.unique(group * len(data.labels) + label))
+    groups, labels = len(np.unique(group)), len(np.unique(label))
+    if not data.grouped or groups < 2 or labels < 2:
         return
-    by_group, by_label = determines_label(group, label), determines_label(label, group)
+    by_group = pairs == groups and determines_label(group, label)
+    by_label = pairs == labels and determines_label(label, group)
     if not (by_group or by_label):
         return
     names = [column.name for column in data.group_columns] or ["group"]

@@ -152,7 +152,7 @@ def _regression(data: GroupedRows, value: np.ndarray) -> Iterator[Finding]:
         "regression",
         "warning",
         f"the labels are {len(np.unique(value)):,} different numbers from {value.min():g} to {value.max():g} that are "
-        "not counted through from 0 or 1, which looks like a measurement and not like classes; cut it into a few classes, "
-        "or, if they are codes, all is well",
+        "not counted through from 0 or 1, which looks like a measurement and not like classes; cut it into a few "
+        "classes, or, if they are codes, all is well",
         [data.label_column.name if data.label_column else "label"],
     )
