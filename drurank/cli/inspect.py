@@ -15,6 +15,7 @@ from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
+from drurank.tabular.suspicions.finding import counted
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN = 10, 5, 8
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -98,7 +99,7 @@ def print_inspection(inspection: Inspection, console: Console | None = None) -> 
             if part in inspection.data.parts:
                 console.print(_groups_table(inspection, part))
     findings = inspection.findings
-    console.print(f"{len(findings)} findings" if findings else "Nothing suspicious was found.", style="bold")
+    console.print(counted(len(findings), "finding") if findings else "Nothing suspicious was found.", style="bold")
     for finding in findings:
         console.print(f"{finding.severity}: {finding.kind}", style=COLOURS[finding.severity])
         console.print(Padding(escape(finding.sentence), (0, 0, 0, 2)), highlight=False)
@@ -121,7 +122,8 @@ def _parts_table(inspection: Inspection) -> Table:
 
 
 def _labels_table(inspection: Inspection) -> Table:
-    total = np.sum([part.label_counts for part in inspection.parts], axis=0)
+    label = inspection.data.label
+    total = np.bincount(label[label >= 0], minlength=len(inspection.data.labels))
     shown = np.sort(np.argsort(-total, kind="stable")[:LABELS_SHOWN])
     more = f" (the {LABELS_SHOWN} commonest of {len(total):,})" if len(total) > LABELS_SHOWN else ""
     table = Table(title=f"Share of labels{more}")

@@ -146,7 +146,9 @@ class Inspection:
     def resolution(self) -> str:
         """One sentence on how small a difference between groups the data can show at all."""
         data, part = self.data, next((p for p in self.parts if p.part == self.data.tested), None)
-        if not data.grouped or part is None or part.groups < 2:
+        if part is None:
+            return "No row is in a part, so that there is no difference between groups to be shown."
+        if not data.grouped or part.groups < 2:
             return f"{data.tested} has not two groups, so that it can show no difference between groups."
         accuracy = max(ACCURACY, float(part.label_shares.max(initial=0)))
         if accuracy >= 1:

@@ -88,7 +88,7 @@ def others_agree(code: np.ndarray, label: np.ndarray) -> float:
 
 
 def constant_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Features of one value in training."""
+    """Features of one value in training; one that lacks all cells is told with the missing ones."""
     names = [f.name for f in data.features if len(f.code) > 1 and _is_constant(f.code[data.learnt])]
     if names:
         yield Finding(
@@ -101,7 +101,7 @@ def constant_columns(data: GroupedRows) -> Iterator[Finding]:
 
 
 def _is_constant(code: np.ndarray) -> bool:
-    return bool((code == code[0]).all())
+    return bool((code == code[0]).all()) and code[0] >= 0
 
 
 def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
