@@ -171,7 +171,7 @@ CASES = {
     "label_words": (lambda t: put(t, "y", dict.fromkeys(range(0, 360, 30), "good")), "good"),
     "regression": (planted_numbers, "y"),
     "spelling": (lambda t: put(t, "g", dict.fromkeys(list(rows_of("g03"))[:15], "G03")), "G03"),
-    "unusable_column": (lambda t: t.update(raw=[b"\x00"] * 720), "raw"),
+    "unusable_columns": (lambda t: t.update(raw=[b"\x00"] * 720), "raw"),
 }
 ALSO = {
     "label_scale": {"rare_labels", "unseen_labels"},
@@ -287,6 +287,17 @@ def test_copies_that_chance_makes_are_no_more_than_a_note():
     for part in ("train", "ood_test"):
         copies = sum(count - 1 for key, count in whole.items() if key[0] == part)
         assert f"{copies:,} in {part}" in by_kind["copied_rows"].sentence
+
+
+def test_columns_that_determine_the_label_are_told_together():
+    table = sound()
+    table |= {"a": [f"is {y}" for y in table["y"]], "b": [int(y) * 10 for y in table["y"]], "raw": [b"0"] * 720}
+    table |= {"wav": [b"1"] * 720}
+    by_kind = found(table)
+    assert by_kind["determines_label"].names == ["a", "b"]
+    assert "each of the columns 'a', 'b'" in by_kind["determines_label"].sentence
+    assert by_kind["unusable_columns"].names == ["raw", "wav"]
+    assert set(by_kind) == {"determines_label", "unusable_columns"}
 
 
 def test_unicode_forms_count_as_one_group_and_are_told():
@@ -419,7 +430,7 @@ ODD = {
     "no split at all": ({"x": [1.0, 2], "y": ["a", "b"], "g": ["b", "c"], "s": pa.nulls(2)}, "blank_split"),
     "an empty feature": ({"x": pa.nulls(2), "y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "missing_cells"),
     "no feature": ({"y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "lacking_parts"),
-    "infinite": ({"x": [math.inf, 2], "y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "unusable_column"),
+    "infinite": ({"x": [math.inf, 2], "y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "unusable_columns"),
 }
 
 
@@ -536,7 +547,7 @@ REAL = {
         {},
         {"determines_label", "one_class_groups", "distinct_columns", "unseen_categories", "tiny_groups"},
     ),
-    "omniglot_strokes": ({}, {"unusable_column", "determines_label", "tiny_groups"}),
+    "omniglot_strokes": ({}, {"unusable_columns", "determines_label", "tiny_groups"}),
 }
 
 

@@ -19,42 +19,55 @@ FEWEST = 20
 
 
 def unusable_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Features that cannot be read as they are."""
-    for name, sentence in data.unusable.items():
-        yield Finding("unusable_column", "error", sentence, [name])
+    """Features that cannot be read as they are, in one finding."""
+    names = list(data.unusable)
+    if names:
+        others = f"; the like holds of {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
+        yield Finding("unusable_columns", "error", data.unusable[names[0]] + others, names)
 
 
 def label_in_disguise(data: GroupedRows) -> Iterator[Finding]:
-    """Features that determine the label in training, or all but."""
+    """Features that determine the label in training, or all but, in one finding each."""
     rows = data.learnt[data.label[data.learnt] >= 0]
     label = data.label[rows]
     if len(rows) == 0 or len(np.unique(label)) < 2:
         return
     base = 1 - np.bincount(label).max() / len(label)
     where = "training row" if data.trains else "row"
+    exact, nearly = [], {}
     for feature in data.features:
         code = feature.code[rows]
         share = others_agree(code, label)
         if share < NEARLY or 1 - share > GAIN * base:
             continue
         if determines_label(code, label):
-            yield Finding(
-                "determines_label",
-                "error",
-                f"column {feature.name!r} determines the label in every {where}; leave it out (--data.exclude "
-                f"{feature.name}), or, if it will be known before the label, allow it (--data.allow_leaks "
-                f"{feature.name})",
-                [feature.name],
-            )
+            exact.append(feature.name)
         else:
-            yield Finding(
-                "nearly_determines_label",
-                "warning",
-                f"column {feature.name!r} all but determines the label: saying what other rows of the same value have "
-                f"is right in {share:.2%} of the {where}s that have such; leave it out (--data.exclude "
-                f"{feature.name}), unless it is known before the label is",
-                [feature.name],
-            )
+            nearly[feature.name] = share
+    if exact:
+        yield Finding(
+            "determines_label",
+            "error",
+            f"every value of {_columns(exact)} goes with one label in every {where}; leave out (--data.exclude "
+            f"{','.join(exact)}) what is not known before the label is, and allow the rest (--data.allow_leaks ...)",
+            exact,
+        )
+    if nearly:
+        shares = some(f"{share:.2%}" for share in nearly.values())
+        yield Finding(
+            "nearly_determines_label",
+            "warning",
+            f"{_columns(list(nearly))} all but determines the label: saying what other rows of the same value have is "
+            f"right in {shares} of the {where}s that have such; leave out (--data.exclude {','.join(nearly)}) what is "
+            "not known before the label is",
+            list(nearly),
+        )
+
+
+def _columns(names: list[str]) -> str:
+    return (
+        f"column {quoted(names[0])}" if len(names) == 1 else f"each of the columns {some(map(quoted, names), shown=10)}"
+    )
 
 
 def others_agree(code: np.ndarray, label: np.ndarray) -> float:
