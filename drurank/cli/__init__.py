@@ -11,7 +11,11 @@ from drurank.cli.parser import reason_of
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
 
-COMMANDS = {"report": "drurank.cli.report:run", "split": "drurank.cli.split:run"}
+COMMANDS = {
+    "inspect": "drurank.cli.inspect:run",
+    "report": "drurank.cli.report:run",
+    "split": "drurank.cli.split:run",
+}
 """Command to the function that runs it, ``module:function``."""
 TRAINING = ("fit", "validate", "test", "predict")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
 import torch
 from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader
@@ -12,6 +13,7 @@ from torch.utils.data import DataLoader
 from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, make_loader
 from drurank.errors import InputError
 from drurank.networks import Sizes
+from drurank.tabular.rows import GroupedRows
 
 
 class GroupDataModule(LightningDataModule, ABC):
@@ -112,6 +114,23 @@ class GroupDataModule(LightningDataModule, ABC):
                 f"{self.describe()} has no rows in split {' or '.join(splits)}; found {have}; give some rows to it"
             )
         return found
+
+    def raw_rows(self) -> GroupedRows:
+        """Label, group and part of every row, to be looked at before a run; here of the parts as they are made."""
+        parts = [self.part(split) for split in self.splits()]
+        groups = list(dict.fromkeys(name for part in parts for name in part.group_names))
+        place = {name: code for code, name in enumerate(groups)}
+        renumbered = [np.array([*(place[name] for name in part.group_names), -1])[part.group.numpy()] for part in parts]
+        return GroupedRows(
+            source=self.describe(),
+            parts=self.splits(),
+            part=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+            labels=self.label_names,
+            label=np.concatenate([part[list(range(len(part)))]["label"].numpy() for part in parts]),
+            groups=groups,
+            group=np.concatenate(renumbered),
+            grouped=self.grouped,
+        )
 
     def describe(self) -> str:
         """How the data is called in messages."""

@@ -27,6 +27,7 @@ from drurank.splits import SPLITS
 from drurank.tabular.checks import refuse_label_as_group, refuse_seen_groups
 from drurank.tabular.columns import Column, Names, as_names, code_groups, read_splits
 from drurank.tabular.reading import read_table
+from drurank.tabular.rows import GroupedRows, gather_rows
 from drurank.tabular.text import check_delimiter, check_encoding
 
 Missing = Literal["error", "indicator", "drop"]
@@ -211,6 +212,20 @@ class Table(GroupDataModule):
             self._encoder = Encoder.from_state(state_dict)
             self.forget_parts()
             self.__dict__.pop("_rows", None)  # Which rows lack a feature depends on the features.
+
+    def raw_rows(self) -> GroupedRows:
+        """The columns as they stand in the file, nothing refused, to be looked at before a run."""
+        return gather_rows(
+            self.path,
+            self._table,
+            label=self.label,
+            group=self.group,
+            split=self.split,
+            split_names=self.split_names,
+            features=self.features,
+            exclude=self.exclude,
+            categorical=self.categorical,
+        )
 
     @cached_property
     def _table(self) -> pa.Table:

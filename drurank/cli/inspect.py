@@ -1,0 +1,164 @@
+"""inspect: look at data before it is trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import yaml
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from drurank.cli.training_parser import TrainingParser
+from drurank.data import GroupDataModule
+from drurank.errors import InputError
+from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
+from drurank.tabular.suspicions.finding import counted
+
+SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN = 10, 5, 8
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
+DESCRIPTION = """Look at data before it is trained on: parts, groups, balance of labels, everything suspicious, and how
+small a difference between groups it can show at all. It never stops at a fault of the data."""
+
+
+def run(words: list[str]) -> Inspection:
+    """Look at the data that the words name, print what is seen, and write it where a folder is given.
+
+    Args:
+        words: those after ``inspect``.
+
+    Raises:
+        InputError: if there is no such data, or it cannot be read.
+    """
+    parser = TrainingParser(prog="cli.py inspect", description=DESCRIPTION)
+    parser.add_argument("--config", action="config", help="A configuration, of which only the section data is read.")
+    parser.add_subclass_arguments(GroupDataModule, "data", required=True)
+    parser.add_argument(
+        "--output",
+        type=str | None,
+        default=None,
+        help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; nothing is written without.",
+    )
+    settings = parser.parse_args(data_words(words))
+    inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
+    print_inspection(inspection)
+    if settings.output is not None:
+        inspection.write(Path(settings.output))
+        print(f"Written: {Path(settings.output) / GROUPS_FILE} and {FINDINGS_FILE}")
+    return inspection
+
+
+def data_words(words: list[str]) -> list[str]:
+    """The words with of each ``--config`` its section ``data`` alone; where no class is named the data is a Table.
+
+    Raises:
+        InputError: if a configuration cannot be read.
+    """
+    kept, named, waiting = [], False, iter(words)
+    for word in waiting:
+        option, equals, value = word.partition("=")
+        named |= option in ("--data", "--help", "-h", "--data.help")
+        if option not in ("--config", "-c"):
+            kept.append(word)
+            continue
+        value = value if equals else next(waiting, "")
+        section = read_config(value).get("data")
+        if section is not None:
+            named = True
+            kept += ["--config", yaml.safe_dump({"data": section})]
+    return kept if named else ["--data", "Table", *kept]
+
+
+def read_config(path: str) -> dict[str, object]:
+    """A configuration as a dict.
+
+    Raises:
+        InputError: if it cannot be read, or is none.
+    """
+    try:
+        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"--config {path} cannot be read: {said}; give a YAML file, as configs/data/table.yaml"
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(f"--config {path} holds no sections; give a YAML file with one called data")
+    return content
+
+
+def print_inspection(inspection: Inspection, console: Console | None = None) -> None:
+    """Show the parts, the balance of labels, groups worth a look, the findings, and the last sentence."""
+    console = console or Console()
+    console.print(_parts_table(inspection))
+    console.print(_labels_table(inspection))
+    if inspection.data.grouped:
+        for part in dict.fromkeys(("train", inspection.data.tested)):
+            if part in inspection.data.parts:
+                console.print(_groups_table(inspection, part))
+    findings = inspection.findings
+    console.print(counted(len(findings), "finding") if findings else "Nothing suspicious was found.", style="bold")
+    for finding in findings:
+        console.print(f"{finding.severity}: {finding.kind}", style=COLOURS[finding.severity])
+        console.print(Padding(escape(finding.sentence), (0, 0, 0, 2)), highlight=False)
+    console.print(inspection.resolution(), highlight=False, markup=False)
+
+
+def _parts_table(inspection: Inspection) -> Table:
+    table = Table(title=escape(inspection.data.source))
+    table.add_column("part")
+    for name in ("rows", "groups", "smallest", "q1", "median", "q3", "largest"):
+        table.add_column(name, justify="right")
+    for part in inspection.parts:
+        sizes = [f"{size:,.10g}" for size in part.sizes] if inspection.data.grouped else ["-"] * 5
+        groups = f"{part.groups:,}" if inspection.data.grouped else "-"
+        table.add_row(part.part, f"{part.rows:,}", groups, *sizes)
+    lost = int((inspection.data.part < 0).sum())
+    if lost:
+        table.add_row("in no part", f"{lost:,}", *[""] * 6, style="dim")
+    return table
+
+
+def _labels_table(inspection: Inspection) -> Table:
+    label = inspection.data.label
+    total = np.bincount(label[label >= 0], minlength=len(inspection.data.labels))
+    shown = np.sort(np.argsort(-total, kind="stable")[:LABELS_SHOWN])
+    more = f" (the {LABELS_SHOWN} commonest of {len(total):,})" if len(total) > LABELS_SHOWN else ""
+    table = Table(title=f"Share of labels{more}")
+    table.add_column("part")
+    for code in shown:
+        table.add_column(escape(inspection.data.labels[code]), justify="right", overflow="fold")
+    for part in inspection.parts:
+        table.add_row(part.part, *(f"{part.label_shares[code]:.3f}" for code in shown))
+    return table
+
+
+def _groups_table(inspection: Inspection, part: str) -> Table:
+    data, cells = inspection.data, inspection.cells
+    here = np.flatnonzero(cells.part == data.parts.index(part))
+    smallest = here[np.argsort(cells.count[here], kind="stable")][:SMALLEST_SHOWN]
+    unusual = here[np.argsort(-cells.unusual[here], kind="stable")]
+    unusual = unusual[~np.isin(unusual, smallest)]
+    table = Table(title=f"Groups of {part}: the smallest, and those whose labels differ most from the part's")
+    table.add_column("group", overflow="fold")
+    table.add_column("rows", justify="right")
+    table.add_column("labels: share (in the part)", overflow="fold")
+    table.add_column("chi-square", justify="right")
+    for section in (smallest, unusual[:UNUSUAL_SHOWN]):
+        for cell in section:
+            name, count = data.groups[cells.group[cell]], f"{cells.count[cell]:,}"
+            table.add_row(escape(name), count, escape(_balance(inspection, cell)), f"{cells.unusual[cell]:.1f}")
+        table.add_section()
+    return table
+
+
+def _balance(inspection: Inspection, cell: int) -> str:
+    cells = inspection.cells
+    pairs = slice(*np.searchsorted(cells.cell, (cell, cell + 1)))
+    share = np.zeros(len(inspection.data.labels))
+    share[cells.label[pairs]] = cells.label_count[pairs] / max(cells.label_count[pairs].sum(), 1)
+    usual = inspection.parts[cells.part[cell]].label_shares
+    differs = np.argsort(-np.abs(share - usual), kind="stable")[:2]
+    return ", ".join(f"{inspection.data.labels[code]} {share[code]:.2f} ({usual[code]:.2f})" for code in differs)

@@ -1,0 +1,158 @@
+"""Labels that are numbers: of another scale in some places, codes of something missing, or measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drurank.tabular.rows import GroupedRows
+from drurank.tabular.suspicions.finding import Finding, counted, quoted, some
+
+MANY = 20
+FEW = 0.05
+SMALLEST = 5
+"""Fewest rows of a group whose scale is judged."""
+LARGER, SMALLER = 1.5, 10.0
+"""A scale is another one where its end is so many times larger, or smaller, than the usual one's."""
+
+
+def _numeric(data: GroupedRows) -> bool:
+    return len(data.labels) > 1 and bool(np.isfinite(data.label_numbers).all())
+
+
+def label_words(data: GroupedRows) -> Iterator[Finding]:
+    """Labels most of which are numbers and a few are words."""
+    wrong = np.isinf(data.label_numbers)
+    rows = data.label[data.label >= 0]
+    share = wrong[rows].mean() if len(rows) else 0.0
+    if 0 < share <= FEW:
+        words = [data.labels[code] for code in np.flatnonzero(wrong)]
+        yield Finding(
+            "label_words",
+            "warning",
+            f"the labels are numbers but for {some(map(quoted, words))} in {counted(int(wrong[rows].sum()), 'row')}; "
+            "mend these or leave the rows out, since each counts as a class",
+            words,
+        )
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """Ends and middle (5, 50, 95 %) of the labels of each unit, how many differ, and the share that is no integer."""
+
+    count: np.ndarray
+    low: np.ndarray
+    middle: np.ndarray
+    high: np.ndarray
+    distinct: np.ndarray
+    fraction: np.ndarray
+
+    @classmethod
+    def of(cls, unit: np.ndarray, value: np.ndarray, size: int) -> _Scales:
+        order = np.lexsort((value, unit))
+        ranked = value[order]
+        count = np.bincount(unit, minlength=size)
+        start = np.minimum(np.cumsum(count) - count, max(len(value) - 1, 0))
+        ends = [ranked[start + (share * np.maximum(count - 1, 0)).astype(np.int64)] for share in (0.05, 0.5, 0.95)]
+        changes = np.ones(len(value), dtype=bool)
+        changes[1:] = (np.diff(ranked) != 0) | (np.diff(unit[order]) != 0)
+        distinct = np.bincount(unit[order], weights=changes, minlength=size)
+        fraction = np.bincount(unit, weights=value % 1 != 0, minlength=size) / np.maximum(count, 1)
+        return cls(count, ends[0], ends[1], ends[2], distinct, fraction)
+
+    def off(self, usual: np.ndarray) -> np.ndarray:
+        """Units whose scale is another than that of the usual ones, int64 ``[k]``; none where these have no scale."""
+        high, low = np.median(self.high[usual]), np.median(self.low[usual])
+        larger = (self.middle > high) & (self.high >= LARGER * high) if high > 0 else np.zeros_like(usual)
+        smaller = (self.high > 0) & (self.high * SMALLER <= high) & (self.distinct > 2)
+        parts_of_one = (self.fraction >= 0.5) & (np.median(self.fraction[usual]) == 0)
+        off = (larger | smaller | parts_of_one) & (self.count >= SMALLEST)
+        rest = usual & ~off
+        if not rest.any():
+            return np.flatnonzero(usual & False)
+        off &= ~larger | (self.middle > self.high[rest].max())
+        # Where a usual unit has but a few of the labels, as where groups are made of classes, no scale can be told.
+        spread = self.high[rest].max() - self.low[rest].min()
+        told = high > low and np.median(self.high[rest] - self.low[rest]) * 2 >= spread
+        return np.flatnonzero(off & told)
+
+    def said(self, unit: int) -> str:
+        return f"{self.low[unit]:g} to {self.high[unit]:g}"
+
+
+def label_scale(data: GroupedRows) -> Iterator[Finding]:
+    """Parts, then groups, whose labels are on another scale; in the rest measurements, or values far from most."""
+    if not _numeric(data):
+        return
+    rows = np.flatnonzero((data.label >= 0) & (data.part >= 0))
+    value = data.label_numbers[data.label[rows]]
+    if data.trains:
+        scales = _Scales.of(data.part[rows], value, len(data.parts))
+        usual = np.arange(len(data.parts)) == data.parts.index("train")
+        yield from _say(scales, off := scales.off(usual), "part", data.parts, "training")
+        kept = ~np.isin(data.part[rows], off)
+        rows, value = rows[kept], value[kept]
+    if data.grouped:
+        known = data.group[rows] >= 0
+        scales = _Scales.of(data.group[rows][known], value[known], len(data.groups))
+        usual = scales.count >= SMALLEST
+        off = scales.off(usual) if usual.sum() > 2 else np.zeros(0, np.int64)
+        off = off[np.argsort(-scales.count[off], kind="stable")]
+        yield from _say(scales, off, "group", data.groups, "most groups")
+        value = value[~np.isin(data.group[rows], off)]
+    yield from _regression(data, value) if _is_measured(value) else _strays(value)
+
+
+def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usual: str) -> Iterator[Finding]:
+    if len(off):
+        rest = np.setdiff1d(np.flatnonzero(scales.count), off)
+        common = f"{np.median(scales.low[rest]):g} to {np.median(scales.high[rest]):g}"
+        said = some(f"{quoted(names[u])} ({scales.said(u)}, {counted(int(scales.count[u]), 'row')})" for u in off)
+        yield Finding(
+            "label_scale",
+            "error",
+            f"the labels of {counted(len(off), what)} are numbers of another scale than those of {usual} ({common}): "
+            f"{said}; bring all to one scale",
+            [names[u] for u in off],
+        )
+
+
+def _strays(value: np.ndarray) -> Iterator[Finding]:
+    found, count = np.unique(value, return_counts=True)
+    if len(found) < 2:
+        return
+    low, high = np.quantile(value, (FEW, 1 - FEW), method="nearest")
+    gap = np.diff(found) > max(high - low, 1)
+    above = np.cumsum(np.append(False, gap & (found[:-1] >= high))) > 0
+    below = np.cumsum(np.append(gap & (found[1:] <= low), False)[::-1])[::-1] > 0
+    stray = above | below | ((found < 0) & (low >= 0))
+    if stray.any():
+        names = [f"{number:g}" for number in found[stray]]
+        rows = int(count[stray].sum())
+        yield Finding(
+            "stray_labels",
+            "error",
+            f"the label is {some(names)} in {counted(rows, 'row')} ({rows / len(value):.2%}) and from {low:g} to "
+            f"{high:g} in most others, which looks like a code for something missing or a slip; leave these rows out, "
+            "or mend them",
+            names,
+        )
+
+
+def _is_measured(value: np.ndarray) -> bool:
+    found = np.unique(value)
+    classes = len(found) > 0 and found[0] in (0, 1) and bool((np.diff(found) == 1).all())
+    return len(found) > MANY and not classes
+
+
+def _regression(data: GroupedRows, value: np.ndarray) -> Iterator[Finding]:
+    yield Finding(
+        "regression",
+        "warning",
+        f"the labels are {len(np.unique(value)):,} different numbers from {value.min():g} to {value.max():g} that are "
+        "not counted through from 0 or 1, which looks like a measurement and not like classes; cut it into a few "
+        "classes, or, if they are codes, all is well",
+        [data.label_column.name if data.label_column else "label"],
+    )

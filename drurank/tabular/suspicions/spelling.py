@@ -1,0 +1,80 @@
+"""Names that differ only by how they are written."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+import numpy as np
+
+from drurank.tabular.columns import Column
+from drurank.tabular.rows import GroupedRows
+from drurank.tabular.suspicions.finding import Finding, quoted, some
+
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+LONGEST = 15
+"""Digits that a float tells apart."""
+
+
+def plain_spelling(text: str) -> str:
+    r"""The same for texts that differ by case, white space, Unicode form, invisible characters, or zeros of a number.
+
+    >>> {plain_spelling(text) for text in ("St. Anna", "st.  anna ", "ST.\u00a0ANNA")}
+    {'st. anna'}
+    >>> plain_spelling("007"), plain_spelling("7.0")
+    ('7.0', '7.0')
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        text = "".join(character for character in text if unicodedata.category(character) != "Cf")
+    text = " ".join(text.casefold().split())
+    return str(float(text)) if len(text) <= LONGEST and NUMBER.fullmatch(text) else text
+
+
+def _named(data: GroupedRows) -> list[tuple[str, Column]]:
+    """Columns of names: label, group, and features that are categories."""
+    columns = [("label", data.label_column)] if data.label_column is not None else []
+    columns += [("group", column) for column in data.group_columns]
+    columns += [("feature", f.column) for f in data.features if not f.is_number and f.repeats]
+    return list({column.name: (role, column) for role, column in columns if column is not None}.values())
+
+
+def spelled_alike(data: GroupedRows) -> Iterator[Finding]:
+    """Labels, groups and categories that are one when written alike, in one finding a column."""
+    for role, column in _named(data):
+        spellings: dict[str, list[str]] = {}
+        for text in column.texts:
+            spellings.setdefault(plain_spelling(text), []).append(text)
+        alike = [texts for texts in spellings.values() if len(texts) > 1]
+        if alike:
+            said = some(" = ".join(map(quoted, sorted(texts))) for texts in alike)
+            yield Finding(
+                "spelling",
+                "note" if role == "feature" else "warning",
+                f"the {role} column {column.name!r} has names that differ only by case, blanks, Unicode form or zeros: "
+                f"{said}; each counts apart, so write them alike if they are one",
+                [column.name, *(text for texts in alike for text in texts)],
+            )
+
+
+def unicode_forms(data: GroupedRows) -> Iterator[Finding]:
+    """Names in several Unicode forms (a letter with an accent, or a letter and an accent), which count as one here."""
+    for role, column in _named(data):
+        if not column.is_text:
+            continue
+        written = [text for text in column.values.unique().to_pylist() if text and not text.isascii()]
+        forms: dict[str, int] = {}
+        for text in written:
+            normal = unicodedata.normalize("NFC", text)
+            forms[normal] = forms.get(normal, 0) + 1
+        several = [text for text, times in forms.items() if times > 1]
+        if several:
+            rows = int(np.isin(column.codes, [column.texts.index(text) for text in several]).sum())
+            yield Finding(
+                "unicode_form",
+                "note",
+                f"the {role} column {column.name!r} writes {some(map(quoted, several))} in several Unicode forms "
+                f"({rows:,} rows); they count as one here and as different elsewhere, so write them in form NFC",
+                [column.name, *several],
+            )
