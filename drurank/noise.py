@@ -16,7 +16,7 @@ from rich.progress import track
 from scipy.special import bdtr, betaincinv
 
 from drurank.criteria import DEFAULT_CRITERIA, criteria_of
-from drurank.spread import Spread, fit_spread, precision
+from drurank.spread import Spread, fit_spread
 
 DRAWS = 1000
 PERCENT = (5.0, 95.0)
@@ -186,9 +186,9 @@ def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> 
     def draw(rng: np.random.Generator, draws: int) -> tuple[np.ndarray, np.ndarray]:
         group = rng.integers(0, len(count), (draws, len(count)))
         pair = rng.choice(len(spread.share), draws, p=spread.share)
-        mean, sd = spread.means[pair, None], spread.sds[pair, None]
-        alike = sd == 0
-        k = np.where(alike, 1.0, precision(mean, np.where(alike, 0.1, sd)))
+        mean, k = spread.means[pair, None], spread.precisions[pair, None]
+        alike = np.isinf(k)
+        k = np.where(alike, 1.0, k)
         right = rng.standard_gamma(correct[group] + mean * k)
         accuracy = right / (right + rng.standard_gamma(wrong[group] + (1 - mean) * k))
         accuracy = np.where(alike, mean, accuracy)

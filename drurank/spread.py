@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -18,8 +17,8 @@ from scipy.special import betaincinv, betaln, gammaln, xlog1py, xlogy
 
 from drurank.dcg import Array
 
-LEAST_SPREAD = 1e-4
-"""Spreads below it count as none: less than a hundredth of a point."""
+LEAST, MOST = 1e-4, 0.999
+"""Relative spreads, ``sd / sqrt(mu (1 - mu))``, between which one is looked for; smaller ones count as none."""
 SPREADS, MEANS = 48, 15
 NONE_BEFOREHAND = 1 / 2
 """How likely it is beforehand that groups do not differ, against all other spreads together: one case in three."""
@@ -38,7 +37,7 @@ class Spread:
         low: lowest standard deviation that the data allows, by its likelihood, at 90 %.
         high: highest.
         means: means that are likely enough, ``[g]``.
-        sds: standard deviation that goes with each of them, ``[g]``.
+        precisions: ``k`` that goes with each of them, ``[g]``, infinite for no spread.
         share: how likely each pair is, ``[g]``, sums to 1.
     """
 
@@ -47,21 +46,15 @@ class Spread:
     low: float
     high: float
     means: np.ndarray
-    sds: np.ndarray
+    precisions: np.ndarray
     share: np.ndarray
 
     def posterior_mean(self, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
         """``(mu k + correct) / (k + count)``, ``nan`` where ``count`` is 0; all ``[m]``."""
-        with np.errstate(invalid="ignore"):
-            if self.sd == 0:
-                return np.where(count > 0, self.mean, np.nan)
-            k = precision(self.mean, self.sd)
-            return np.where(count > 0, (self.mean * k + correct) / (k + count), np.nan)
-
-
-def precision(mean: Any, sd: Any) -> Any:
-    """``k = mu (1 - mu) / sd^2 - 1`` of a beta distribution with that mean and standard deviation."""
-    return mean * (1 - mean) / np.square(sd) - 1
+        if self.sd == 0:
+            return np.where(count > 0, self.mean, np.nan)
+        k = self.mean * (1 - self.mean) / self.sd**2 - 1
+        return np.where(count > 0, (self.mean * k + correct) / (k + count), np.nan)
 
 
 def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
@@ -74,13 +67,27 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     Returns:
         The likeliest mean and standard deviation, and how likely others are.
     """
+    if not (count > 0).any():
+        none = np.zeros(0)
+        return Spread(math.nan, math.nan, math.nan, math.nan, none, none, none)
     tally = _Tally(correct[count > 0], count[count > 0])
-    mean, sd = tally.best()
-    sds, means, weight = tally.likely(mean, sd)
-    likely = sds[:, 0][weight.sum(axis=1) >= weight.sum(axis=1).max() * math.exp(-LIKELY)]
-    weight = np.where(sds == 0, NONE_BEFOREHAND * SPREADS * weight, weight)
-    low, high = min(float(likely[0]), sd), max(float(likely[-1]), sd)
-    return Spread(mean, sd, low, high, means.ravel(), sds.ravel(), weight.ravel() / weight.sum())
+    mean, relative = tally.best()
+    spreads, means, weight = tally.likely(mean, relative)
+    total = weight.sum(axis=1)
+    within = spreads[total >= total.max() * math.exp(-LIKELY)]
+    low, high = min(within[0], relative), max(within[-1], relative)
+    weight[spreads == 0] *= NONE_BEFOREHAND * SPREADS
+    precisions = np.repeat(_precision(spreads), MEANS)
+    scale = math.sqrt(mean * (1 - mean))
+    return Spread(
+        mean, scale * relative, scale * low, scale * high, means.ravel(), precisions, weight.ravel() / weight.sum()
+    )
+
+
+def _precision(relative: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        found: np.ndarray = 1 / np.square(relative) - 1
+    return found
 
 
 def shrunk_accuracy(correct: Array, count: Array) -> Array:
@@ -111,16 +118,14 @@ class _Tally:
         self.right_total, self.wrong_total = self.correct.sum(), wrong.sum()
         self._values = [np.unique(value, return_counts=True) for value in (self.correct, wrong, self.count)]
 
-    def log_likelihood(self, mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
-        """Of each distribution, ``[g]``, up to a constant; ``-inf`` where no beta distribution is as wide."""
+    def log_likelihood(self, mean: np.ndarray, relative: np.ndarray) -> np.ndarray:
+        """Of each mean and relative spread, ``[g]``, up to a constant."""
         found: np.ndarray = xlogy(self.right_total, mean) + xlog1py(self.wrong_total, -mean)
-        wide = sd >= LEAST_SPREAD
-        k = precision(mean[wide], sd[wide])
-        can = k > 0
-        k = np.where(can, k, 1.0)
-        parts = (mean[wide] * k, (1 - mean[wide]) * k, k)
+        wide = relative >= LEAST
+        k, mean = _precision(relative[wide]), mean[wide]
+        parts = (mean * k, (1 - mean) * k, k)
         right, wrong, seen = (self._rising(part, *value) for part, value in zip(parts, self._values, strict=True))
-        found[wide] = np.where(can, right + wrong - seen, -np.inf)
+        found[wide] = right + wrong - seen
         return found
 
     @staticmethod
@@ -129,53 +134,50 @@ class _Tally:
         found: np.ndarray = np.array([times @ (gammaln(x + value) - gammaln(x)) for x in start])
         return found
 
+    def _of(self, mean: float, relative: float) -> float:
+        return float(self.log_likelihood(np.array([mean]), np.array([relative]))[0])
+
     def best(self) -> tuple[float, float]:
-        """Likeliest mean and standard deviation."""
-        pooled = self.right_total / (self.right_total + self.wrong_total)
+        """Likeliest mean and relative spread."""
+        pooled = float(self.right_total / (self.right_total + self.wrong_total))
         if len(self.count) < 2 or pooled in (0, 1):
-            return float(pooled), 0.0
+            return pooled, 0.0
+        apart = math.sqrt(np.var(self.correct / self.count) / (pooled * (1 - pooled)))
+        found = minimize(
+            lambda point: -self._of(*point),
+            [pooled, min(max(apart, 0.05), 0.9)],
+            method="Nelder-Mead",
+            bounds=[(pooled / 100, 1 - (1 - pooled) / 100), (0.0, MOST)],
+            options={"fatol": 1e-6},
+        )
+        no_better = -found.fun < self._of(pooled, 0.0) + 1e-4
+        return (pooled, 0.0) if no_better else (float(found.x[0]), float(found.x[1]))
 
-        def loss(point: np.ndarray) -> float:
-            mean, sd = np.array([point[0]]), np.array([point[1] * math.sqrt(point[0] * (1 - point[0]))])
-            return -float(self.log_likelihood(mean, sd)[0])
+    def likely(self, mean: float, relative: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Relative spreads ``[SPREADS]`` and means that are likely enough, and how likely each pair is.
 
-        start = np.clip(np.sqrt(np.var(self.correct / self.count) / (pooled * (1 - pooled))), 0.05, 0.9)
-        bounds = [(1e-6, 1 - 1e-6), (0.0, 0.999)]
-        found = minimize(loss, [pooled, start], method="Nelder-Mead", bounds=bounds, options={"fatol": 1e-6})
-        if found.fun > loss(np.array([pooled, 0.0])) - 1e-4:
-            return float(pooled), 0.0
-        mean, relative = found.x
-        return float(mean), float(relative * math.sqrt(mean * (1 - mean)))
-
-    def likely(self, mean: float, sd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Standard deviations and means that are likely enough, and how likely each pair is, ``[SPREADS, MEANS]``.
-
-        Every standard deviation counts alike; the mean has Jeffreys' prior. Means are placed at equal
-        shares of a beta distribution near their posterior, so a pair weighs its likelihood over the density there.
+        Every spread counts alike; the mean has Jeffreys' prior. Means ``[SPREADS, MEANS]`` are placed at equal shares
+        of a beta distribution near their posterior, so a pair weighs its likelihood over the density there.
         """
-        sds = np.linspace(*self._reach(mean, sd), SPREADS)[:, None]
-        sds = np.where(sds < LEAST_SPREAD, 0.0, sds)
-        within = sds**2 / max(mean * (1 - mean), 1e-9)
-        weight = 1 / (1 + (self.count - 1) * within)
+        spreads = np.linspace(*self._reach(mean, relative), SPREADS)
+        spreads = np.where(spreads < LEAST, 0.0, spreads)[:, None]
+        weight = 1 / (1 + (self.count - 1) * spreads**2)
         right = (weight * self.correct).sum(axis=1, keepdims=True) + 0.5
         wrong = (weight * (self.count - self.correct)).sum(axis=1, keepdims=True) + 0.5
-        means = betaincinv(right, wrong, (np.arange(MEANS) + 0.5) / MEANS).clip(1e-9, 1 - 1e-9)
-        sds = np.broadcast_to(sds, means.shape)
+        means = betaincinv(right, wrong, (np.arange(MEANS) + 0.5) / MEANS).clip(1e-12, 1 - 1e-12)
         density = xlogy(right - 0.5, means) + xlog1py(wrong - 0.5, -means) - betaln(right, wrong)
-        log = self.log_likelihood(means.ravel(), sds.ravel()).reshape(means.shape) - density
-        return sds, means, np.exp(log - log.max())
+        log = self.log_likelihood(means.ravel(), np.repeat(spreads, MEANS)).reshape(means.shape) - density
+        return spreads[:, 0], means, np.exp(log - log.max())
 
-    def _reach(self, mean: float, sd: float) -> tuple[float, float]:
-        """From where to where standard deviations are not negligible."""
+    def _reach(self, mean: float, relative: float) -> tuple[float, float]:
+        """From where to where relative spreads are not negligible."""
         least = 0.5 / (self.right_total + self.wrong_total + 1)  # Where all or none are right, not quite that.
         mean = min(max(mean, least), 1 - least)
-        widest = 0.999 * math.sqrt(mean * (1 - mean))
-        best = float(self.log_likelihood(np.array([mean]), np.array([sd]))[0])
+        best = self._of(mean, relative)
 
         def above(value: float) -> float:
-            found = float(self.log_likelihood(np.array([mean]), np.array([value]))[0])
-            return max(found, best - 1e6) - best + NEGLIGIBLE
+            return self._of(mean, value) - best + NEGLIGIBLE
 
-        low = 0.0 if above(0.0) >= 0 else float(brentq(above, LEAST_SPREAD, sd))
-        high = widest if above(widest) >= 0 else float(brentq(above, max(sd, LEAST_SPREAD), widest))
+        low = 0.0 if above(LEAST) >= 0 else float(brentq(above, LEAST, relative))
+        high = MOST if above(MOST) >= 0 else float(brentq(above, max(relative, LEAST), MOST))
         return low, high

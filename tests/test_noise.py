@@ -40,7 +40,7 @@ def test_likelihood_is_that_of_scipys_beta_binomial(mean, sd):
     correct, count, _ = draw(rng, 40, 30, 0.8, 0.1)
     tally = _Tally(correct, count)
     want = betabinom.logpmf(correct, count, *shape(mean, sd)).sum() - betabinom.logpmf(correct, count, 1, 1).sum()
-    got = tally.log_likelihood(np.array([mean, 0.5]), np.array([sd, math.sqrt(1 / 12)]))
+    got = tally.log_likelihood(np.array([mean, 0.5]), np.array([sd / math.sqrt(mean * (1 - mean)), math.sqrt(1 / 3)]))
     assert got[0] - got[1] == pytest.approx(want, rel=1e-9)
 
 
@@ -84,7 +84,17 @@ def test_groups_less_apart_than_chance_have_no_spread():
 
 @pytest.mark.parametrize(
     ("correct", "count"),
-    [([5], [5]), ([0], [4]), ([3], [10]), ([5, 9], [5, 9]), ([0, 0, 0], [1, 2, 3]), ([5, 0], [5, 5]), ([1, 0], [1, 1])],
+    [
+        ([5], [5]),
+        ([0], [4]),
+        ([3], [10]),
+        ([5, 9], [5, 9]),
+        ([0, 0, 0], [1, 2, 3]),
+        ([5, 0], [5, 5]),
+        ([1, 0], [1, 1]),
+        ([0, 0, 1], [50, 50, 50]),
+        ([0] * 9 + [10], [10] * 10),
+    ],
 )
 def test_few_or_extreme_groups_are_fitted_all_the_same(correct, count):
     correct, count = np.array(correct), np.array(count)

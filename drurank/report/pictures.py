@@ -5,23 +5,34 @@ Each function returns a matplotlib figure that belongs to no window.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from drurank.noise import chance_band
 from drurank.report.counts import SplitCounts
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
-BINS = 20
+BANDS = (0, 5, 10, 25, 50, 100)
+"""Percent of the groups, from the worst, that lines of weights stand for."""
 DPI = 120
-BLUE, GREY, RED = "#2457a6", "#9aa4b2", "#b3372b"
+BLUE, GREY = "#2457a6", "#9aa4b2"
+BELOW: dict[str, Any] = {
+    "loc": "upper center",
+    "bbox_to_anchor": (0.5, -0.14),
+    "ncols": 3,
+    "fontsize": 8,
+    "title_fontsize": 8,
+    "frameon": False,
+}
+"""Where the legend of lines that may lie anywhere goes."""
 FAMILIES = (
     ("accuracy (higher is better)", ("overall", "average", "p", "worst")),
     ("discounted sum of errors (lower is better)", ("qdcg", "gdcg")),
@@ -87,43 +98,39 @@ def draw_criteria(history: Mapping[int, Mapping[str, float]]) -> Figure:
             ax.plot(epochs, [history[epoch][key] for epoch in epochs], style, marker=".", color=colour, label=key)
         ax.set_title(title, fontsize=10)
         ax.set_xlabel("epoch")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.legend(fontsize=8, frameon=False)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.legend(**BELOW)
         _tidy(ax)
     return figure
 
 
 def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Figure:
-    """Mean weight of the groups' samples by the groups' rank, a line an epoch.
+    """Mean weight of the groups' samples over epochs, a line for the groups of similar rank.
 
     Args:
         epoch: int64 ``[n]``.
-        rank: of a group in that epoch, float ``[n]``, 0 for the worst.
+        rank: of a group in that epoch, float ``[n]``, 0 for the worst, in percent of the groups or their number.
         weight: mean weight of its samples in that epoch, float ``[n]``.
     """
     figure = Figure(figsize=(5.6, 4.2), dpi=DPI, layout="constrained")
     ax = figure.subplots()
-    epochs = np.unique(epoch)
-    colours = ScalarMappable(Normalize(epochs.min(), max(epochs.max(), epochs.min() + 1)), "viridis")
-    edges = np.linspace(0, max(rank.max(), 1e-9), BINS + 1)
-    bins = np.clip(np.digitize(rank, edges) - 1, 0, BINS - 1)
-    for one in epochs:
+    percent = np.zeros(len(rank))
+    for one in np.unique(epoch):
         here = epoch == one
-        groups = np.bincount(bins[here], minlength=BINS)
-        some = groups > 0
-        mean_rank, mean_weight = (
-            np.bincount(bins[here], value[here], BINS)[some] / groups[some] for value in (rank, weight)
-        )
-        ax.plot(mean_rank, mean_weight, marker=".", lw=1.2, color=colours.to_rgba(one))
-    figure.colorbar(colours, ax=ax, label="epoch", ticks=_few(epochs))
-    ax.set_xlabel("rank of the group, 0 is the worst")
-    ax.set_ylabel("mean weight of its samples")
+        percent[here] = 100 * np.searchsorted(np.sort(rank[here]), rank[here]) / here.sum()
+    for number, (low, high) in enumerate(pairwise(BANDS)):
+        within = (percent >= low) & (percent < high)
+        if within.any():
+            epochs, place = np.unique(epoch[within], return_inverse=True)
+            mean = np.bincount(place, weight[within]) / np.bincount(place)
+            colour = colormaps["viridis"](0.9 * number / (len(BANDS) - 2))
+            ax.plot(epochs, mean, marker=".", color=colour, label=f"{low} to {high} %")
+    ax.set_xlabel("epoch")
+    ax.set_ylabel("mean weight of their samples")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(title="groups by rank, the worst at 0 %", **BELOW)
     _tidy(ax)
     return figure
-
-
-def _few(epochs: np.ndarray) -> np.ndarray:
-    return epochs[:: math.ceil(len(epochs) / 8)]
 
 
 def _keys_of(keys: Sequence[str], families: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import DEFAULT_CRITERIA, criterion
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError, is_count, nearest
 from drurank.report.counts import SplitCounts
 from drurank.report.write import GROUPS_PICTURE, print_report, write_report
 from drurank.tabular.columns import Column, Names, as_names, code_groups, to_number
@@ -61,6 +61,8 @@ def report_predictions(
     names = tuple(as_names(criteria)) or DEFAULT_CRITERIA
     for name in names:
         criterion(name)
+    if not is_count(min_count):
+        raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
 
     def column(name: str) -> Column:

@@ -63,7 +63,7 @@ def _range(ends: Sequence[float]) -> str:
 
 def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What is to be said under the table: spread, what chance alone would do, groups left out or never seen."""
-    said = ["Under each figure: where that of true accuracies lies, for groups like these (5-95 %)."]
+    said = ["Under each figure, which holds chance too: where that of true accuracies lies (5-95 %)."]
     for name, content in columns.items():
         sd, (low, high) = content["spread"]["sd"], content["spread"]["interval"]
         if sd:
