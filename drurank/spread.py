@@ -74,14 +74,23 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     mean, relative = tally.best()
     spreads, means, weight = tally.likely(mean, relative)
     total = weight.sum(axis=1)
-    within = spreads[total >= total.max() * math.exp(-LIKELY)]
-    low, high = min(within[0], relative), max(within[-1], relative)
+    low, high = _ends(spreads, np.log(total / total.max()) + LIKELY)
+    low, high = min(low, relative), max(high, relative)
     weight[spreads == 0] *= NONE_BEFOREHAND * SPREADS
     precisions = np.repeat(_precision(spreads), MEANS)
     scale = math.sqrt(mean * (1 - mean))
     return Spread(
         mean, scale * relative, scale * low, scale * high, means.ravel(), precisions, weight.ravel() / weight.sum()
     )
+
+
+def _ends(place: np.ndarray, height: np.ndarray) -> tuple[float, float]:
+    """Where a curve crosses 0 before and behind its peak, in between points linear; its ends where it does not."""
+    above = np.flatnonzero(height >= 0)
+    first, last = above[0], above[-1]
+    low = np.interp(0, height[first - 1 : first + 1], place[first - 1 : first + 1]) if first else place[0]
+    high = np.interp(0, -height[last : last + 2], place[last : last + 2])
+    return float(low), float(high)
 
 
 def _precision(relative: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.cli import main
 from drurank.data import GroupDataModule, GroupedDataset, evaluation_loader
-from drurank.methods import DRU
+from drurank.methods import DRU, ChiSquare, CVaR
 from drurank.networks import Sizes
 from runs import QUIET
 
@@ -161,8 +161,18 @@ def nan_on_one_process(devices):
     return "went on"
 
 
+def worst_samples(devices):
+    """Parameters after two epochs of objectives that look at the whole global batch; the last one has 5 rows."""
+    found = {}
+    for name, method in (("cvar", CVaR(alpha=0.3, **frozen(0.5))), ("chi", ChiSquare(radius=0.5, **frozen(0.5)))):
+        python_trainer(devices, epochs=2).fit(method, datamodule=Odd(devices, ODD, ODD))
+        found[name] = {key: value.detach() for key, value in method.network.named_parameters()}
+    return found
+
+
 def everything(devices, folder):
     return {
+        "worst samples": worst_samples(devices),
         "command line": command_line(devices, folder),
         "evaluation": of_data_module(devices, "evaluation", SEVEN),
         "training": of_data_module(devices, "training", ([1], [0])),  # one row: a process without any

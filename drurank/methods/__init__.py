@@ -5,5 +5,6 @@ from drurank.methods.const import Const
 from drurank.methods.dru import DRU
 from drurank.methods.erm import ERM
 from drurank.methods.worst import Worst
+from drurank.methods.worst_samples import ChiSquare, CVaR
 
-__all__ = ["DRU", "ERM", "Const", "GroupModule", "Worst"]
+__all__ = ["DRU", "ERM", "CVaR", "ChiSquare", "Const", "GroupModule", "Worst"]

@@ -1,0 +1,137 @@
+"""Objectives that look at the worst samples of a batch, whatever their groups: CVaR and chi-square DRO."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from drurank.data.sampler import rank_and_world
+from drurank.dcg import precise
+from drurank.errors import InputError
+from drurank.methods.erm import ERM
+
+
+class WorstSamples(ERM):
+    """Weights the losses of the global batch by a function of them all; what CVaR and chi-square DRO share."""
+
+    @abstractmethod
+    def shares(self, losses: Tensor) -> Tensor:
+        """Share of each sample in the objective.
+
+        Args:
+            losses: of the global batch, float ``[..., N]``, without gradient, ``-inf`` in places that hold no sample.
+
+        Returns:
+            Shares, ``[..., N]``, that sum to 1; 0 where there is no sample.
+        """
+
+    def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
+        """``sum_i p_i loss_i`` over the global batch, with the shares ``p`` of this process's samples."""
+        rank, world = rank_and_world()
+        everywhere = gather_losses(losses.detach())
+        own = self.shares(everywhere)[..., rank * (everywhere.shape[-1] // world) :][..., : losses.shape[-1]]
+        objective: Tensor = (own * losses).sum(dim=-1) * world
+        return objective
+
+
+def gather_losses(losses: Tensor) -> Tensor:
+    """Losses of all processes, ``[..., B]`` to ``[..., world * largest B]``, ``-inf`` where a process has fewer.
+
+    The part of process ``r`` begins at ``r * largest B``.
+    """
+    world = rank_and_world()[1]
+    if world == 1:
+        return losses
+    largest = torch.tensor(losses.shape[-1], device=losses.device)
+    dist.all_reduce(largest, op=dist.ReduceOp.MAX)
+    padded = torch.nn.functional.pad(losses, (0, int(largest) - losses.shape[-1]), value=-torch.inf)
+    parts = [torch.empty_like(padded) for _ in range(world)]
+    dist.all_gather(parts, padded.contiguous())
+    return torch.cat(parts, dim=-1)
+
+
+class CVaR(WorstSamples):
+    r"""Conditional value at risk: the mean loss of the worst share ``alpha`` of a batch's samples.
+
+    .. math:: \max_p \sum_i p_i \ell_i, \quad 0 \le p_i \le 1 / (\alpha n), \; \sum_i p_i = 1
+
+    over the ``n`` samples of the global batch: the ``floor(alpha n)`` worst weigh ``1 / (alpha n)`` each and the next
+    one the rest. With ``alpha n <= 1`` it is the largest loss, with ``alpha = 1`` ERM. It depends on the batch size:
+    small batches know little about the worst ``alpha``. (Levy, Carmon, Duchi, Sidford: Large-Scale Methods for
+    Distributionally Robust Optimization, 2020.)
+
+    Args:
+        alpha: share of the samples that counts, above 0, up to 1.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if ``alpha`` is out of range.
+    """
+
+    def __init__(self, alpha: float = 0.1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 0 < alpha <= 1:
+            raise InputError(f"alpha is {alpha!r}; give a number above 0 and up to 1, e.g. 0.1")
+        self.alpha = alpha
+
+    def shares(self, losses: Tensor) -> Tensor:
+        """The worst ``alpha n`` in equal shares; see the class."""
+        rows = losses.isfinite().logical_or(losses > 0).sum(dim=-1, keepdim=True)
+        limit = (self.alpha * rows).clamp(min=1)
+        place = losses.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+        return (limit - place).clamp(0, 1) / limit
+
+
+class ChiSquare(WorstSamples):
+    r"""Chi-square DRO: the worst mean loss over all shares within a chi-square radius of equal ones.
+
+    .. math:: \max_p \sum_i p_i \ell_i, \quad \frac{1}{2 n} \sum_i (n p_i - 1)^2 \le \rho, \; \sum_i p_i = 1
+
+    over the ``n`` samples of the global batch. The solution is ``p_i`` proportional to ``max(loss_i - eta, 0)``. With
+    ``radius = 0`` it is ERM; from ``(n - 1) / 2`` on it is the largest loss. (Levy, Carmon, Duchi, Sidford: Large-Scale
+    Methods for Distributionally Robust Optimization, 2020.)
+
+    Args:
+        radius: ``rho``, 0 or more.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if ``radius`` is out of range.
+    """
+
+    def __init__(self, radius: float = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= radius < float("inf"):
+            raise InputError(f"radius is {radius!r}; give a finite number of 0 or more, e.g. 1")
+        self.radius = radius
+
+    def shares(self, losses: Tensor) -> Tensor:
+        r"""In proportion to ``max(loss_i - eta, 0)``; see the class.
+
+        If ``k`` samples get a share, with mean ``mu`` and variance ``s^2`` of their losses, the constraint holds with
+        equality for ``mu - eta = sqrt(n s^2 / ((1 + 2 rho) k - n))``; ``k`` is the largest for which the ``k``-th loss
+        is above ``eta``.
+        """
+        known = losses > -torch.inf
+        rows = known.sum(dim=-1, keepdim=True)
+        top = losses.amax(dim=-1, keepdim=True)
+        value = torch.where(known, losses - top, 0.0).to(precise(losses))
+        ordered = torch.where(known, value, -torch.inf).sort(dim=-1, descending=True).values.nan_to_num(neginf=0.0)
+        k = torch.arange(1, losses.shape[-1] + 1, device=losses.device, dtype=value.dtype)
+        mean = ordered.cumsum(-1) / k
+        variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp(min=0)
+        room = (1 + 2 * self.radius) * k - rows
+        eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt()
+        able = (room > 0) & (ordered > eta) & (k <= rows)
+        last = torch.where(able, k, 0).amax(dim=-1, keepdim=True).long()
+        chosen = eta.gather(-1, (last - 1).clamp(min=0))
+        share = torch.where(known, (value - chosen).clamp(min=0), 0.0)
+        # Where no number of samples fits, the largest losses, which are equal, share alike; so do all with no radius.
+        alike = (known & (value == 0)).to(value.dtype)
+        share = torch.where(last > 0, share, alike)
+        share = known.to(value.dtype) if self.radius == 0 else share
+        return (share / share.sum(dim=-1, keepdim=True)).to(losses.dtype)
