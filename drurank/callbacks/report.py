@@ -104,8 +104,13 @@ def _folder(trainer: Any) -> Path | None:
 
 
 def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:
-    data = trainer.datamodule.describe() if hasattr(trainer.datamodule, "describe") else None
-    return {"method": method.title, "data": data, "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None}
+    data = trainer.datamodule
+    return {
+        "method": method.title,
+        "data": data.describe() if hasattr(data, "describe") else None,
+        "sampler": data.draw_of(method) if hasattr(data, "draw_of") else None,
+        "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None,
+    }
 
 
 def _is_criterion(key: str) -> bool:

@@ -123,6 +123,7 @@ class GroupCLI(LightningCLI):
         self.datamodule.setup("fit")
         if self.model.needs_groups:
             check_groups(self.datamodule.part("train"), type(self.model).__name__)
+        self.datamodule.training_loader(self.model)
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
             self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))

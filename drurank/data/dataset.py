@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, default_collate
 
+from drurank.data.orders import Draw
 from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError, nearest
 from drurank.splits import SPLITS
@@ -196,21 +197,32 @@ def make_loader(
     batch_size: int,
     *,
     shuffle: bool = False,
+    draw: Draw = "shuffle",
+    groups_per_batch: int = 2,
     num_workers: int = 0,
     pin_memory: bool = False,
 ) -> DataLoader[Batch]:
-    """A loader that asks the dataset for whole batches, every row once an epoch over all processes.
+    """A loader that asks the dataset for whole batches, by default every row once an epoch over all processes.
 
     Args:
         dataset: grouped rows.
         batch_size: rows of one process in one batch.
         shuffle: a new random order each epoch, else that of the rows.
+        draw: which rows an epoch of a shuffled loader draws; see ``GlobalBatchSampler``.
+        groups_per_batch: how many groups one process has in a batch with ``draw="groups_per_batch"``.
         num_workers: worker processes; 0 reads in this one.
         pin_memory: put batches in page-locked memory, for a GPU.
     """
     return DataLoader(
         dataset,
-        sampler=GlobalBatchSampler(dataset, batch_size, shuffle=shuffle),
+        sampler=GlobalBatchSampler(
+            dataset,
+            batch_size,
+            shuffle=shuffle,
+            draw=draw,
+            group=None if draw == "shuffle" else dataset.group,  # type: ignore[union-attr]
+            groups_per_batch=groups_per_batch,
+        ),
         batch_size=None,
         num_workers=num_workers,
         pin_memory=pin_memory,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -11,9 +11,12 @@ from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader
 
 from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, make_loader
-from drurank.errors import InputError
+from drurank.data.orders import Draw
+from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
 from drurank.tabular.rows import GroupedRows
+
+Sampler = Literal["auto", "shuffle", "balanced", "subsample", "groups_per_batch"]
 
 
 class GroupDataModule(LightningDataModule, ABC):
@@ -23,12 +26,23 @@ class GroupDataModule(LightningDataModule, ABC):
         batch_size: rows of one process in one batch; two processes with 32 see the batches of one with 64.
         eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches; 0 cuts them in the training process.
+        sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
+            rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
+            smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
+        groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
 
     Raises:
         InputError: if one of them is out of range.
     """
 
-    def __init__(self, batch_size: int = 64, eval_batch_size: int | None = None, num_workers: int = 0) -> None:
+    def __init__(
+        self,
+        batch_size: int = 64,
+        eval_batch_size: int | None = None,
+        num_workers: int = 0,
+        sampler: Sampler = "auto",
+        groups_per_batch: int | None = None,
+    ) -> None:
         super().__init__()
         self.batch_size = batch_size
         self.eval_batch_size = batch_size if eval_batch_size is None else eval_batch_size
@@ -37,7 +51,8 @@ class GroupDataModule(LightningDataModule, ABC):
                 raise InputError(f"{name} is {value}; give an int of 1 or more, e.g. 64")
         if num_workers < 0:
             raise InputError(f"num_workers is {num_workers}; give an int of 0 or more")
-        self.num_workers = num_workers
+        check_choice("sampler", sampler, Sampler)
+        self.num_workers, self.sampler, self.groups_per_batch = num_workers, sampler, groups_per_batch
         self._parts: dict[str, GroupedDataset] = {}
 
     @property
@@ -83,11 +98,31 @@ class GroupDataModule(LightningDataModule, ABC):
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """Training rows in a new order each epoch."""
-        loader = make_loader(self.part("train"), self.batch_size, shuffle=True, **self._options())
+        loader = self.training_loader(None if self.trainer is None else self.trainer.lightning_module)
         if self.trainer is not None:
             # On resume Lightning tells the sampler its epoch only after workers have begun to read.
             loader.sampler.set_epoch(self.trainer.fit_loop.epoch_progress.current.processed)  # type: ignore[attr-defined]
         return loader
+
+    def training_loader(self, method: Any) -> DataLoader[Batch]:
+        """Training rows as the sampler, or else the method, wants them drawn.
+
+        Raises:
+            InputError: if they cannot be drawn so, or ``groups_per_batch`` would have no effect.
+        """
+        draw = self.draw_of(method)
+        if self.groups_per_batch is not None and draw != "groups_per_batch":
+            raise InputError(
+                f"groups_per_batch is {self.groups_per_batch} and the sampler {draw!r}, which has no use for it; leave "
+                "it out, or give sampler='groups_per_batch'"
+            )
+        groups = 2 if self.groups_per_batch is None else self.groups_per_batch
+        options = {"draw": draw, "groups_per_batch": groups, **self._options()}
+        return make_loader(self.part("train"), self.batch_size, shuffle=True, **options)
+
+    def draw_of(self, method: Any) -> Draw:
+        """Which rows an epoch draws: what ``sampler`` says, or the method."""
+        return getattr(method, "sampler", "shuffle") if self.sampler == "auto" else self.sampler
 
     def val_dataloader(self) -> list[DataLoader[Batch]]:
         """Validation parts, and in a fit the training set too where the method looks at its errors."""

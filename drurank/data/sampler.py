@@ -9,33 +9,60 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import Dataset, DistributedSampler
 
+from drurank.data.orders import Draw, balanced, check_groups_per_batch, groups_per_batch, subsample
 from drurank.errors import InputError, is_count
 
 
 class GlobalBatchSampler(DistributedSampler[list[int]]):
     """Cuts one global order into global batches, and each global batch into disjoint shares of the processes.
 
-    Two processes with ``batch_size`` 32 see the global batches of one with 64. Every row comes exactly once an epoch;
-    in the last batch a share may be smaller, or empty. The order depends on the seed of the run (``PL_GLOBAL_SEED``,
-    which ``seed_everything`` sets) and the epoch alone. Use it with ``DataLoader(..., sampler=..., batch_size=None)``.
-    Lightning leaves it as it is, since it is a ``DistributedSampler``.
+    Two processes with ``batch_size`` 32 see the global batches of one with 64. With ``draw="shuffle"`` every row comes
+    exactly once an epoch; in the last batch a share may be smaller, or empty. The order depends on the seed of the run
+    (``PL_GLOBAL_SEED``, which ``seed_everything`` sets) and the epoch alone. Use it with ``DataLoader(..., sampler=...,
+    batch_size=None)``. Lightning leaves it as it is, since it is a ``DistributedSampler``.
 
     Args:
         dataset: what to draw from; only its length is used.
         batch_size: rows of one process in one batch.
         shuffle: whether the order is random by epoch, else that of the rows.
+        draw: which rows an epoch draws. ``shuffle``: all, once. ``balanced``: as many, with replacement, each group
+            being equally likely. ``subsample``: as many of each group as the smallest has, the same in every epoch.
+            ``groups_per_batch``: in each batch some distinct groups with equally many rows, a group's on one process.
+        group: group of each row, int64 ``[n]``, for all but ``shuffle``.
+        groups_per_batch: how many groups one process has in a batch.
 
     Raises:
-        InputError: if ``batch_size`` is not an int of 1 or more.
+        InputError: if ``batch_size`` is not an int of 1 or more, or the rows cannot be drawn so.
     """
 
-    def __init__(self, dataset: Dataset[object], batch_size: int, *, shuffle: bool) -> None:
+    def __init__(
+        self,
+        dataset: Dataset[object],
+        batch_size: int,
+        *,
+        shuffle: bool,
+        draw: Draw = "shuffle",
+        group: torch.Tensor | None = None,
+        groups_per_batch: int = 2,
+    ) -> None:
         if not is_count(batch_size):
             raise InputError(f"batch_size is {batch_size!r}; give an int of 1 or more")
         seed = int(os.environ.get("PL_GLOBAL_SEED", 0))
         super().__init__(dataset, num_replicas=1, rank=0, shuffle=shuffle, seed=seed)
         self.num_rows = len(dataset)  # type: ignore[arg-type]
-        self.batch_size = batch_size
+        self.batch_size, self.draw, self.groups_per_batch = batch_size, draw, groups_per_batch
+        self.group = torch.zeros(0) if group is None else group
+        if draw != "shuffle" and (len(self.group) != self.num_rows or bool((self.group < 0).any())):
+            raise InputError(f"sampler={draw!r} needs the group of every training row; name it, or use 'shuffle'")
+        if draw == "groups_per_batch" and (not is_count(groups_per_batch) or batch_size % groups_per_batch):
+            raise InputError(
+                f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give an int that divides it"
+            )
+        if draw == "groups_per_batch":
+            check_groups_per_batch(len(torch.unique(self.group)), groups_per_batch)
+        if draw == "subsample":
+            self.kept = subsample(self.group, self._generator(0))
+            self.num_rows = len(self.kept)
 
     def __len__(self) -> int:
         """Number of batches, the same on every process."""
@@ -48,11 +75,26 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
             yield batch[rank::world].tolist()
 
     def order(self) -> torch.Tensor:
-        """All rows in the order of this epoch, int64 ``[n]``."""
+        """The rows of this epoch in order, int64 ``[n]``."""
+        generator = self._generator(self.epoch)
         if not self.shuffle:
             return torch.arange(self.num_rows)
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        return torch.randperm(self.num_rows, generator=generator)
+        if self.draw == "balanced":
+            return balanced(self.group, generator)
+        if self.draw == "groups_per_batch":
+            return self._in_groups(generator)
+        mixed = torch.randperm(self.num_rows, generator=generator)
+        return self.kept[mixed] if self.draw == "subsample" else mixed
+
+    def _in_groups(self, generator: torch.Generator) -> torch.Tensor:
+        world = rank_and_world()[1]
+        rows, groups = self.batch_size // self.groups_per_batch, self.groups_per_batch * world
+        drawn = groups_per_batch(self.group, generator, groups=groups, rows=rows, batches=len(self))
+        # A process takes every world-th row, so its groups' rows lie as far apart.
+        return drawn.view(len(self), world, -1).transpose(1, 2).reshape(-1)
+
+    def _generator(self, epoch: int) -> torch.Generator:
+        return torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
 
 
 def rank_and_world() -> tuple[int, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from drurank.data.dataset import GroupedDataset, InMemory
-from drurank.data.module import GroupDataModule
+from drurank.data.module import GroupDataModule, Sampler
 from drurank.errors import InputError
 from drurank.networks import Sizes
 
@@ -94,6 +94,10 @@ class Synthetic(Generated):
         batch_size: rows of one process in one batch.
         eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches.
+        sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
+            rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
+            smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
+        groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
 
     Raises:
         InputError: if an argument is out of range.
@@ -115,8 +119,10 @@ class Synthetic(Generated):
         batch_size: int = 64,
         eval_batch_size: int | None = None,
         num_workers: int = 0,
+        sampler: Sampler = "auto",
+        groups_per_batch: int | None = None,
     ) -> None:
-        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers)
+        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch)
         if setting not in SETTINGS:
             raise InputError(f"setting is {setting}; the paper has 1, 2, 3 and 4")
         self.priors = np.array(priors or SETTINGS[setting][0], dtype=float)
@@ -166,6 +172,10 @@ class Shortcut(Generated):
         batch_size: rows of one process in one batch.
         eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches.
+        sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
+            rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
+            smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
+        groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
 
     Raises:
         InputError: if an argument is out of range.
@@ -181,8 +191,10 @@ class Shortcut(Generated):
         batch_size: int = 64,
         eval_batch_size: int | None = None,
         num_workers: int = 0,
+        sampler: Sampler = "auto",
+        groups_per_batch: int | None = None,
     ) -> None:
-        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers)
+        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch)
         if len(flipped) != 3 or not all(0 <= share <= 1 for share in [*flipped, agreement]):
             raise InputError(f"flipped is {flipped} and agreement {agreement}; give three shares and one, from 0 to 1")
         self.flipped, self.agreement = flipped, agreement

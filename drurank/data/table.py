@@ -20,7 +20,7 @@ from drurank.data.encoding import (
     NumericFeature,
     sorted_labels,
 )
-from drurank.data.module import GroupDataModule
+from drurank.data.module import GroupDataModule, Sampler
 from drurank.errors import InputError, check_choice, nearest
 from drurank.networks import Sizes
 from drurank.splits import SPLITS
@@ -70,6 +70,10 @@ class Table(GroupDataModule):
         batch_size: rows of one process in one batch.
         eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
         num_workers: worker processes that cut batches.
+        sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
+            rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
+            smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
+        groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
 
     Raises:
         InputError: if an option is not one of these; bad data is told when a run starts.
@@ -94,8 +98,10 @@ class Table(GroupDataModule):
         batch_size: int = 64,
         eval_batch_size: int | None = None,
         num_workers: int = 0,
+        sampler: Sampler = "auto",
+        groups_per_batch: int | None = None,
     ) -> None:
-        super().__init__(batch_size, eval_batch_size, num_workers)
+        super().__init__(batch_size, eval_batch_size, num_workers, sampler, groups_per_batch)
         for name, value, choices in (
             ("missing", missing, Missing),
             ("encoding", encoding, Encoding),

@@ -14,6 +14,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
+from drurank.data.orders import Draw
 from drurank.data.sampler import rank_and_world
 from drurank.dcg import RankBy
 from drurank.errors import InputError
@@ -57,6 +58,7 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
     ties: Ties = "min"
     accuracy_from: AccuracyFrom = "training"
     needs_groups: ClassVar[bool] = False
+    sampler: ClassVar[Draw] = "shuffle"
 
     def __init__(
         self,
