@@ -58,7 +58,8 @@ def _of_accuracy(function: Callable[[Ordered[Array]], Array], accuracy: Array) -
 def _average(ordered: Ordered[Any]) -> Any:
     xp = array_namespace(ordered.value)
     total = xp.sum(xp.where(ordered.known, ordered.value, 0.0), axis=-1)
-    return total / xp.astype(ordered.number[..., 0], total.dtype)
+    mean = total / xp.clip(xp.astype(ordered.number[..., 0], total.dtype), min=1)
+    return xp.where(ordered.number[..., 0] > 0, mean, xp.nan)
 
 
 def _worst(ordered: Ordered[Any]) -> Any:
@@ -67,8 +68,7 @@ def _worst(ordered: Ordered[Any]) -> Any:
 
 
 def _percentile(ordered: Ordered[Any], percentile: float) -> Any:
-    # Of the first value as many as there are percentiles, so that they lie on its device.
-    return ordered.share(ordered.value[..., :1] * 0 + percentile / 100)[..., 0]
+    return ordered.share(array_namespace(ordered.value).full_like(ordered.value[..., :1], percentile / 100))[..., 0]
 
 
 def _tstat(ordered: Ordered[Any]) -> Any:

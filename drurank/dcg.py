@@ -45,7 +45,7 @@ class Ordered(Generic[Array]):
     """Values of groups in order, those known before those that are not.
 
     Attributes:
-        value: ``[..., m]``, float.
+        value: ``[..., m]``, float; 0 behind those known.
         number: how many are known, integer ``[..., 1]``.
     """
 
@@ -56,11 +56,13 @@ class Ordered(Generic[Array]):
     def of(cls, value: Array, *, descending: bool = False) -> Ordered[Array]:
         """Sort values in which ``nan`` stands for none."""
         xp = array_namespace(value)
+        if value.shape[-1] == 0:
+            value = xp.full((*value.shape[:-1], 1), xp.nan, dtype=value.dtype, device=device(value))
         known = ~xp.isnan(value)
         filled = xp.where(known, xp.astype(value, precise(value)), -xp.inf if descending else xp.inf)
-        return cls(
-            xp.sort(filled, axis=-1, descending=descending), xp.sum(xp.astype(known, xp.int64), axis=-1, keepdims=True)
-        )
+        number = xp.sum(xp.astype(known, xp.int64), axis=-1, keepdims=True)
+        ordered = cls(xp.sort(filled, axis=-1, descending=descending), number)
+        return cls(xp.where(ordered.known, ordered.value, 0.0), number)
 
     @property
     def known(self) -> Array:
@@ -101,7 +103,7 @@ class Ordered(Generic[Array]):
         place = xp.astype(self._place(items.shape[-1]), self.value.dtype)
         discount = xp.where(used, 1 / xp.log2(place + 2), 0.0)
         total = xp.sum(xp.where(used, items * discount, 0.0), axis=-1)
-        total = total / xp.sum(discount, axis=-1) if normalize else total
+        total = total / xp.clip(xp.sum(discount, axis=-1), min=1) if normalize else total
         return xp.where(self.number[..., 0] > 0, total, xp.nan)  # type: ignore[no-any-return]
 
     def _place(self, size: int) -> Array:

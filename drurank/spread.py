@@ -17,11 +17,14 @@ from scipy.special import betaincinv, betaln, gammaln, xlog1py, xlogy
 
 from drurank.dcg import Array
 
-LEAST, MOST = 1e-4, 0.999
-"""Relative spreads, ``sd / sqrt(mu (1 - mu))``, between which one is looked for; smaller ones count as none."""
+LEAST, MOST = 1e-3, 0.999
+"""Relative spreads, ``sd / sqrt(mu (1 - mu))``, between which one is looked for. Smaller ones count as none: rounding
+would decide about them."""
 SPREADS, MEANS = 48, 15
 NONE_BEFOREHAND = 1 / 2
-"""How likely it is beforehand that groups do not differ, against all other spreads together: one case in three."""
+"""How likely it is beforehand that groups do not differ, against all spreads together that the data makes likely.
+Not against all there could be: no spread would then seem certain wherever groups differ little. The figure is the one
+with which intervals hold what they should, see benchmarks/noise.py."""
 LIKELY, NEGLIGIBLE = 1.353, 8.0
 """Log-likelihood below the best of the ends of a 90 % interval (half of the chi-square quantile), and of what is left
 out of account (one in 3,000)."""
@@ -78,7 +81,7 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     low, high = min(low, relative), max(high, relative)
     weight[spreads == 0] *= NONE_BEFOREHAND * SPREADS
     precisions = np.repeat(_precision(spreads), MEANS)
-    scale = math.sqrt(mean * (1 - mean))
+    scale = math.sqrt(tally.inner(mean) * (1 - tally.inner(mean)))
     return Spread(
         mean, scale * relative, scale * low, scale * high, means.ravel(), precisions, weight.ravel() / weight.sum()
     )
@@ -168,8 +171,11 @@ class _Tally:
         Every spread counts alike; the mean has Jeffreys' prior. Means ``[SPREADS, MEANS]`` are placed at equal shares
         of a beta distribution near their posterior, so a pair weighs its likelihood over the density there.
         """
-        spreads = np.linspace(*self._reach(mean, relative), SPREADS)
-        spreads = np.where(spreads < LEAST, 0.0, spreads)[:, None]
+        low, high = self._reach(mean, relative)
+        spreads = np.linspace(max(low, LEAST), max(high, 2 * LEAST), SPREADS)
+        if low == 0:
+            spreads[0] = 0.0
+        spreads = spreads[:, None]
         weight = 1 / (1 + (self.count - 1) * spreads**2)
         right = (weight * self.correct).sum(axis=1, keepdims=True) + 0.5
         wrong = (weight * (self.count - self.correct)).sum(axis=1, keepdims=True) + 0.5
@@ -178,10 +184,14 @@ class _Tally:
         log = self.log_likelihood(means.ravel(), np.repeat(spreads, MEANS)).reshape(means.shape) - density
         return spreads[:, 0], means, np.exp(log - log.max())
 
+    def inner(self, mean: float) -> float:
+        """The mean, or where all or none are right, not quite that."""
+        least = 0.5 / float(self.right_total + self.wrong_total + 1)
+        return min(max(mean, least), 1 - least)
+
     def _reach(self, mean: float, relative: float) -> tuple[float, float]:
         """From where to where relative spreads are not negligible."""
-        least = 0.5 / (self.right_total + self.wrong_total + 1)  # Where all or none are right, not quite that.
-        mean = min(max(mean, least), 1 - least)
+        mean = self.inner(mean)
         best = self._of(mean, relative)
 
         def above(value: float) -> float:

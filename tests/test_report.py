@@ -13,10 +13,12 @@ from matplotlib.image import imread
 from drurank.callbacks import GroupReport
 from drurank.callbacks.report import _send_picture
 from drurank.cli import main
+from drurank.methods import DRU, Worst
+from drurank.record import EpochRecord
 from drurank.report import SplitCounts, report_predictions
 from drurank.report.pictures import draw_criteria, draw_groups, draw_weights
 from drurank.spread import fit_spread
-from reference import CRITERIA, criteria
+from reference import CRITERIA, criteria, discounts, ranks, spread
 from runs import SMALL, read_csv, read_json
 
 ROWS = [  # group, label, prediction, split
@@ -121,6 +123,40 @@ def test_groups_by_two_columns_are_their_combinations():
     assert [row["group"] for row in read_csv("p_report/groups.csv")] == ["a | x", "a | y", "b | x"]
 
 
+def test_overall_and_its_noise_are_of_all_rows_even_where_groups_are_left_out():
+    rows = [(f"g{g}", "1", "1" if i < 90 else "0", "s") for g in range(10) for i in range(100)]
+    rows += [(f"h{g}", "1", "1" if g < 10 else "0", "s") for g in range(500) for i in range(2)] + [
+        ("g0", "0", "0", "s")
+    ]
+    overall = reported("--min_count", "10", rows=rows)["splits"]["all"]["criteria"]["overall"]
+    assert overall["value"] == pytest.approx((900 + 20 + 1) / 2001)
+    assert overall["interval"][0] < overall["value"] < overall["interval"][1]
+    assert overall["floor"]["interval"][0] < overall["value"] < overall["floor"]["interval"][1]
+
+
+def test_sums_over_unlike_numbers_of_groups_are_not_compared():
+    rows = [(f"a{g}", "1", str(int(i < 8)), "id_test") for g in range(20) for i in range(10)]
+    rows += [(f"b{g}", "1", str(int(i < 8)), "ood_test") for g in range(90) for i in range(10)] + [ROWS[3]]
+    drop = reported("--split", "s", rows=rows)["drop"]["criteria"]
+    assert "gdcg10" not in drop
+    assert "gdcg50" not in drop
+    assert drop["qdcg10"] == pytest.approx(0, abs=0.05)
+
+
+def test_names_are_shown_as_they_are(capsys):
+    reported("--split", "s", rows=[("[/x]", "1", "1", "[/y]"), ("[red]", "0", "1", "[/y]")])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("[/x]", "[/y]", "[red]"))
+
+
+def test_many_splits_are_shown_two_by_two_and_drawn_in_rows(capsys):
+    rows = [("g", "1", "1", f"part{s:02d}") for s in range(15)] + [("g", "0", "1", "part00")]
+    reported("--split", "s", rows=rows)
+    shown = capsys.readouterr().out
+    assert shown.count("by chance") == 15
+    assert imread("p_report/groups.png").shape[1] < 2600
+
+
 def test_criteria_min_count_and_output_are_as_asked():
     write("p.csv", ROWS)
     main(
@@ -169,6 +205,17 @@ def test_report_needs_no_torch(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_reading_options_are_named_without_their_prefix(capsys):
+    Path("p.csv").write_bytes("g,y,yhat\ncaf\u00e9,1,1\n".encode("cp1252"))
+    with pytest.raises(SystemExit):
+        main(["report", "--predictions", "p.csv", *COLUMNS])
+    said = capsys.readouterr().err
+    assert "--text_encoding cp1252" in said
+    assert "--data." not in said
+    main(["report", "--predictions", "p.csv", *COLUMNS, "--text_encoding", "cp1252"])
+    assert read_csv("p_report/groups.csv")[0]["group"] == "caf\u00e9"
 
 
 BAD = {
@@ -265,7 +312,7 @@ def test_resumed_fit_draws_all_of_its_epochs(finished):
         assert saved["history"][epoch]["val_worst"] == pytest.approx(float(row["val_worst"]), rel=1e-6)
 
 
-def test_shrunk_fit_ranks_and_chooses_by_shrunk_accuracies(run, tmp_path):
+def test_shrunk_fit_scores_by_shrunk_accuracies(run, tmp_path):
     words = ["--model", "DRU", "--model.shrink", "true", "--trainer.max_epochs", "2"]
     run("fit", *SMALL, *words, "--trainer.default_root_dir", tmp_path)
     run("test", "--run", tmp_path / "version_0")
@@ -275,10 +322,32 @@ def test_shrunk_fit_ranks_and_chooses_by_shrunk_accuracies(run, tmp_path):
     assert report["shrink"] is True
     assert got["worst"]["value"] == pytest.approx(shrunk.min(), rel=1e-9)
     assert got["average"]["value"] == pytest.approx(shrunk.mean(), rel=1e-9)
-    rows = [row for row in read_csv(tmp_path / "version_0/weights.csv") if row["epoch"] == "1"]
-    count = np.array([int(row["count"]) for row in rows])
-    accuracy = np.array([float(row["accuracy"]) for row in rows])
-    assert ((accuracy * count).round() != accuracy * count).any()  # no longer whole counts
+    logged = read_csv(tmp_path / "version_0/test/qdcg10/metrics.csv")[-1]
+    assert float(logged["test_worst"]) == pytest.approx(shrunk.min(), rel=1e-6)
+
+
+def lucky():
+    """Thirty groups of 75, right in 38 to 70, and one of two rows, both wrong: the worst, unless it is shrunk."""
+    count = np.array([*[75] * 30, 2])
+    right = np.array([*np.linspace(38, 70, 30).astype(int), 0])
+    group = np.repeat(np.arange(31), count)
+    record = EpochRecord(torch.tensor(group), 31)
+    place = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
+    record.write(torch.arange(len(group)), torch.tensor(place < np.repeat(right, count)))
+    record.commit()
+    return record, right, count, group, place < np.repeat(right, count)
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+def test_groups_are_ranked_by_shrunk_accuracy_if_so_wished(shrink):
+    record, right, count, group, correct = lucky()
+    accuracy = fit_spread(right, count).posterior_mean(right, count) if shrink else right / count
+    assert np.argmin(accuracy) == (0 if shrink else 30)
+    want = spread(discounts(ranks(accuracy), 100), correct, group, "misclassified")
+    np.testing.assert_allclose(DRU(shrink=shrink).reweight(record), want, rtol=1e-6)
+    worst = np.where(group == np.argmin(accuracy), 3.0, 1.0)
+    got = Worst(upweight_factor=3, upweight="all", shrink=shrink).reweight(record)
+    np.testing.assert_array_equal(got, worst)
 
 
 # ---- pictures

@@ -14,6 +14,7 @@ from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, W
 
 from drurank.callbacks.history import HISTORY_FILE
 from drurank.criteria import criterion_of_key
+from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.methods.loaders import as_list
@@ -29,7 +30,8 @@ class GroupReport(Callback):
 
     A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (the criteria by
     split, each with its interval and its noise floor) and ``groups.png`` into its folder, and shows the criteria and
-    the worst and best groups. A fit writes ``criteria.png`` (criteria by epoch) and, of a method that weights,
+    the worst and best groups. A fit writes ``criteria.png`` (criteria by epoch) and, of a method that weights and
+    with ``GroupHistory`` before this callback,
     ``weights.png`` (weight by rank over epochs) into the run's folder. Where the trainer has a TensorBoard, W&B or
     MLflow logger, the pictures go there too.
 
@@ -72,7 +74,11 @@ class GroupReport(Callback):
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write and show the report."""
-        assert isinstance(pl_module, GroupModule)
+        if not isinstance(pl_module, GroupModule):
+            raise InputError(
+                f"GroupReport reads the counts of a GroupModule, and the model is a {type(pl_module).__name__}; rebase "
+                "it on GroupModule, or hand its predictions to drurank.report.report_predictions"
+            )
         datasets = [loader.dataset for loader in as_list(trainer.test_dataloaders)]
         splits = []
         for dataset, metric in zip(datasets, pl_module.evaluated.values(), strict=True):
@@ -93,8 +99,7 @@ class GroupReport(Callback):
         )
         _send_picture(folder / GROUPS_PICTURE, trainer.loggers, trainer.global_step)
         if self.show:
-            print_report(report, splits)
-            print(f"Written to {folder}: report.json, groups.csv, groups.parquet; look at {folder / GROUPS_PICTURE}")
+            print_report(report, splits, folder)
 
 
 def _folder(trainer: Any) -> Path | None:

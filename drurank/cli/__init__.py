@@ -11,13 +11,19 @@ from drurank.cli.parser import reason_of
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
 
-COMMANDS = {
-    "inspect": "drurank.cli.inspect:run",
-    "report": "drurank.cli.report:run",
-    "split": "drurank.cli.split:run",
+TRAINING = {
+    "fit": "train, keep the best checkpoints by group criteria",
+    "validate": "criteria of a checkpoint on the validation data",
+    "test": "report of a run's best checkpoints, or of one, on the test data",
+    "predict": "predictions of a checkpoint for every row",
 }
-"""Command to the function that runs it, ``module:function``."""
-TRAINING = ("fit", "validate", "test", "predict")
+"""Command of LightningCLI to what it does."""
+COMMANDS = {
+    "report": "the whole report from anybody's predictions",
+    "split": "a table again, with a column that splits it by group",
+    "inspect": "a look at data before it is trained on",
+}
+"""Command to what it does; ``drurank.cli.<command>`` runs it."""
 
 
 def main(args: Any = None) -> Any:
@@ -33,21 +39,31 @@ def main(args: Any = None) -> Any:
     """
     words = sys.argv[1:] if args is None else args
     try:
-        if isinstance(words, list) and words and words[0] in COMMANDS:
-            return _command(words[0])(words[1:])
-        if isinstance(words, list) and words and not words[0].startswith("-") and words[0] not in TRAINING:
+        if isinstance(words, list) and words[:1] in ([], ["--help"], ["-h"]):
+            return print(overview())
+        if isinstance(words, list) and words[0] in COMMANDS:
+            return _command(f"drurank.cli.{words[0]}")(words[1:])
+        if isinstance(words, list) and not words[0].startswith("-") and words[0] not in TRAINING:
             raise InputError(f"there is no command {words[0]!r}: {nearest(words[0], (*TRAINING, *COMMANDS))}")
-        return _command("drurank.cli.training:run")(words)
+        return _command("drurank.cli.training")(words)
     except (ValueError, OSError) as error:
         # jsonargparse wraps what a constructor raises.
         reason = reason_of(error) or (said_of(error) if isinstance(error, OSError) else None)
         if reason is None:
             raise
+        if words[0] in ("report", "split"):
+            # Their options of reading stand alone.
+            reason = str(reason).replace("--data.", "--")
         print(f"error: {reason}", file=sys.stderr)
         raise SystemExit(2) from error
 
 
-def _command(name: str) -> Callable[[Any], Any]:
-    module, _, function = COMMANDS.get(name, name).partition(":")
-    command: Callable[[Any], Any] = getattr(import_module(module), function)
+def overview() -> str:
+    """All commands, a line each."""
+    lines = [f"  {name:<9} {what}" for name, what in (TRAINING | COMMANDS).items()]
+    return "\n".join(["usage: python cli.py COMMAND ...", *lines, "COMMAND --help says more."])
+
+
+def _command(module: str) -> Callable[[Any], Any]:
+    command: Callable[[Any], Any] = import_module(module).run
     return command

@@ -10,6 +10,7 @@ from drurank.report import report_predictions
 
 def run(words: list[str]) -> dict[str, Any]:
     """Write and show the report; the content of ``report.json``."""
-    parser = SentenceParser(prog="report", description=report_predictions.__doc__)
+    parser = SentenceParser(prog="cli.py report", description="How well groups are served by anybody's predictions.")
     parser.add_function_arguments(report_predictions)
+    parser.let_stand_alone("shrink")
     return report_predictions(**vars(parser.parse_args(words)))

@@ -107,6 +107,9 @@ class SplitCounts:
         values = compute_criteria(self.correct, self.count, names, min_count=min_count, shrink=shrink)
         spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
         noise = criteria_noise(self.correct[kept], self.count[kept], names, spread=spread)
+        if "overall" in names and not kept.all():
+            # It counts every row all the same.
+            noise |= criteria_noise(self.correct, self.count, ["overall"], spread=self.spread)
         return {
             "rows": int(self.count.sum()),
             "groups": len(self.groups),

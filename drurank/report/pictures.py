@@ -20,6 +20,7 @@ from drurank.report.counts import SplitCounts
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
+PANELS, ACROSS = 12, 3
 BANDS = (0, 5, 10, 25, 50, 100)
 """Percent of the groups, from the worst, that lines of weights stand for."""
 DPI = 120
@@ -44,13 +45,19 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
     """Accuracies of the groups of each split in ascending order, with the band that chance alone gives.
 
     Args:
-        splits: one panel each.
+        splits: one panel each, for the first twelve.
     """
-    figure = Figure(figsize=(5.6 * len(splits), 4.2), dpi=DPI, layout="constrained")
-    axes = figure.subplots(1, len(splits), sharey=True, squeeze=False)[0]
-    for ax, split in zip(axes, splits, strict=True):
+    shown = splits[:PANELS]
+    columns = min(len(shown), ACROSS)
+    rows = -(-len(shown) // columns)
+    figure = Figure(figsize=(5.6 * columns, 4.2 * rows), dpi=DPI, layout="constrained")
+    axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for ax in axes.flat[len(shown) :]:
+        ax.remove()
+    for ax, split in zip(axes.flat, shown, strict=False):
         _draw_split(ax, split)
-    axes[0].set_ylabel("accuracy")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("accuracy")
     return figure
 
 
@@ -74,7 +81,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
         ax.set_xlabel("groups, the worst first")
-    ax.set_title(f"{split.split}: {len(order):,} groups, {split.count.sum():,} rows")
+    ax.set_title(f"{_short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows", parse_math=False)
     ax.legend(loc="lower right", fontsize=8, frameon=False)
     _tidy(ax)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from drurank.criteria import DEFAULT_CRITERIA, criterion
 from drurank.errors import InputError, is_count, nearest
 from drurank.report.counts import SplitCounts
-from drurank.report.write import GROUPS_PICTURE, print_report, write_report
+from drurank.report.write import print_report, write_report
 from drurank.tabular.columns import Column, Names, as_names, code_groups, to_number
 from drurank.tabular.reading import read_table
 
@@ -76,8 +76,7 @@ def report_predictions(
     folder = Path(output) if output else Path(predictions).with_name(f"{Path(predictions).stem}_report")
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
-    print_report(report, splits)
-    print(f"Written to {folder}: report.json, groups.csv, groups.parquet; look at {folder / GROUPS_PICTURE}")
+    print_report(report, splits, folder)
     return report
 
 
@@ -97,7 +96,9 @@ def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.nd
             row = int(np.argmax(column.codes < 0))
             raise column.error(row, f"is no {what}; give each row one, or leave the row out")
     known = [*label.texts, *labels]
-    key = _as_number if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
+    key: Callable[[str], Any] = (
+        to_number if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
+    )
     place = {key(text): number for number, text in reversed(list(enumerate(known)))}
     predicted = np.array([place.get(key(text), -1) for text in prediction.texts])[prediction.codes]
     if (predicted < 0).any():
@@ -110,10 +111,6 @@ def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.nd
     true = np.array([place[key(text)] for text in label.texts])[label.codes]
     found: np.ndarray = predicted == true
     return found
-
-
-def _as_number(text: str) -> Any:
-    return to_number(text)
 
 
 def count_by_split(

@@ -14,7 +14,7 @@ from drurank.report.counts import SplitCounts
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
 REMARKS = {"groups_left_out": "left out, for few rows", "groups_unseen_in_training": "unseen in training"}
-BETTER = {"max": "higher is better", "min": "lower is better"}
+BETTER = {"max": "higher", "min": "lower"}
 NOT_OF_THE_BADLY_SERVED = ("overall", "average", "tstat")
 
 
@@ -29,12 +29,16 @@ def criteria_table(
         title: of the table.
     """
     table = Table(
-        title=title, caption="\n".join(_remarks(columns)), caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
+        title=title,
+        caption=escape("\n".join(_remarks(columns))),
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
     )
-    table.add_column("criterion")
+    table.add_column("criterion\nand what\nis better")
     has_floor = any(entry["floor"] for content in columns.values() for entry in content["criteria"].values())
     for name, content in columns.items():
-        table.add_column(f"{name}\n{content['groups']:,} groups\n{content['rows']:,} rows", justify="right")
+        table.add_column(f"{escape(name)}\n{content['groups']:,} groups\n{content['rows']:,} rows", justify="right")
         if has_floor:
             table.add_column("by chance\nalone", justify="right", style="dim")
     if drop:
@@ -44,7 +48,7 @@ def criteria_table(
         cells = [
             cell for content in columns.values() for cell in _cells(content["criteria"][criterion], has_floor=has_floor)
         ]
-        cells += [f"{drop['criteria'][criterion]:.4f}"] if drop else []
+        cells += [f"{drop['criteria'][criterion]:.4f}" if criterion in drop["criteria"] else ""] if drop else []
         table.add_row(f"{criterion}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
     return table
 
@@ -95,7 +99,9 @@ def groups_table(split: SplitCounts) -> Table:
     order = np.argsort(split.accuracy, kind="stable")
     worst = order[:WORST_SHOWN]
     best = order[max(len(order) - BEST_SHOWN, len(worst)) :]
-    table = Table(title=f"The worst {len(worst)} and the best {len(best)} of {len(order):,} groups in {split.split}")
+    table = Table(
+        title=f"The worst {len(worst)} and the best {len(best)} of {len(order):,} groups in {escape(split.split)}"
+    )
     table.add_column("group")
     for column in ("rows", "right", "accuracy", "5 to 95 %", "shrunk"):
         table.add_column(column, justify="right")

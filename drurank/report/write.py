@@ -17,6 +17,7 @@ from drurank.report.pictures import draw_groups
 from drurank.report.tables import criteria_table, groups_table
 
 GROUPS_PICTURE = "groups.png"
+SIDE_BY_SIDE = 2
 
 
 def write_report(
@@ -54,12 +55,27 @@ def write_report(
     return report
 
 
-def print_report(report: Mapping[str, Any], splits: Sequence[SplitCounts], console: Console | None = None) -> None:
-    """Show the criteria of each split side by side, and the worst and best groups of each."""
+def print_report(
+    report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path, console: Console | None = None
+) -> None:
+    """Show the criteria of each split side by side, the worst and best groups of each, and where all that lies.
+
+    Args:
+        report: what ``write_report`` returned.
+        splits: counts by split.
+        folder: where it was written to.
+        console: where to show it.
+    """
     console = console or Console()
-    console.print(criteria_table(report["splits"], report["drop"]))
+    names = list(report["splits"])
+    for begin in range(0, len(names), SIDE_BY_SIDE):
+        some = {name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}
+        drop = report["drop"]
+        console.print(criteria_table(some, drop if drop and drop["from"] in some and drop["to"] in some else None))
     for split in splits:
         console.print(groups_table(split))
+    files = ", ".join(("report.json", "groups.csv", "groups.parquet"))
+    print(f"Written to {folder}: {files}; look at {Path(folder) / GROUPS_PICTURE}")
 
 
 def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -67,7 +83,14 @@ def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
     for unseen, seen in (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val")):
         if unseen in splits and seen in splits:
             before, after = splits[seen]["criteria"], splits[unseen]["criteria"]
+            if _kept(splits[seen]) != _kept(splits[unseen]):
+                # A sum over more groups is larger, however well they are served.
+                before = {name: entry for name, entry in before.items() if not name.startswith("gdcg")}
             sign = {name: 1 if entry["better"] == "max" else -1 for name, entry in before.items()}
             drop = {name: sign[name] * (before[name]["value"] - after[name]["value"]) for name in before}
             return {"from": seen, "to": unseen, "criteria": drop}
     return None
+
+
+def _kept(summary: Mapping[str, Any]) -> int:
+    return int(summary["groups"]) - int(summary["groups_left_out"])
