@@ -16,6 +16,7 @@ from rich.progress import track
 from scipy.special import bdtr, betaincinv
 
 from drurank.criteria import DEFAULT_CRITERIA, criteria_of
+from drurank.errors import InputError, is_count
 from drurank.spread import Spread, fit_spread
 
 DRAWS = 1000
@@ -74,8 +75,15 @@ def criteria_noise(
 
     Returns:
         Criterion to what chance does to it.
+
+    Raises:
+        InputError: if no group has a sample.
     """
     correct, count = correct[count > 0], count[count > 0]
+    if len(count) == 0:
+        raise InputError("no group has a sample; give counts of 1 or more")
+    if not is_count(draws):
+        raise InputError(f"draws is {draws!r}; give an int of 1 or more")
     spread = fit_spread(correct, count) if spread is None else spread
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
     interval = draw_criteria(_true_accuracies(correct, count, spread), len(count), names, draws, rng, "Intervals")

@@ -117,7 +117,7 @@ def shrunk_accuracy(correct: Array, count: Array) -> Array:
     shape, m = tuple(count.shape), count.shape[-1]
     right, seen = (np.asarray(xp.asarray(a, device="cpu")).reshape(-1, m) for a in (correct, count))
     rows = [fit_spread(c, n).posterior_mean(c, n) for c, n in zip(right, seen, strict=True)]
-    found = np.stack(rows).reshape(shape)
+    found = np.array(rows).reshape(shape)
     return xp.asarray(found, device=device(count))  # type: ignore[no-any-return]
 
 
@@ -197,6 +197,9 @@ class _Tally:
         def above(value: float) -> float:
             return self._of(mean, value) - best + NEGLIGIBLE
 
-        low = 0.0 if above(LEAST) >= 0 else float(brentq(above, LEAST, relative))
-        high = MOST if above(MOST) >= 0 else float(brentq(above, max(relative, LEAST), MOST))
+        peak = max(relative, LEAST)
+        if above(peak) <= 0:
+            return 0.0, 2 * LEAST  # So many samples that no spread that is looked for is likely.
+        low = 0.0 if above(LEAST) >= 0 else float(brentq(above, LEAST, peak))
+        high = MOST if above(MOST) >= 0 else float(brentq(above, peak, MOST))
         return low, high

@@ -351,7 +351,7 @@ FILES = {
     "column twice": ("bad.csv", b"x,y,x\n1,a,2\n", ["has the column 'x' twice", "rename one"]),
     "column without a name": (
         "bad.csv",
-        b",x,y,g,s\n0,1,a,g,train\n",
+        b",x,y,g,s\nq,1,a,g,train\n",
         ["column 0 (the first is 0) has no name", "index"],
     ),
     "Latin-1 cell": (

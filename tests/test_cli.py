@@ -705,3 +705,11 @@ def test_table_of_test_rows_alone_is_tested_with_what_training_fitted(run, fit, 
         ("new2", "10", "false"),
         ("new3", "10", "false"),
     }
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_all_commands_are_named(capsys, words):
+    main(words)
+    shown = capsys.readouterr().out
+    for command in ("fit", "validate", "test", "predict", "report", "split", "inspect"):
+        assert re.search(rf"^  {command} ", shown, re.MULTILINE), command

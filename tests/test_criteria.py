@@ -14,6 +14,7 @@ from drurank.criteria import (
     percentile_group_accuracy,
     worst_group_accuracy,
 )
+from drurank.dcg import group_dcg
 from drurank.errors import InputError
 
 NAN = math.nan
@@ -198,3 +199,35 @@ def test_key_with_a_misspelt_criterion_is_answered_with_the_nearest():
 @pytest.mark.parametrize("key", ["val_auroc", "val_loss", "id_val_my_score", "train_loss", "f1"])
 def test_keys_of_others_are_left_to_them(key):
     assert criterion_of_key(key) is None
+
+
+@pytest.mark.parametrize("make", [np.array, torch.tensor])
+@pytest.mark.filterwarnings("error")
+def test_batches_that_have_no_group_left_are_nan_beside_others_that_have(make):
+    correct, count = make([[1, 2], [10, 20]]), make([[2, 3], [20, 30]])
+    got = compute_criteria(correct, count, min_count=10)
+    for name, values in got.items():
+        assert bool(np.isnan(float(values[0]))) == (name != "overall"), name
+        alone = compute_criteria(correct[1:], count[1:], [name])[name]
+        assert float(values[1]) == float(alone[0]), name
+    none = compute_criteria(make([[0, 0]])[:, :0], make([[0, 0]])[:, :0])
+    assert all(np.isnan(float(values[0])) for values in none.values())
+
+
+@pytest.mark.parametrize("make", [np.array, torch.tensor])
+@pytest.mark.filterwarnings("error")
+def test_percentile_of_infinite_values_is_that_of_numpy(make):
+    assert float(percentile_group_accuracy(make([-math.inf, 1.0, 2.0]), 50)) == 1.0
+    got = float(group_dcg(make([NAN, 0.5, 0.25]), 100, rank_by="index"))
+    assert got == pytest.approx(0.5 + 0.25 / math.log2(3), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", [*DEFAULT_CRITERIA, "qdcg25", "p50"])
+def test_numpy_and_torch_agree(name):
+    rng = np.random.default_rng(3)
+    count = rng.integers(0, 30, (4, 50))
+    correct = rng.binomial(count, 0.7)
+    ours = compute_criteria(correct, count, [name])[name]
+    theirs = compute_criteria(torch.from_numpy(correct), torch.from_numpy(count), [name])[name]
+    assert isinstance(ours, np.ndarray)
+    np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-13)

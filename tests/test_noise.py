@@ -11,6 +11,7 @@ from scipy.stats import beta, betabinom, binom
 import drurank.noise
 from drurank.criteria import compute_criteria, criteria_of
 from drurank.dcg import group_dcg
+from drurank.errors import InputError
 from drurank.noise import chance_band, criteria_noise, group_interval, noise_floor
 from drurank.spread import _Tally, fit_spread, shrunk_accuracy
 
@@ -105,6 +106,37 @@ def test_few_or_extreme_groups_are_fitted_all_the_same(correct, count):
     for one in criteria_noise(correct, count, LED, draws=50).values():
         assert np.isfinite([one.low, one.high, one.floor, one.floor_low, one.floor_high]).all()
         assert one.low <= one.high
+
+
+@pytest.mark.parametrize(("groups", "size"), [(50, 10**8), (200, 10**7), (20, 10**9)])
+@pytest.mark.parametrize("equal", [True, False])
+def test_very_large_groups_are_fitted(groups, size, equal):
+    count = np.full(groups, size)
+    correct = count // 2 if equal else np.random.default_rng(0).binomial(count, 0.9)
+    found = fit_spread(correct, count)
+    assert found.low <= found.sd <= found.high < 0.002
+    assert found.mean == pytest.approx(0.5 if equal else 0.9, abs=1e-4)
+
+
+@pytest.mark.parametrize("groups", [1334, 20_000])
+def test_rounding_does_not_make_a_spread(groups):
+    rng = np.random.default_rng(4)
+    found = [fit_spread(rng.binomial(75, 0.8, groups), np.full(groups, 75)) for _ in range(12)]
+    assert all(one.sd == 0 or one.sd > 4e-4 for one in found)
+    assert sum(one.sd == 0 for one in found) >= 3  # half of them, if groups are alike
+
+
+def test_all_right_does_not_say_that_groups_cannot_differ():
+    assert fit_spread(np.array([10] * 9), np.array([10] * 9)).high > 0.005
+    assert fit_spread(np.array([3]), np.array([3])).high > 0.1
+
+
+def test_without_a_sample_there_is_nothing_to_draw():
+    with pytest.raises(InputError, match="no group has a sample"):
+        criteria_noise(np.zeros(3, int), np.zeros(3, int))
+    with pytest.raises(InputError, match="draws is 0"):
+        criteria_noise(np.ones(3, int), np.ones(3, int), draws=0)
+    assert shrunk_accuracy(np.zeros((0, 3), int), np.zeros((0, 3), int)).shape == (0, 3)
 
 
 def test_posterior_mean_is_that_of_the_integral():

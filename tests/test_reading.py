@@ -14,6 +14,8 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from drurank.data import Table
+from drurank.errors import InputError
+from drurank.tabular.columns import Column
 from drurank.tabular.reading import read_table, suffix_of
 from runs import CONFIGS
 
@@ -248,3 +250,56 @@ def test_options_reach_the_file(tmp_path):
 def test_parquet_keeps_its_columns(tmp_path):
     pa_parquet.write_table(pa.table(TYPED), tmp_path / "t.pq")
     assert read_table(str(tmp_path / "t.pq")).to_pydict() == TYPED
+
+
+# ---- what was found by trying to break it
+
+
+@pytest.mark.parametrize("first", [["0", "1", "2"], ["0", "2", "1"], ["a", "b", "c"]], ids=str)
+def test_index_that_pandas_writes_is_left_out_and_said(tmp_path, caplog, first):
+    path = tmp_path / "t.csv"
+    path.write_text(",x,y\n" + "".join(f"{i},{i}7,a\n" for i in first))
+    if first != ["0", "1", "2"]:
+        with pytest.raises(InputError, match=r"column 0 .* has no name"):
+            read_table(str(path))
+        return
+    assert read_table(str(path)).to_pydict() == {"x": ["07", "17", "27"], "y": ["a"] * 3}
+    assert "counts the rows; it is left out" in caplog.text
+
+
+def test_cell_may_hold_a_long_text(tmp_path):
+    (tmp_path / "t.csv").write_text(f"x,y\n{'g' * 200_000},1\n")
+    assert len(read_table(str(tmp_path / "t.csv"))["x"][0].as_py()) == 200_000
+
+
+ODD = {
+    "nested beyond reason": ("t.jsonl", "[" * 100_000 + "\n", {}),
+    "half of a letter": ("t.jsonl", '{"\\ud800": 1}\n', {}),
+    "encoding undefined": ("t.csv", "x\n1\n", {"text_encoding": "undefined"}),
+    "encoding punycode": ("t.jsonl", '{"x": 1}\n', {"text_encoding": "punycode"}),
+    "state of a number": ("ds/state.json", '{"_data_files": [{"filename": 5}]}', {}),
+    "state without names": ("ds/state.json", '{"_data_files": [{"file": "x"}]}', {}),
+    "dict of numbers": ("ds/dataset_dict.json", '{"splits": [1]}', {}),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_damaged_file_is_answered_in_a_sentence(tmp_path, case):
+    name, content, options = ODD[case]
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(content)
+    if name == "ds/state.json":
+        (file.parent / "dataset_info.json").write_text("{}")
+    with pytest.raises(InputError) as caught:
+        read_table(str(file.parent if "/" in name else file), **options)
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value) or "text_encoding" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [pa.decimal32(5, 1), pa.decimal64(9, 1), pa.decimal128(12, 1)], ids=str)
+def test_decimals_of_any_width_are_numbers(kind):
+    cells = pa.array(["1.0", "2.5"]).cast(pa.decimal128(5, 1)).cast(kind)
+    column = Column("t.parquet", "x", pa.chunked_array([cells]))
+    assert column.texts == ["1", "2.5"]
+    assert column.numbers.tolist() == [1, 2.5]

@@ -7,15 +7,18 @@ import numpy as np
 import pyarrow.parquet as pa_parquet
 import pytest
 import torch
+from lightning.pytorch import LightningModule
 from lightning.pytorch.loggers import CSVLogger, MLFlowLogger, TensorBoardLogger, WandbLogger
 from matplotlib.image import imread
 
 from drurank.callbacks import GroupReport
 from drurank.callbacks.report import _send_picture
 from drurank.cli import main
+from drurank.data import Shortcut, evaluation_loader
+from drurank.errors import InputError
 from drurank.methods import DRU, Worst
 from drurank.record import EpochRecord
-from drurank.report import SplitCounts, report_predictions
+from drurank.report import SplitCounts, report_predictions, write_report
 from drurank.report.pictures import draw_criteria, draw_groups, draw_weights
 from drurank.spread import fit_spread
 from reference import CRITERIA, criteria, discounts, ranks, spread
@@ -57,15 +60,19 @@ def test_report_of_predictions_has_the_criteria_of_each_split(capsys):
         for name, value in criteria(correct, count).items():
             entry = content["criteria"][name]
             assert entry["value"] == pytest.approx(value, rel=1e-9), (split, name)
-            assert entry["interval"][0] <= entry["interval"][1]
+            assert (entry["interval"] is None) == (name == "tstat")
+            assert entry["interval"] is None or entry["interval"][0] <= entry["interval"][1]
             assert entry["floor"]["interval"][0] <= entry["floor"]["mean"] <= entry["floor"]["interval"][1]
     worst = [report["splits"][split]["criteria"]["worst"]["value"] for split in ("id_test", "ood_test")]
     assert worst == [0.8, 0.5]
     drop = report["drop"]
     assert (drop["from"], drop["to"]) == ("id_test", "ood_test")
-    assert drop["criteria"]["worst"] == pytest.approx(0.3)
-    assert drop["criteria"]["average"] == pytest.approx(0.85 - 0.625)
-    assert drop["criteria"]["gdcg10"] == pytest.approx(0.5 - 0.2)  # errors: higher is worse
+    assert drop["criteria"]["worst"]["value"] == pytest.approx(0.3)
+    assert drop["criteria"]["average"]["value"] == pytest.approx(0.85 - 0.625)
+    assert drop["criteria"]["gdcg10"]["value"] == pytest.approx(0.5 - 0.2)  # errors: higher is worse
+    for name, sign in (("worst", 1), ("qdcg10", -1)):
+        floors = [report["splits"][s]["criteria"][name]["floor"]["mean"] for s in ("id_test", "ood_test")]
+        assert drop["criteria"][name]["by_chance"] == pytest.approx(sign * (floors[0] - floors[1]))
     shown = capsys.readouterr().out
     assert "p_report/groups.png" in " ".join(shown.split())
     assert imread("p_report/groups.png").shape[1] > 800
@@ -136,11 +143,13 @@ def test_overall_and_its_noise_are_of_all_rows_even_where_groups_are_left_out():
 
 def test_sums_over_unlike_numbers_of_groups_are_not_compared():
     rows = [(f"a{g}", "1", str(int(i < 8)), "id_test") for g in range(20) for i in range(10)]
-    rows += [(f"b{g}", "1", str(int(i < 8)), "ood_test") for g in range(90) for i in range(10)] + [ROWS[3]]
+    rows += [(f"b{g}", "1", str(int(i < 8)), "ood_test") for g in range(90) for i in range(10)]
+    rows += [("a0", "0", "0", "id_test"), ("b0", "0", "0", "ood_test")]
     drop = reported("--split", "s", rows=rows)["drop"]["criteria"]
     assert "gdcg10" not in drop
     assert "gdcg50" not in drop
-    assert drop["qdcg10"] == pytest.approx(0, abs=0.05)
+    assert drop["qdcg10"]["value"] == pytest.approx(0, abs=0.05)
+    assert drop["worst"]["by_chance"] > 0.05  # the worst of 90 groups is worse than that of 20 by chance alone
 
 
 def test_names_are_shown_as_they_are(capsys):
@@ -153,7 +162,7 @@ def test_many_splits_are_shown_two_by_two_and_drawn_in_rows(capsys):
     rows = [("g", "1", "1", f"part{s:02d}") for s in range(15)] + [("g", "0", "1", "part00")]
     reported("--split", "s", rows=rows)
     shown = capsys.readouterr().out
-    assert shown.count("by chance") == 15
+    assert shown.count("Criteria") == 8
     assert imread("p_report/groups.png").shape[1] < 2600
 
 
@@ -266,6 +275,44 @@ def test_function_gives_what_it_wrote():
     assert report_predictions("p.csv", "y", "yhat", "g") == read_json("p_report/report.json")
 
 
+def test_labels_beyond_the_reach_of_floats_are_told_apart():
+    rows = [("a", "9007199254740992", "9007199254740993", "s"), ("a", "9007199254740993", "9007199254740992", "s")]
+    assert reported(rows=rows)["splits"]["all"]["criteria"]["overall"]["value"] == 0
+
+
+def test_home_is_found(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(tmp_path / "p.csv", ROWS)
+    main(["report", "--predictions", "~/p.csv", *COLUMNS, "--output", "~/out"])
+    main(["report", "--predictions", "~/p.csv", *COLUMNS])
+    assert (tmp_path / "out/report.json").is_file()
+    assert (tmp_path / "p_report/report.json").is_file()
+    assert not Path("~").exists()
+
+
+def test_a_split_column_that_is_not_named_is_mentioned(capsys):
+    reported(header="g,y,yhat,split")
+    assert "--split split" in capsys.readouterr().out
+    reported("--split", "split", header="g,y,yhat,split")
+    assert "Note:" not in capsys.readouterr().out
+
+
+def test_of_one_group_no_difference_is_said(capsys):
+    reported(rows=[("a", "1", "1", "s")] * 5 + [("a", "0", "1", "s")])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "of one group nothing can be said" in shown
+    assert "standard deviation" not in shown
+
+
+def test_surer_group_of_equal_accuracy_is_the_worse_or_better(capsys):
+    rows = [(name, "1", str(right), "s") for name, n, right in (("tiny", 1, 0), ("large", 9, 0)) for _ in range(n)]
+    rows += [(f"m{g}", "1", str(i % 2), "s") for g in range(20) for i in range(4)]
+    rows += [(name, "1", "1", "s") for name, n in (("lucky", 1), ("sure", 9)) for _ in range(n)]
+    reported(rows=[*rows, ("m0", "0", "0", "s")])
+    shown = capsys.readouterr().out
+    assert shown.index("large") < shown.index("tiny") < shown.index("lucky") < shown.index("sure")
+
+
 # ---- of runs
 
 
@@ -348,6 +395,30 @@ def test_groups_are_ranked_by_shrunk_accuracy_if_so_wished(shrink):
     worst = np.where(group == np.argmin(accuracy), 3.0, 1.0)
     got = Worst(upweight_factor=3, upweight="all", shrink=shrink).reweight(record)
     np.testing.assert_array_equal(got, worst)
+
+
+def test_training_set_among_the_test_loaders_is_left_out(trainer, capsys):
+    data, method = Shortcut(groups=[6, 4, 4], group_size=10), DRU()
+    trainer().fit(method, datamodule=data)
+    loaders = [*data.test_dataloader(), evaluation_loader(data.part("train"))]
+    trainer(callbacks=[GroupReport()], logger=CSVLogger("logs")).test(method, loaders, verbose=False)
+    (report,) = Path("logs").rglob("report.json")
+    assert list(read_json(report)["splits"]) == ["ood_test"]
+
+
+def test_module_of_another_kind_is_refused(trainer):
+    class Other(LightningModule):
+        def test_step(self, batch, batch_idx):
+            pass
+
+    with pytest.raises(InputError, match="GroupReport reads the counts of a GroupModule, and the model is a Other"):
+        trainer(callbacks=[GroupReport()]).test(Other(), Shortcut(groups=[6, 4, 4], group_size=10).test_dataloader())
+
+
+def test_splits_that_know_which_groups_training_has_go_beside_those_that_do_not(tmp_path):
+    known = SplitCounts("ood_test", ["a"], np.array([1]), np.array([2]), np.array([False]))
+    write_report(tmp_path, [known, counts([1, 2], [2, 2], "id_test")], ["worst"], about={})
+    assert [row.get("seen_in_training") for row in read_csv(tmp_path / "groups.csv")] == ["false", None, None]
 
 
 # ---- pictures

@@ -385,7 +385,7 @@ OPTIONS = {
     "seed in words": (["--seed", "two"], ["seed is 'two'", "give a whole number"]),
     "too few groups": (
         ["--ood_val", "0.45", "--ood_test", "0.5"],
-        ["t.csv: of 20 groups 9 would go to ood_val and 10 to ood_test", "at least two", "smaller shares"],
+        ["t.csv: of 20 groups 9 would go to ood_val and 10 to ood_test", "at least two", "smaller ones"],
     ),
     "min_count above all": (["--min_count", "99"], ["t.csv", "min_count 99", "the largest 6", "lower min_count"]),
     "split that is there": (["--split", "note"], ["t.csv has a column 'note' already", "--split note_2"]),
@@ -411,8 +411,8 @@ NAMES = {
     "no suffix": ({"output": "s"}, ["output is 's'", ".csv"]),
     "text to types": ({"output": "s.parquet"}, ["t.csv is of text", ".parquet", ".csv or .tsv"]),
     "onto itself": ({"output": "./t.csv"}, ["output is 't.csv', the table itself"]),
-    "folder that is a file": ({"output": "t.csv/s.csv"}, ["t.csv cannot be used", "give an --output"]),
-    "group that is the label": ({"group": "y"}, ["t.csv: of 2 groups", "give smaller shares"]),
+    "folder that is a file": ({"output": "t.csv/s.csv"}, ["t.csv cannot be used", "name another"]),
+    "group that is the label": ({"group": "y"}, ["t.csv: of 2 groups", "smaller ones"]),
 }
 
 
@@ -578,3 +578,12 @@ def test_tables_of_shared_data(name, min_count):
     split(*words, path="u.parquet", label="label", group="group", output="v.parquet")
     assert Counter(map(str, pq.read_table("v.parquet").to_pylist())) == Counter(map(str, got.to_pylist()))
     assert pc.all(pc.is_valid(got["split"])).as_py()
+
+
+def test_folder_that_datasets_saved_is_split(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    rows = {"y": [i % 2 for i in range(80)], "g": [f"g{i // 4}" for i in range(80)], "x": list(range(80))}
+    datasets.Dataset.from_dict(rows).save_to_disk(tmp_path / "ds")
+    manifest = split(path=str(tmp_path / "ds"), output=str(tmp_path / "s.parquet"))
+    assert sum(part["rows"] for part in manifest["parts"].values()) == 80
+    assert len(manifest["source"]["sha256"]) == 64

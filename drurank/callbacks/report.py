@@ -19,7 +19,7 @@ from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.methods.loaders import as_list
 from drurank.report import SplitCounts, print_report, write_report
-from drurank.report.pictures import draw_criteria, draw_weights
+from drurank.report.pictures import draw_criteria, draw_weights, save_picture
 from drurank.report.write import GROUPS_PICTURE
 
 CRITERIA_PICTURE, WEIGHTS_PICTURE = "criteria.png", "weights.png"
@@ -67,8 +67,9 @@ class GroupReport(Callback):
             _keep_picture(draw_criteria(history), folder / CRITERIA_PICTURE, trainer.loggers)
         weights = folder / HISTORY_FILE
         table = pa_csv.read_csv(weights) if weights.is_file() else None
-        if table is not None and _varies(table):
-            known = table.filter(pc.is_valid(table["rank"]))
+        if table is not None and _varies(table) and trainer.current_epoch > 1:
+            # The rows of the epoch after the last hold weights that were never in force.
+            known = table.filter(pc.and_(pc.is_valid(table["rank"]), pc.less(table["epoch"], trainer.current_epoch)))
             columns = (known[name].to_numpy() for name in ("epoch", "rank", "mean_weight"))
             _keep_picture(draw_weights(*columns), folder / WEIGHTS_PICTURE, trainer.loggers)
 
@@ -79,7 +80,7 @@ class GroupReport(Callback):
                 f"GroupReport reads the counts of a GroupModule, and the model is a {type(pl_module).__name__}; rebase "
                 "it on GroupModule, or hand its predictions to drurank.report.report_predictions"
             )
-        datasets = [loader.dataset for loader in as_list(trainer.test_dataloaders)]
+        datasets = [loader.dataset for loader in as_list(trainer.test_dataloaders) if loader.dataset.split != "train"]
         splits = []
         for dataset, metric in zip(datasets, pl_module.evaluated.values(), strict=True):
             correct, count = (counted.cpu().numpy() for counted in metric.counts())
@@ -128,7 +129,7 @@ def _varies(weights: pa.Table) -> bool:
 
 
 def _keep_picture(figure: Any, path: Path, loggers: list[Logger]) -> None:
-    replace_file(path, lambda beside: figure.savefig(beside, format="png"))
+    replace_file(path, lambda beside: save_picture(figure, beside))
     _send_picture(path, loggers)
 
 

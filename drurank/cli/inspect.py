@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +46,9 @@ def run(words: list[str]) -> Inspection:
     inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
     print_inspection(inspection)
     if settings.output is not None:
-        inspection.write(Path(settings.output))
-        print(f"Written: {Path(settings.output) / GROUPS_FILE} and {FINDINGS_FILE}")
+        folder = Path(os.path.expanduser(settings.output))
+        inspection.write(folder)
+        print(f"Written: {folder / GROUPS_FILE} and {FINDINGS_FILE}")
     return inspection
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -78,7 +79,7 @@ def split_file(
     Raises:
         InputError: if the table cannot be split so, or the output not be written.
     """
-    options, target = options or SplitOptions(), Path(output).expanduser()
+    options, target = options or SplitOptions(), Path(os.path.expanduser(output))
     manifest_file = target.with_name(f"{target.stem}.manifest.json")
     _refuse_output(path, target, manifest_file, overwrite)
     table, names = read_table(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
@@ -151,8 +152,16 @@ def _refuse_lost_label(path: str, part: np.ndarray, label: np.ndarray, names: li
 
 
 def _fingerprint(path: str) -> str:
-    with Path(path).expanduser().open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    source = Path(os.path.expanduser(path))
+    if source.is_dir():
+        files = sorted(file for file in source.rglob("*") if file.is_file())
+        return hashlib.sha256("".join(map(_digest, files)).encode()).hexdigest()
+    return _digest(source)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _write(

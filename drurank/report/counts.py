@@ -84,7 +84,9 @@ class SplitCounts:
                 "low": low,
                 "high": high,
                 "shrunk": self.spread.posterior_mean(self.correct, self.count),
-                "seen_in_training": pa.array(self.seen if self.seen is not None else [None] * len(self.groups)),
+                "seen_in_training": pa.array(
+                    self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()
+                ),
             }
         )
 
@@ -122,4 +124,6 @@ class SplitCounts:
 
 def _entry(name: str, value: float, noise: Noise, shrink: bool) -> dict[str, Any]:
     floor = None if shrink else {"mean": noise.floor, "interval": [noise.floor_low, noise.floor_high]}
-    return {"value": value, "better": criterion(name).mode, "interval": [noise.low, noise.high], "floor": floor}
+    # The standard error of true accuracies is 0 where they do not differ, so that of tstat may be any.
+    interval = None if name == "tstat" else [noise.low, noise.high]
+    return {"value": value, "better": criterion(name).mode, "interval": interval, "floor": floor}

@@ -5,8 +5,10 @@ Each function returns a matplotlib figure that belongs to no window.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,13 @@ FAMILIES = (
     ("discounted sum of errors (lower is better)", ("qdcg", "gdcg")),
     ("mean over standard error (higher is better)", ("tstat",)),
 )
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG; names in letters that the font lacks become boxes, without a word."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure.savefig(path, format="png")
 
 
 def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
@@ -81,8 +90,10 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
         ax.set_xlabel("groups, the worst first")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title(f"{_short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows", parse_math=False)
-    ax.legend(loc="lower right", fontsize=8, frameon=False)
+    below = -0.14 if len(order) > FEW else -0.3
+    ax.legend(**{**BELOW, "ncols": 2, "bbox_to_anchor": (0.5, below)})
     _tidy(ax)
 
 
@@ -149,7 +160,7 @@ def _name(key: str) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 18 else f"{name[:17]}…"
+    return name if len(name) <= 18 else f"{name[:9]}…{name[-8:]}"
 
 
 def _tidy(ax: Axes) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +75,10 @@ def report_predictions(
     right = rightness(column(label), column(prediction), as_names(labels))
     code, groups = code_groups([column(name) for name in as_names(group)], np.arange(table.num_rows), blank=False)
     splits = count_by_split(right, code, groups, None if split is None else column(split))
-    folder = Path(output) if output else Path(predictions).with_name(f"{Path(predictions).stem}_report")
+    source = Path(os.path.expanduser(predictions)).absolute()
+    folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
+    if split is None and "split" in table.column_names:
+        print("Note: all rows are taken together; to report the parts apart, give --split split.")
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
@@ -97,7 +102,7 @@ def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.nd
             raise column.error(row, f"is no {what}; give each row one, or leave the row out")
     known = [*label.texts, *labels]
     key: Callable[[str], Any] = (
-        to_number if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
+        _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
     )
     place = {key(text): number for number, text in reversed(list(enumerate(known)))}
     predicted = np.array([place.get(key(text), -1) for text in prediction.texts])[prediction.codes]
@@ -111,6 +116,10 @@ def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.nd
     true = np.array([place[key(text)] for text in label.texts])[label.codes]
     found: np.ndarray = predicted == true
     return found
+
+
+def _exact(text: str) -> Decimal:
+    return Decimal(text.strip())
 
 
 def count_by_split(

@@ -42,23 +42,31 @@ def criteria_table(
         if has_floor:
             table.add_column("by chance\nalone", justify="right", style="dim")
     if drop:
-        table.add_column(f"worse than\n{drop['from']}\nby", justify="right")
+        table.add_column(f"worse than\n{escape(drop['from'])}\nby", justify="right")
     first = next(iter(columns.values()))["criteria"]
     for criterion, entry in first.items():
         cells = [
             cell for content in columns.values() for cell in _cells(content["criteria"][criterion], has_floor=has_floor)
         ]
-        cells += [f"{drop['criteria'][criterion]:.4f}" if criterion in drop["criteria"] else ""] if drop else []
+        cells += [_drop(drop["criteria"].get(criterion))] if drop else []
         table.add_row(f"{criterion}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
     return table
 
 
 def _cells(entry: Mapping[str, Any], *, has_floor: bool) -> list[str]:
-    cells = [f"{entry['value']:.4f}\n[dim]{_range(entry['interval'])}[/dim]"]
+    interval = f"\n[dim]{_range(entry['interval'])}[/dim]" if entry["interval"] else ""
+    cells = [f"{entry['value']:.4f}{interval}"]
     if has_floor:
         floor = entry["floor"]
         cells.append(f"{floor['mean']:.4f}\n{_range(floor['interval'])}" if floor else "")
     return cells
+
+
+def _drop(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return ""
+    chance = entry["by_chance"]
+    return f"{entry['value']:.4f}" + ("" if chance is None else f"\n[dim]chance {chance:.3f}[/dim]")
 
 
 def _range(ends: Sequence[float]) -> str:
@@ -69,24 +77,26 @@ def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What is to be said under the table: spread, what chance alone would do, groups left out or never seen."""
     said = ["Under each figure, which holds chance too: where that of true accuracies lies (5-95 %)."]
     for name, content in columns.items():
-        sd, (low, high) = content["spread"]["sd"], content["spread"]["interval"]
-        if sd:
-            said.append(
-                f"{name}: true accuracies of groups differ, standard deviation {sd:.3f} ({low:.3f}-{high:.3f})."
-            )
-        else:
-            said.append(f"{name}: groups differ no more than by chance: standard deviation 0 (at most {high:.3f}).")
-        alike = [
-            key
-            for key, entry in content["criteria"].items()
-            if _is_chance(entry) and key not in NOT_OF_THE_BADLY_SERVED
-        ]
-        if alike:
-            said.append(f"{name}: chance alone would give such {', '.join(alike)}.")
         for key, words in REMARKS.items():
             if content[key]:
                 said.append(f"{name}: {content[key]:,} of {content['groups']:,} groups {words}.")
+        if content["groups"] - content["groups_left_out"] < 2:
+            said.append(f"{name}: of one group nothing can be said about how groups differ.")
+            continue
+        said.append(f"{name}: {_spread(content['spread'])}")
+        served = {key: entry for key, entry in content["criteria"].items() if key not in NOT_OF_THE_BADLY_SERVED}
+        alike = [key for key, entry in served.items() if _is_chance(entry)]
+        if alike:
+            said.append(f"{name}: chance alone would give such {', '.join(alike)}.")
     return said
+
+
+def _spread(spread: Mapping[str, Any]) -> str:
+    low, high = spread["interval"]
+    if spread["sd"] == 0:
+        return f"groups differ no more than by chance: standard deviation 0 (at most {high:.3f})."
+    differ = "differ, by a" if low > 0 else "may differ or not,"
+    return f"true accuracies {differ} standard deviation of {spread['sd']:.3f} ({low:.3f}-{high:.3f})."
 
 
 def _is_chance(entry: Mapping[str, Any]) -> bool:
@@ -96,16 +106,16 @@ def _is_chance(entry: Mapping[str, Any]) -> bool:
 
 def groups_table(split: SplitCounts) -> Table:
     """The worst and the best groups of a split, the worst first, each with the interval of its accuracy."""
-    order = np.argsort(split.accuracy, kind="stable")
-    worst = order[:WORST_SHOWN]
-    best = order[max(len(order) - BEST_SHOWN, len(worst)) :]
+    low, high = split.interval
+    # Of equal accuracies the one that is surer goes to the end.
+    worst = np.lexsort((high, split.accuracy))[:WORST_SHOWN]
+    best = np.lexsort((low, split.accuracy))[max(len(low) - BEST_SHOWN, len(worst)) :]
     table = Table(
-        title=f"The worst {len(worst)} and the best {len(best)} of {len(order):,} groups in {escape(split.split)}"
+        title=f"The worst {len(worst)} and the best {len(best)} of {len(low):,} groups in {escape(split.split)}"
     )
     table.add_column("group")
     for column in ("rows", "right", "accuracy", "5 to 95 %", "shrunk"):
         table.add_column(column, justify="right")
-    low, high = split.interval
     shrunk = split.spread.posterior_mean(split.correct, split.count)
     for i in [*worst, *best]:
         table.add_row(

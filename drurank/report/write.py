@@ -13,7 +13,7 @@ from rich.console import Console
 
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
-from drurank.report.pictures import draw_groups
+from drurank.report.pictures import draw_groups, save_picture
 from drurank.report.tables import criteria_table, groups_table
 
 GROUPS_PICTURE = "groups.png"
@@ -50,7 +50,7 @@ def write_report(
     groups = pa.concat_tables([split.table() for split in splits])
     replace_file(folder / "groups.csv", lambda path: pa_csv.write_csv(groups, path))
     replace_file(folder / "groups.parquet", lambda path: pa_parquet.write_table(groups, path))
-    replace_file(folder / GROUPS_PICTURE, lambda path: draw_groups(splits).savefig(path, format="png"))
+    replace_file(folder / GROUPS_PICTURE, lambda path: save_picture(draw_groups(splits), path))
     write_json(folder / "report.json", report)
     return report
 
@@ -87,9 +87,20 @@ def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
                 # A sum over more groups is larger, however well they are served.
                 before = {name: entry for name, entry in before.items() if not name.startswith("gdcg")}
             sign = {name: 1 if entry["better"] == "max" else -1 for name, entry in before.items()}
-            drop = {name: sign[name] * (before[name]["value"] - after[name]["value"]) for name in before}
+            drop = {
+                name: {
+                    "value": sign[name] * (before[name]["value"] - after[name]["value"]),
+                    "by_chance": _by_chance(before[name]["floor"], after[name]["floor"], sign[name]),
+                }
+                for name in before
+            }
             return {"from": seen, "to": unseen, "criteria": drop}
     return None
+
+
+def _by_chance(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sign: int) -> float | None:
+    # Other numbers and sizes of groups give another figure, also where all groups of a part are alike.
+    return None if before is None or after is None else sign * (before["mean"] - after["mean"])
 
 
 def _kept(summary: Mapping[str, Any]) -> int:

@@ -50,6 +50,8 @@ class Column:
                 f"only a feature, leave it out (--data.exclude {name})"
             )
         wanted = pa.large_string() if self.is_text else kind
+        if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+            wanted = pa.decimal128(kind.precision, kind.scale)
         self.values: pa.Array = values.cast(wanted).combine_chunks()
 
     @cached_property

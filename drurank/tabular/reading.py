@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import os
 import zlib
 from collections import Counter
@@ -20,6 +21,8 @@ JSON_LINES = (".jsonl", ".ndjson", ".json")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather")
 KNOWN = (*DELIMITERS, *JSON_LINES, *PARQUET, *ARROW)
+ODD = (RecursionError, UnicodeError, KeyError, TypeError)
+"""What damaged files and odd encodings make of parsers."""
 OFFERED = f"{', '.join(KNOWN)} (the text ones also with .gz)"
 
 
@@ -58,10 +61,13 @@ def read_table(
         else:
             _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
             table = (read_parquet if suffix in PARQUET else read_arrow)(path, file)
-    except (pa.ArrowException, csv.Error, OSError, EOFError, zlib.error) as error:
-        said = " ".join(str(error).split())[:200]
+    except (pa.ArrowException, csv.Error, OSError, EOFError, zlib.error, *ODD) as error:
+        if isinstance(error, InputError):
+            raise
+        said = " ".join(f"{type(error).__name__ if isinstance(error, ODD) else ''} {error}".split())[:200]
         kind = suffix.removeprefix(".")
         raise InputError(f"{path} cannot be read as {kind}: {said}; mend the file or its permissions") from error
+    table = _without_index(path, table)
     twice = [name for name, times in Counter(table.column_names).items() if times > 1]
     if twice and twice[0].strip():
         raise InputError(f"{path} has the column {twice[0]!r} twice; rename one of them")
@@ -98,3 +104,14 @@ def _refuse_unused(path: str, **options: str | None) -> None:
     for name, value in options.items():
         if value is not None:
             raise InputError(f"{path} has no use for {name} {value!r}, which is of text files; leave it out")
+
+
+def _without_index(path: str, table: pa.Table) -> pa.Table:
+    """The table without a first column that has no name and counts the rows, as pandas writes it by default."""
+    if table.num_columns < 2 or table.column_names[0].strip() or not pa.types.is_string(table[0].type):
+        return table
+    counted = pa.array(range(table.num_rows)).cast(pa.string())
+    if not table[0].combine_chunks().equals(counted):
+        return table
+    logging.getLogger(__name__).warning("%s: the first column has no name and counts the rows; it is left out", path)
+    return table.remove_column(0)

@@ -202,7 +202,9 @@ def _groups_of(source: str, groups: int, options: SplitOptions) -> tuple[int, in
         least = "two, one for id_val and one for id_test" if needed == 2 else "one to train on"
         raise InputError(
             f"{source}: of {groups:,} {'group' if groups == 1 else 'groups'} {val:,} would go to ood_val and {test:,} "
-            f"to ood_test, and the rest must be at least {least}; give smaller shares, or a table of more groups"
+            f"to ood_test, and the rest must be at least {least}; "
+            "a share above 0 takes one group at least, so give fewer of them (--ood_val 0, --ood_test 0 or --id_share "
+            "0), smaller ones, or a table of more groups"
         )
     return val, test
 

@@ -18,6 +18,8 @@ import pyarrow.csv as pa_csv
 
 from drurank.errors import InputError
 
+csv.field_size_limit(2**31 - 1)  # A cell may hold a long text; 131,072 characters are the default.
+
 log = logging.getLogger(__name__)
 
 MARKS = {

@@ -24,7 +24,10 @@ def write_table(table: pa.Table, path: Path) -> None:
     """
     suffix = path.suffix.lower()
     if suffix in PARQUET:
-        replace_file(path, lambda beside: pa_parquet.write_table(table, beside))
+        try:
+            replace_file(path, lambda beside: pa_parquet.write_table(table, beside))
+        except pa.ArrowException as error:
+            raise InputError(f"{path}: {' '.join(str(error).split())}; leave that column out") from error
         return
     text = pa.table([_as_text(path, name, table[name]) for name in table.column_names], names=table.column_names)
     replace_file(path, lambda beside: _write_text(text, beside, DELIMITERS[suffix]))

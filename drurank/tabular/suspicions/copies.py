@@ -58,7 +58,7 @@ def copies_across_parts(data: GroupedRows) -> Iterator[Finding]:
         chance = looks_like_chance(data.label, features)
         yield Finding(
             "copies_across_parts",
-            "note" if chance else "error",
+            "note" if chance else "warning",
             f"rows that have a copy in training in label and all features: {some(said, shown=7)} (row {pair[0]} is row "
             f"{pair[1]}, counted from 0){'' if chance else ', and what was learnt by heart counts as right there'}; "
             f"{_advice(chance)}",

@@ -121,8 +121,8 @@ def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usua
 
 def _strays(value: np.ndarray) -> Iterator[Finding]:
     found, count = np.unique(value, return_counts=True)
-    if len(found) < 2:
-        return
+    if len(found) < SMALLEST:
+        return  # Of a few classes any may be called any number, as -1 and 1.
     low, high = np.quantile(value, (FEW, 1 - FEW), method="nearest")
     gap = np.diff(found) > max(high - low, 1)
     above = np.cumsum(np.append(False, gap & (found[:-1] >= high))) > 0
@@ -133,10 +133,10 @@ def _strays(value: np.ndarray) -> Iterator[Finding]:
         rows = int(count[stray].sum())
         yield Finding(
             "stray_labels",
-            "error",
+            "warning",
             f"the label is {some(names)} in {counted(rows, 'row')} ({rows / len(value):.2%}) and from {low:g} to "
-            f"{high:g} in most others, which looks like a code for something missing or a slip; leave these rows out, "
-            "or mend them",
+            f"{high:g} in most others, which looks like a code for something missing or a slip; if it is one, leave "
+            "these rows out or mend them",
             names,
         )
 
@@ -148,11 +148,12 @@ def _is_measured(value: np.ndarray) -> bool:
 
 
 def _regression(data: GroupedRows, value: np.ndarray) -> Iterator[Finding]:
+    name = data.label_column.name if data.label_column else "label"
     yield Finding(
         "regression",
         "warning",
-        f"the labels are {len(np.unique(value)):,} different numbers from {value.min():g} to {value.max():g} that are "
-        "not counted through from 0 or 1, which looks like a measurement and not like classes; cut it into a few "
-        "classes, or, if they are codes, all is well",
-        [data.label_column.name if data.label_column else "label"],
+        f"the labels in {quoted(name)} are {len(np.unique(value)):,} different numbers from {value.min():g} to "
+        f"{value.max():g} that are not counted through from 0 or 1, which looks like a measurement and not like "
+        "classes; if it is one, cut it into a few classes",
+        [name],
     )
