@@ -31,6 +31,7 @@ type: install
 
 bench: install
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/trial.py shortcut --seeds 5
 
 clean:

@@ -199,8 +199,9 @@ def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> 
         k = np.where(alike, 1.0, k)
         right = rng.standard_gamma(correct[group] + mean * k)
         accuracy = right / (right + rng.standard_gamma(wrong[group] + (1 - mean) * k))
-        accuracy = np.where(alike, mean, accuracy)
-        return accuracy, (accuracy * count[group]).sum(axis=-1) / count[group].sum(axis=-1)
+        accuracy[alike[:, 0]] = mean[alike[:, 0]]
+        size = count[group]
+        return accuracy, np.einsum("dm,dm->d", accuracy, size) / size.sum(axis=-1)
 
     return draw
 

@@ -67,6 +67,12 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
         _draw_split(ax, split)
     for ax in axes[:, 0]:
         ax.set_ylabel("accuracy")
+    found = [ax.get_legend_handles_labels() for ax in figure.axes]
+    by_label = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
+    columns = min(2 * columns, len(by_label))
+    figure.legend(
+        by_label.values(), by_label.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+    )
     return figure
 
 
@@ -78,7 +84,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     ax.fill_between(
         at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone, if all groups were alike (5 to 95 %)"
     )
-    ax.axhline(pooled, color=GREY, lw=1, ls="--", label=f"all samples together, {pooled:.3f}")
+    ax.axhline(pooled, color=GREY, lw=1, ls="--", label="all samples together")
     if len(order) <= SOME:
         low, high = (end[order] for end in split.interval)
         ax.vlines(place, low, high, color=BLUE, lw=1, alpha=0.6, label="5 to 95 % by its own samples")
@@ -91,9 +97,10 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     else:
         ax.set_xlabel("groups, the worst first")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_title(f"{_short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows", parse_math=False)
-    below = -0.14 if len(order) > FEW else -0.3
-    ax.legend(**{**BELOW, "ncols": 2, "bbox_to_anchor": (0.5, below)})
+    ax.set_title(
+        f"{_short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows, {pooled:.3f} right",
+        parse_math=False,
+    )
     _tidy(ax)
 
 

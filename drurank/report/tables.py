@@ -14,6 +14,8 @@ from drurank.report.counts import SplitCounts
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
 REMARKS = {"groups_left_out": "left out, for few rows", "groups_unseen_in_training": "unseen in training"}
+WIDTH = 11
+"""Of a column of figures, so that a range is never cut."""
 BETTER = {"max": "higher", "min": "lower"}
 NOT_OF_THE_BADLY_SERVED = ("overall", "average", "tstat")
 
@@ -38,11 +40,13 @@ def criteria_table(
     table.add_column("criterion\nand what\nis better")
     has_floor = any(entry["floor"] for content in columns.values() for entry in content["criteria"].values())
     for name, content in columns.items():
-        table.add_column(f"{escape(name)}\n{content['groups']:,} groups\n{content['rows']:,} rows", justify="right")
+        table.add_column(
+            f"{escape(name)}\n{content['groups']:,} groups\n{content['rows']:,} rows", justify="right", min_width=WIDTH
+        )
         if has_floor:
-            table.add_column("by chance\nalone", justify="right", style="dim")
+            table.add_column("by chance\nalone", justify="right", style="dim", min_width=WIDTH)
     if drop:
-        table.add_column(f"worse than\n{escape(drop['from'])}\nby", justify="right")
+        table.add_column(f"worse than\n{escape(drop['from'])} by\n(by chance)", justify="right")
     first = next(iter(columns.values()))["criteria"]
     for criterion, entry in first.items():
         cells = [
@@ -66,7 +70,7 @@ def _drop(entry: Mapping[str, Any] | None) -> str:
     if entry is None:
         return ""
     chance = entry["by_chance"]
-    return f"{entry['value']:.4f}" + ("" if chance is None else f"\n[dim]chance {chance:.3f}[/dim]")
+    return f"{entry['value']:.4f}" + ("" if chance is None else f"\n[dim]({chance:.4f})[/dim]")
 
 
 def _range(ends: Sequence[float]) -> str:
