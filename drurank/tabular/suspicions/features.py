@@ -10,7 +10,7 @@ from drurank.tabular.columns import determines_label
 from drurank.tabular.rows import Feature, GroupedRows
 from drurank.tabular.suspicions.finding import Finding, counted, quoted, some
 
-NEARLY = 0.99
+NEARLY = 0.97
 GAIN = 0.1
 """A rule is as good as the label where it has at most this share of the errors of always saying the commonest one."""
 MUCH_UNSEEN = 0.2
@@ -58,8 +58,8 @@ def label_in_disguise(data: GroupedRows) -> Iterator[Finding]:
             "nearly_determines_label",
             "warning",
             f"{_columns(list(nearly))} all but determines the label: saying what other rows of the same value have is "
-            f"right in {shares} of the {where}s that have such; leave out (--data.exclude {','.join(nearly)}) what is "
-            "not known before the label is",
+            f"right in {shares} of the {where}s that have such; is it known before the label is? if not, leave it out "
+            f"(--data.exclude {','.join(nearly)})",
             list(nearly),
         )
 

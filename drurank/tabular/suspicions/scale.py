@@ -121,8 +121,8 @@ def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usua
 
 def _strays(value: np.ndarray) -> Iterator[Finding]:
     found, count = np.unique(value, return_counts=True)
-    if len(found) < SMALLEST:
-        return  # Of a few classes any may be called any number, as -1 and 1.
+    if len(found) < 3:
+        return  # Two classes may be called any two numbers, as -1 and 1.
     low, high = np.quantile(value, (FEW, 1 - FEW), method="nearest")
     gap = np.diff(found) > max(high - low, 1)
     above = np.cumsum(np.append(False, gap & (found[:-1] >= high))) > 0
