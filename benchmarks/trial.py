@@ -22,6 +22,9 @@ METHODS = {
     "qDRU+G": ["qdru_g"],
     "gDRU+M": ["gdru_m"],
     "Worst+M": ["worst_m"],
+    "GroupDRO": ["group_dro"],
+    "CVaR": ["cvar"],
+    "ChiSquare": ["chi_square"],
     **{f"Const+M {x}": ["const_m", "--model.upweight_factor", str(x)] for x in (2, 3, 4, 5)},
 }
 

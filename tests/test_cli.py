@@ -616,6 +616,9 @@ def test_every_data_configuration_runs(run, tmp_path, name):
         ("worst_m", "Worst+M"),
         ("worst_g", "Worst+G"),
         ("const_m", "Const+M"),
+        ("group_dro", "GroupDRO"),
+        ("cvar", "CVaR"),
+        ("chi_square", "ChiSquare"),
     ],
 )
 def test_every_method_configuration_runs(run, tmp_path, name, title):

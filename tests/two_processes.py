@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.cli import main
 from drurank.data import GroupDataModule, GroupedDataset, evaluation_loader
-from drurank.methods import DRU, ChiSquare, CVaR
+from drurank.methods import DRU, ChiSquare, CVaR, GroupDRO
 from drurank.networks import Sizes
 from runs import QUIET
 
@@ -164,7 +164,11 @@ def nan_on_one_process(devices):
 def worst_samples(devices):
     """Parameters after two epochs of objectives that look at the whole global batch; the last one has 5 rows."""
     found = {}
-    for name, method in (("cvar", CVaR(alpha=0.3, **frozen(0.5))), ("chi", ChiSquare(radius=0.5, **frozen(0.5)))):
+    for name, method in (
+        ("cvar", CVaR(alpha=0.3, **frozen(0.5))),
+        ("chi", ChiSquare(radius=0.5, **frozen(0.5))),
+        ("dro", GroupDRO(step_size=0.3, **frozen(0.5))),
+    ):
         python_trainer(devices, epochs=2).fit(method, datamodule=Odd(devices, ODD, ODD))
         found[name] = {key: value.detach() for key, value in method.network.named_parameters()}
     return found

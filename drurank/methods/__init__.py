@@ -4,7 +4,8 @@ from drurank.methods.base import GroupModule
 from drurank.methods.const import Const
 from drurank.methods.dru import DRU
 from drurank.methods.erm import ERM
+from drurank.methods.group_dro import GroupDRO
 from drurank.methods.worst import Worst
 from drurank.methods.worst_samples import ChiSquare, CVaR
 
-__all__ = ["DRU", "ERM", "CVaR", "ChiSquare", "Const", "GroupModule", "Worst"]
+__all__ = ["DRU", "ERM", "CVaR", "ChiSquare", "Const", "GroupDRO", "GroupModule", "Worst"]

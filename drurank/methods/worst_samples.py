@@ -6,13 +6,13 @@ from abc import abstractmethod
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from drurank.data.sampler import rank_and_world
 from drurank.dcg import precise
 from drurank.errors import InputError
 from drurank.methods.erm import ERM
+from drurank.methods.gather import gather_rows
 
 
 class WorstSamples(ERM):
@@ -32,26 +32,10 @@ class WorstSamples(ERM):
     def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
         """``sum_i p_i loss_i`` over the global batch, with the shares ``p`` of this process's samples."""
         rank, world = rank_and_world()
-        everywhere = gather_losses(losses.detach())
+        everywhere = gather_rows(losses.detach(), fill=-torch.inf)
         own = self.shares(everywhere)[..., rank * (everywhere.shape[-1] // world) :][..., : losses.shape[-1]]
         objective: Tensor = (own * losses).sum(dim=-1) * world
         return objective
-
-
-def gather_losses(losses: Tensor) -> Tensor:
-    """Losses of all processes, ``[..., B]`` to ``[..., world * largest B]``, ``-inf`` where a process has fewer.
-
-    The part of process ``r`` begins at ``r * largest B``.
-    """
-    world = rank_and_world()[1]
-    if world == 1:
-        return losses
-    largest = torch.tensor(losses.shape[-1], device=losses.device)
-    dist.all_reduce(largest, op=dist.ReduceOp.MAX)
-    padded = torch.nn.functional.pad(losses, (0, int(largest) - losses.shape[-1]), value=-torch.inf)
-    parts = [torch.empty_like(padded) for _ in range(world)]
-    dist.all_gather(parts, padded.contiguous())
-    return torch.cat(parts, dim=-1)
 
 
 class CVaR(WorstSamples):

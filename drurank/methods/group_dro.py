@@ -1,0 +1,157 @@
+"""Group DRO: the worst-case mixture of groups, followed online."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from drurank.data.sampler import rank_and_world
+from drurank.dcg import precise
+from drurank.errors import InputError, check_choice
+from drurank.methods.erm import ERM
+from drurank.methods.gather import gather_rows
+from drurank.ranking import add_group_sums_
+
+Preset = Literal["wilds", "sagawa"]
+
+
+class GroupDRO(ERM):
+    r"""Group distributionally robust optimisation, online: groups with high loss gain weight step by step.
+
+    .. math:: q_g \leftarrow q_g e^{\eta L_g}, \quad q \leftarrow q / \sum_g q_g, \quad
+        \text{objective} = \sum_g q_g L_g
+
+    with ``L_g`` the mean loss of group ``g`` in the global batch, 0 where it is absent; ``q`` is updated before it is
+    used. Batches hold each group as often as any other (the sampler ``balanced``). ``preset="wilds"`` starts with equal
+    ``q`` on the groups that training has; a step touches the groups of its batch alone and costs the same for any
+    number of groups. ``preset="sagawa"`` looks at all groups in each step, whose cost grows with their number, and adds
+    to the losses that move ``q`` the generalisation adjustment ``C / sqrt(n_g)``, or takes the greedy form. (Sagawa,
+    Koh, Hashimoto, Liang: Distributionally Robust Neural Networks for Group Shifts, 2020; Koh et al.: WILDS, 2021.)
+
+    Args:
+        preset: ``wilds`` or ``sagawa``, see above.
+        step_size: ``eta``, 0 or more.
+        adjustment: ``C`` of the generalisation adjustment, 0 or more; of ``sagawa``.
+        normalize_loss: divide the adjusted losses that move ``q`` by their sum; of ``sagawa``.
+        alpha: instead of ``q``, weigh the groups with the highest running losses that make up this share of the
+            training rows (greedy form), between 0 and 1; of ``sagawa``.
+        ema: share of a new batch in the running losses of the greedy form; 0.1, if not given.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if an option is out of range, or would have no effect.
+    """
+
+    needs_groups = True
+    sampler = "balanced"
+
+    def __init__(
+        self,
+        preset: Preset = "wilds",
+        step_size: float = 0.01,
+        adjustment: float = 0,
+        normalize_loss: bool = False,
+        alpha: float | None = None,
+        ema: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice("preset", preset, Preset)
+        for name, value in (("step_size", step_size), ("adjustment", adjustment)):
+            if not 0 <= value < float("inf"):
+                raise InputError(f"{name} is {value!r}; give a finite number of 0 or more")
+        for name, share in (("alpha", alpha), ("ema", ema)):
+            if share is not None and not 0 < share < 1:
+                raise InputError(f"{name} is {share!r}; give a number between 0 and 1")
+        if preset == "wilds" and (adjustment or normalize_loss or alpha is not None):
+            raise InputError(
+                "adjustment, normalize_loss and alpha are of preset='sagawa'; give that, or leave them out"
+            )
+        if ema is not None and alpha is None:
+            raise InputError(f"ema is {ema} and is of the greedy form; give alpha too, or leave it out")
+        if alpha is not None and normalize_loss:
+            raise InputError("normalize_loss moves q, which the greedy form has not; give it or alpha")
+        self.preset, self.step_size, self.adjustment = preset, step_size, adjustment
+        self.normalize_loss, self.alpha, self.ema = normalize_loss, alpha, 0.1 if ema is None else ema
+
+    def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
+        """``sum_g q_g L_g`` over the groups of the global batch; moves ``q`` in ``state``."""
+        exact = precise(losses)
+        group = gather_rows(batch["group"], fill=-1)
+        everywhere = gather_rows(losses.detach().to(exact), fill=0.0)
+        if "log_q" not in state:
+            state.update(self._start(losses.shape[:-1], exact))
+        step = self._wilds if self.preset == "wilds" else self._sagawa
+        weight = step(everywhere, group, state)
+        rank, world = rank_and_world()
+        own = weight[..., rank * (group.shape[-1] // world) :][..., : losses.shape[-1]]
+        objective: Tensor = (own.to(losses.dtype) * losses).sum(dim=-1) * world
+        return objective
+
+    def reweight(self, record: Any) -> Tensor:
+        """All ones; renews the normaliser of ``q`` once an epoch."""
+        if "log_q" in self.state:
+            total = self.state["log_q"].logsumexp(dim=-1, keepdim=True)
+            self.state["log_q"] -= total
+            self.state["log_z"] = torch.zeros_like(self.state["log_z"])
+        return super().reweight(record)
+
+    def _start(self, lead: torch.Size, dtype: torch.dtype) -> dict[str, Tensor]:
+        group, groups = self.record.group, self.record.num_groups
+        rows = add_group_sums_(torch.zeros(groups, dtype=dtype, device=group.device), torch.ones_like(group), group)
+        log_q = torch.where(rows > 0, 0.0, -torch.inf).to(dtype).expand(*lead, groups).contiguous()
+        running = torch.full_like(log_q, torch.nan)
+        return {"log_q": log_q, "log_z": log_q.logsumexp(dim=-1), "rows": rows, "running": running}
+
+    def _wilds(self, losses: Tensor, group: Tensor, state: dict[str, Tensor]) -> Tensor:
+        """Weight of each row of the global batch, ``[..., N]``; touches the groups of the batch alone.
+
+        With ``u_g`` the logarithm of ``q_g`` before normalisation and ``x_g = eta L_g``, the normaliser grows by
+        ``sum_g e^{u_g + x_g} (1 - e^{-x_g})``, in which nothing cancels, nor overflows in the log domain.
+        """
+        known = group >= 0
+        alike = (group[:, None] == group[None, :]) & known[:, None] & known[None, :]
+        count = alike.sum(dim=-1).clamp(min=1).to(losses.dtype)
+        mean = losses @ alike.to(losses.dtype) / count
+        first = known & ~alike.tril(-1).any(dim=-1)
+        index = group.clamp(min=0)
+        x = torch.where(first, self.step_size * mean, 0.0)
+        before = state["log_q"][..., index]
+        grown = torch.where(x > 0, before + x + torch.log(-torch.expm1(-x.clamp(min=0))), -torch.inf)
+        shrunk = torch.where(x < 0, before + torch.log(-torch.expm1(x.clamp(max=0))), -torch.inf)
+        log_z = torch.logaddexp(state["log_z"], grown.logsumexp(dim=-1))
+        state["log_z"] = log_z + torch.log1p(-(shrunk.logsumexp(dim=-1) - log_z).exp())
+        state["log_q"].index_add_(-1, index, x)
+        q = (state["log_q"][..., index] - state["log_z"].unsqueeze(-1)).exp()
+        return torch.where(known, q / count, 0.0)
+
+    def _sagawa(self, losses: Tensor, group: Tensor, state: dict[str, Tensor]) -> Tensor:
+        """Weight of each row of the global batch, ``[..., N]``; looks at all groups."""
+        total = add_group_sums_(torch.zeros_like(state["log_q"]), losses, group)
+        count = add_group_sums_(torch.zeros_like(state["rows"]), torch.ones_like(group), group)
+        mean = total / count.clamp(min=1)
+        adjusted = mean + self.adjustment / state["rows"].clamp(min=1).sqrt()
+        if self.alpha is not None:
+            q = self._greedy(self.alpha, mean, count > 0, state)
+        else:
+            moved = adjusted / adjusted.sum(dim=-1, keepdim=True) if self.normalize_loss else adjusted
+            log_q = state["log_q"] + self.step_size * moved
+            state["log_q"] = log_q - log_q.logsumexp(dim=-1, keepdim=True)
+            state["log_z"] = torch.zeros_like(state["log_z"])
+            q = state["log_q"].exp()
+        index = group.clamp(min=0)
+        return torch.where(group >= 0, q[..., index] / count.clamp(min=1)[index], 0.0)
+
+    def _greedy(self, alpha: float, mean: Tensor, present: Tensor, state: dict[str, Tensor]) -> Tensor:
+        """Groups of the highest running losses that make up a share ``alpha`` of the rows, each ``p_g / alpha``."""
+        known = torch.where(state["running"].isnan(), mean, (1 - self.ema) * state["running"] + self.ema * mean)
+        state["running"] = torch.where(present, known, state["running"])
+        reference = state["running"].nan_to_num(nan=-torch.inf) + self.adjustment / state["rows"].clamp(min=1).sqrt()
+        share = (state["rows"] / state["rows"].sum()).expand(reference.shape)
+        order = reference.argsort(dim=-1, descending=True, stable=True)
+        ahead = share.gather(-1, order).cumsum(dim=-1)
+        taken = (alpha - (ahead - share.gather(-1, order))).clamp(min=0)
+        weight = torch.minimum(taken, share.gather(-1, order)) / alpha
+        return torch.zeros_like(reference).scatter(-1, order, weight)
