@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from scipy.optimize import brentq, minimize
 from scipy.special import betaincinv, betaln, gammaln, xlog1py, xlogy
 
 from drurank.dcg import Array
@@ -154,6 +153,8 @@ class _Tally:
         pooled = float(self.right_total / (self.right_total + self.wrong_total))
         if len(self.count) < 2 or pooled in (0, 1):
             return pooled, 0.0
+        from scipy.optimize import minimize  # here, since it is slow to import and most commands fit nothing
+
         apart = math.sqrt(np.var(self.correct / self.count) / (pooled * (1 - pooled)))
         found = minimize(
             lambda point: -self._of(*point),
@@ -193,6 +194,8 @@ class _Tally:
         """From where to where relative spreads are not negligible."""
         mean = self.inner(mean)
         best = self._of(mean, relative)
+
+        from scipy.optimize import brentq
 
         def above(value: float) -> float:
             return self._of(mean, value) - best + NEGLIGIBLE

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib.image
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -19,7 +18,6 @@ from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.methods.loaders import as_list
 from drurank.report import SplitCounts, print_report, write_report
-from drurank.report.pictures import draw_criteria, draw_weights, save_picture
 from drurank.report.write import GROUPS_PICTURE
 
 CRITERIA_PICTURE, WEIGHTS_PICTURE = "criteria.png", "weights.png"
@@ -59,6 +57,8 @@ class GroupReport(Callback):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Draw the criteria by epoch, and the weights by rank."""
+        from drurank.report.pictures import draw_criteria, draw_weights  # here, since matplotlib is slow to import
+
         folder = _folder(trainer)
         if folder is None:
             return
@@ -129,14 +129,18 @@ def _varies(weights: pa.Table) -> bool:
 
 
 def _keep_picture(figure: Any, path: Path, loggers: list[Logger]) -> None:
+    from drurank.report.pictures import save_picture
+
     replace_file(path, lambda beside: save_picture(figure, beside))
     _send_picture(path, loggers)
 
 
 def _send_picture(path: Path, loggers: list[Logger], step: int | None = None) -> None:
+    from matplotlib.image import imread
+
     for logger in loggers:
         if isinstance(logger, TensorBoardLogger):
-            logger.experiment.add_image(path.stem, matplotlib.image.imread(path), step, dataformats="HWC")
+            logger.experiment.add_image(path.stem, imread(path), step, dataformats="HWC")
         elif isinstance(logger, WandbLogger):
             logger.log_image(path.stem, [str(path)], step)
         elif isinstance(logger, MLFlowLogger):

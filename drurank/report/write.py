@@ -13,7 +13,6 @@ from rich.console import Console
 
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
-from drurank.report.pictures import draw_groups, save_picture
 from drurank.report.tables import criteria_table, groups_table
 
 GROUPS_PICTURE = "groups.png"
@@ -45,6 +44,8 @@ def write_report(
     Raises:
         InputError: if no group has ``min_count`` samples.
     """
+    from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
+
     summaries = {split.split: split.summary(names, min_count=min_count, shrink=shrink) for split in splits}
     report = {**about, "min_count": min_count, "shrink": shrink, "splits": summaries, "drop": _drop(summaries)}
     groups = pa.concat_tables([split.table() for split in splits])
