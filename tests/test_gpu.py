@@ -6,7 +6,7 @@ import torch
 from lightning.pytorch import Callback
 
 from drurank.data import Shortcut
-from drurank.methods import DRU, ERM, Const, Worst
+from drurank.methods import DRU, ERM, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP
 from reference import accuracies, criteria, discounts, ranks, spread
 
@@ -14,8 +14,9 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
 ]
-METHODS = [ERM, DRU, lambda **k: DRU("index", "all", **k), Worst, Const]
-IDS = ["ERM", "qDRU+M", "gDRU+G", "Worst", "Const"]
+IN_BATCH = [GroupDRO, lambda **k: GroupDRO("sagawa", **k), CVaR, ChiSquare]
+METHODS = [ERM, DRU, lambda **k: DRU("index", "all", **k), Worst, Const, *IN_BATCH]
+IDS = ["ERM", "qDRU+M", "gDRU+G", "Worst", "Const", "GroupDRO", "GroupDRO sagawa", "CVaR", "ChiSquare"]
 
 
 def data():
@@ -108,6 +109,15 @@ def test_no_step_waits_for_the_device(on_gpu, accuracy_from):
     run.fit(module, datamodule=data())
     # 60 training and 40 validation rows in batches of 16, the training set twice with accuracy_from="evaluation".
     assert watch.steps == {"training": 3, "validation": 2 + (3 if accuracy_from == "evaluation" else 0)}
+
+
+@pytest.mark.usefixtures("default_sync_mode")
+@pytest.mark.parametrize("method", IN_BATCH, ids=IDS[5:])
+def test_no_step_of_a_method_that_looks_at_the_batch_waits_either(on_gpu, method):
+    watch = NoWaiting()
+    run = on_gpu(callbacks=[watch], num_sanity_val_steps=0, log_every_n_steps=1000)
+    run.fit(method(network=network), datamodule=data())
+    assert watch.steps == {"training": 3, "validation": 2}
 
 
 def test_checkpoint_of_a_gpu_is_read_on_the_cpu(on_gpu, tmp_path):
