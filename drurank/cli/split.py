@@ -17,10 +17,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from drurank.cli.parser import SentenceParser
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.splits import SPLITS
-from drurank.tabular.columns import Column, as_names, code_groups
+from drurank.tabular.columns import Column, as_names, code_groups, refuse_unknown
 from drurank.tabular.reading import DELIMITERS, read_table, suffix_of
 from drurank.tabular.splitting import LEFT_OUT, TRAIN, PartSummary, SplitOptions, split_by_group, summarise
 from drurank.tabular.writing import WRITTEN, write_table
@@ -129,9 +129,7 @@ def _refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool
 
 
 def _refuse_columns(path: str, table: pa.Table, wanted: list[str], split: str) -> None:
-    for name in wanted:
-        if name not in table.column_names:
-            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}")
+    refuse_unknown(path, table, wanted)
     if not split.strip():
         raise InputError(f"split is {split!r}; give a name for the new column")
     if split in table.column_names:

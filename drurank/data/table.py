@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,7 +24,7 @@ from drurank.errors import InputError, check_choice, nearest
 from drurank.networks import Sizes
 from drurank.splits import SPLITS
 from drurank.tabular.checks import refuse_label_as_group, refuse_seen_groups
-from drurank.tabular.columns import Column, Names, as_names, code_groups, read_splits
+from drurank.tabular.columns import Column, Names, as_names, code_groups, read_splits, refuse_unknown
 from drurank.tabular.reading import read_table
 from drurank.tabular.rows import GroupedRows, gather_rows
 from drurank.tabular.text import check_delimiter, check_encoding
@@ -241,15 +240,9 @@ class Table(GroupDataModule):
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
-            self._refuse_unknown([name])
+            refuse_unknown(self.path, self._table, [name])
             self._columns[name] = Column(self.path, name, self._table[name])
         return self._columns[name]
-
-    def _refuse_unknown(self, names: Iterable[str]) -> None:
-        found = self._table.column_names
-        for name in names:
-            if name not in found:
-                raise InputError(f"{self.path} has no column {name!r}; {nearest(name, found)}")
 
     @cached_property
     def _rows(self) -> dict[str, np.ndarray]:
@@ -277,7 +270,7 @@ class Table(GroupDataModule):
         return {name: name not in self.categorical and self._column(name).holds_numbers(rows) for name in names}
 
     def _feature_names(self) -> list[str]:
-        self._refuse_unknown([self.label, *self.group, *self.features, *self.exclude])
+        refuse_unknown(self.path, self._table, [self.label, *self.group, *self.features, *self.exclude])
         role = dict.fromkeys(self.group, "the group") | {self.label: "the label"}
         if self.split is not None:
             role[self.split] = "the split"
@@ -286,7 +279,7 @@ class Table(GroupDataModule):
             raise InputError(f"{self.path} has no features left beside label, group and split; exclude fewer columns")
         for option in ("features", "categorical", "allow_leaks"):
             for name in getattr(self, option):
-                self._refuse_unknown([name])
+                refuse_unknown(self.path, self._table, [name])
                 if name in role or name not in names:
                     why = role.get(name, "not among the features")
                     raise InputError(

@@ -14,7 +14,7 @@ from drurank.criteria import DEFAULT_CRITERIA, criterion
 from drurank.errors import InputError, is_count, nearest
 from drurank.report.counts import SplitCounts
 from drurank.report.write import print_report, write_report
-from drurank.tabular.columns import Column, Names, as_names, code_groups, to_number
+from drurank.tabular.columns import Column, Names, as_names, code_groups, refuse_unknown, to_number
 from drurank.tabular.reading import read_table
 
 ALL = "all"
@@ -68,8 +68,7 @@ def report_predictions(
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
 
     def column(name: str) -> Column:
-        if name not in table.column_names:
-            raise InputError(f"{predictions} has no column {name!r}; {nearest(name, table.column_names)}")
+        refuse_unknown(predictions, table, [name])
         return Column(predictions, name, table[name])
 
     right = rightness(column(label), column(prediction), as_names(labels))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -145,6 +145,17 @@ class Column:
         text = "" if value is None else str(value)
         said = (repr(text) if self.is_text else text) if text.strip() else "a blank cell"
         return InputError(f"{self.path}: column {self.name!r}, row {row} (the first is 0): {said} {remedy}")
+
+
+def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
+    """Refuse names that are no columns of a table.
+
+    Raises:
+        InputError: naming the first, and the nearest column.
+    """
+    for name in names:
+        if name not in table.column_names:
+            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}")
 
 
 def read_splits(column: Column, split_names: dict[str, str]) -> dict[str, np.ndarray]:

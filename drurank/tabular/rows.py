@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError
 from drurank.splits import SPLITS
-from drurank.tabular.columns import ALL_ROWS, Column, code_groups, to_number
+from drurank.tabular.columns import ALL_ROWS, Column, code_groups, refuse_unknown, to_number
 
 TESTED = ("ood_test", "test", "id_test", "ood_val", "val", "id_val")
 """Parts by how much hangs on them: what is tested, then what a checkpoint is chosen by."""
@@ -152,9 +152,7 @@ def gather_rows(
     Raises:
         InputError: if there is no such column, or label, group or split are neither numbers nor booleans nor text.
     """
-    for name in [label, *group, *([split] if split else []), *features, *exclude, *categorical]:
-        if name not in table.column_names:
-            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}")
+    refuse_unknown(path, table, [label, *group, *([split] if split else []), *features, *exclude, *categorical])
     roles = {
         name: Column(path, name, table[name]) for name in dict.fromkeys([label, *group, *([split] if split else [])])
     }
