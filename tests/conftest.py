@@ -99,3 +99,15 @@ def refused(run, capsys):
         return line.removeprefix("error: ")
 
     return call
+
+
+@pytest.fixture
+def pretend(monkeypatch):
+    """Pretend to be one of several processes."""
+
+    def to_be(rank, world):
+        monkeypatch.setattr(dist, "is_initialized", lambda: world > 1)
+        monkeypatch.setattr(dist, "get_rank", lambda: rank)
+        monkeypatch.setattr(dist, "get_world_size", lambda: world)
+
+    return to_be

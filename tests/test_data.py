@@ -4,7 +4,6 @@ import datasets
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
 from scipy.stats import kstest, norm, truncnorm
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -367,18 +366,6 @@ def test_fingerprint_tells_training_sets_apart():
 
 
 # ---- loaders and the sampler
-
-
-@pytest.fixture
-def pretend(monkeypatch):
-    """Pretend to be one of several processes."""
-
-    def to_be(rank, world):
-        monkeypatch.setattr(dist, "is_initialized", lambda: world > 1)
-        monkeypatch.setattr(dist, "get_rank", lambda: rank)
-        monkeypatch.setattr(dist, "get_world_size", lambda: world)
-
-    return to_be
 
 
 def shares(pretend, n, batch_size, world, *, epoch=0, shuffle=True):

@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
 from scipy.stats import chisquare
 from torch.utils.data import TensorDataset
 
@@ -90,16 +89,6 @@ def test_too_few_groups_for_a_batch_are_refused():
 
 
 # ---- as batches of processes
-
-
-@pytest.fixture
-def pretend(monkeypatch):
-    def to_be(rank, world):
-        monkeypatch.setattr(dist, "is_initialized", lambda: world > 1)
-        monkeypatch.setattr(dist, "get_rank", lambda: rank)
-        monkeypatch.setattr(dist, "get_world_size", lambda: world)
-
-    return to_be
 
 
 def by_rank(pretend, world, group, size, draw, **options):
