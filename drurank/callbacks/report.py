@@ -28,10 +28,9 @@ class GroupReport(Callback):
 
     A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (the criteria by
     split, each with its interval and its noise floor) and ``groups.png`` into its folder, and shows the criteria and
-    the worst and best groups. A fit writes ``criteria.png`` (criteria by epoch) and, of a method that weights and
-    with ``GroupHistory`` before this callback,
-    ``weights.png`` (weight by rank over epochs) into the run's folder. Where the trainer has a TensorBoard, W&B or
-    MLflow logger, the pictures go there too.
+    the worst and best groups. A fit writes ``criteria.png`` (criteria by epoch) into the run's folder and, of a method
+    that weights and with ``GroupHistory`` before this callback, ``weights.png`` (weight by rank over epochs). Where the
+    trainer has a TensorBoard, W&B or MLflow logger, the pictures go there too.
 
     Args:
         show: whether to print the tables.
