@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.cli import main
 from drurank.data import GroupDataModule, GroupedDataset, evaluation_loader
-from drurank.methods import DRU, ChiSquare, CVaR, GroupDRO
+from drurank.methods import DRU, JTT, ChiSquare, CVaR, GroupDRO
 from drurank.networks import Sizes
 from runs import QUIET
 
@@ -168,6 +168,7 @@ def worst_samples(devices):
         ("cvar", CVaR(alpha=0.3, **frozen(0.5))),
         ("chi", ChiSquare(radius=0.5, **frozen(0.5))),
         ("dro", GroupDRO(step_size=0.3, **frozen(0.5))),
+        ("jtt", JTT(accuracy_from="training", **frozen(0.5))),
     ):
         python_trainer(devices, epochs=2).fit(method, datamodule=Odd(devices, ODD, ODD))
         found[name] = {key: value.detach() for key, value in method.network.named_parameters()}

@@ -199,6 +199,7 @@ def make_loader(
     shuffle: bool = False,
     draw: Draw = "shuffle",
     groups_per_batch: int = 2,
+    starts_anew_at: int | None = None,
     num_workers: int = 0,
     pin_memory: bool = False,
 ) -> DataLoader[Batch]:
@@ -210,6 +211,7 @@ def make_loader(
         shuffle: a new random order each epoch, else that of the rows.
         draw: which rows an epoch of a shuffled loader draws; see ``GlobalBatchSampler``.
         groups_per_batch: how many groups one process has in a batch with ``draw="groups_per_batch"``.
+        starts_anew_at: epoch from which the orders of the first ones come again, for a method that trains twice.
         num_workers: worker processes; 0 reads in this one.
         pin_memory: put batches in page-locked memory, for a GPU.
     """
@@ -222,6 +224,7 @@ def make_loader(
             draw=draw,
             group=None if draw == "shuffle" else dataset.group,  # type: ignore[union-attr]
             groups_per_batch=groups_per_batch,
+            starts_anew_at=starts_anew_at,
         ),
         batch_size=None,
         num_workers=num_workers,

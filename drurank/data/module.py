@@ -117,7 +117,8 @@ class GroupDataModule(LightningDataModule, ABC):
                 "it out, or give sampler='groups_per_batch'"
             )
         groups = 2 if self.groups_per_batch is None else self.groups_per_batch
-        options = {"draw": draw, "groups_per_batch": groups, **self._options()}
+        anew = getattr(method, "starts_anew_at", None)
+        options = {"draw": draw, "groups_per_batch": groups, "starts_anew_at": anew, **self._options()}
         return make_loader(self.part("train"), self.batch_size, shuffle=True, **options)
 
     def draw_of(self, method: Any) -> Draw:

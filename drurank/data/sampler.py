@@ -30,6 +30,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
             ``groups_per_batch``: in each batch some distinct groups with equally many rows, a group's on one process.
         group: group of each row, int64 ``[n]``, for all but ``shuffle``.
         groups_per_batch: how many groups one process has in a batch.
+        starts_anew_at: epoch from which the orders of the first ones come again, if any.
 
     Raises:
         InputError: if ``batch_size`` is not an int of 1 or more, or the rows cannot be drawn so.
@@ -44,6 +45,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         draw: Draw = "shuffle",
         group: torch.Tensor | None = None,
         groups_per_batch: int = 2,
+        starts_anew_at: int | None = None,
     ) -> None:
         if not is_count(batch_size):
             raise InputError(f"batch_size is {batch_size!r}; give an int of 1 or more")
@@ -51,6 +53,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         super().__init__(dataset, num_replicas=1, rank=0, shuffle=shuffle, seed=seed)
         self.num_rows = len(dataset)  # type: ignore[arg-type]
         self.batch_size, self.draw, self.groups_per_batch = batch_size, draw, groups_per_batch
+        self.starts_anew_at = starts_anew_at
         self.group = torch.zeros(0) if group is None else group
         if draw != "shuffle" and (len(self.group) != self.num_rows or bool((self.group < 0).any())):
             raise InputError(f"sampler={draw!r} needs the group of every training row; name it, or use 'shuffle'")
@@ -76,7 +79,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
 
     def order(self) -> torch.Tensor:
         """The rows of this epoch in order, int64 ``[n]``."""
-        generator = self._generator(self.epoch)
+        generator = self._generator(epoch_of_stage(self.epoch, self.starts_anew_at))
         if not self.shuffle:
             return torch.arange(self.num_rows)
         if self.draw == "balanced":
@@ -95,6 +98,11 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
 
     def _generator(self, epoch: int) -> torch.Generator:
         return torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+
+
+def epoch_of_stage(epoch: int, starts_anew_at: int | None) -> int:
+    """Number of an epoch, counted anew from where a method that trains twice starts anew."""
+    return epoch if starts_anew_at is None or epoch < starts_anew_at else epoch - starts_anew_at
 
 
 def rank_and_world() -> tuple[int, int]:

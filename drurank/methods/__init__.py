@@ -5,7 +5,8 @@ from drurank.methods.const import Const
 from drurank.methods.dru import DRU
 from drurank.methods.erm import ERM
 from drurank.methods.group_dro import GroupDRO
+from drurank.methods.jtt import JTT
 from drurank.methods.worst import Worst
 from drurank.methods.worst_samples import ChiSquare, CVaR
 
-__all__ = ["DRU", "ERM", "CVaR", "ChiSquare", "Const", "GroupDRO", "GroupModule", "Worst"]
+__all__ = ["DRU", "ERM", "JTT", "CVaR", "ChiSquare", "Const", "GroupDRO", "GroupModule", "Worst"]

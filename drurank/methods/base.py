@@ -1,37 +1,36 @@
-"""What every method does alike: forward, record, weights, criteria, and what of it a checkpoint holds."""
+"""What every method does alike in training: objective, record, weights, optimizer."""
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal
 
 import torch
 import torch.distributed as dist
-from lightning.pytorch import LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable, ReduceLROnPlateau
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor, nn
 
-from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
 from drurank.data.orders import Draw
-from drurank.data.sampler import rank_and_world
+from drurank.data.sampler import epoch_of_stage, rank_and_world
 from drurank.dcg import RankBy
 from drurank.errors import InputError
-from drurank.factory import NetworkFactory, describe_factory
+from drurank.factory import NetworkFactory
 from drurank.losses import CrossEntropy
-from drurank.methods.checkpoint import MethodCheckpoint
-from drurank.methods.evaluation import Evaluation, class_probabilities, is_right
-from drurank.methods.loaders import as_list, check_training_pass, dataset_of, training_set
-from drurank.metrics import GroupCriteria, predicted_class
-from drurank.networks import MLP, Sizes
+from drurank.methods.checkpoint import SavedModule
+from drurank.methods.evaluation import is_right
+from drurank.methods.loaders import check_training_pass, training_set
+from drurank.methods.stages import end_schedules
+from drurank.networks import MLP
 from drurank.ranking import Ties
 from drurank.record import EpochRecord
 
 AccuracyFrom = Literal["evaluation", "training"]
 
 
-class GroupModule(MethodCheckpoint, LightningModule, ABC):
+class GroupModule(SavedModule, ABC):
     """Base of the methods: trains any network on the mean of ``w_i loss_i`` over the global batch.
 
     A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
@@ -44,6 +43,7 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
             which takes class weights and label smoothing. A loss of torch's needs ``reduction="none"``.
         optimizer: makes the optimizer from the parameters; AdamW with a learning rate of 1e-3, if not given.
         lr_scheduler: makes the learning-rate scheduler from the optimizer; the rate is constant, if not given.
+            ``LinearDecay`` and ``CosineDecay`` end with the training, whatever its length.
         lr_interval: whether the scheduler steps at each ``epoch`` or each optimizer ``step``.
         min_count: criteria leave out groups with fewer samples.
         shrink: criteria and ranks take as a group's accuracy its posterior mean, which is the nearer to that of all
@@ -59,6 +59,8 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
     accuracy_from: AccuracyFrom = "training"
     needs_groups: ClassVar[bool] = False
     sampler: ClassVar[Draw] = "shuffle"
+    starts_anew_at: int | None = None
+    """Epoch from which the method trains a second time from the start, if it does."""
 
     def __init__(
         self,
@@ -70,29 +72,32 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         min_count: int = 1,
         shrink: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(network, min_count, shrink)
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
-        if min_count < 1:
-            raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
         self.loss = loss if loss is not None else CrossEntropy()
         self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
-        self.min_count, self.shrink = min_count, shrink
-        self.network: nn.Module | None = network if isinstance(network, nn.Module) else None
-        self.network_factory = None if isinstance(network, nn.Module) else network
-        self.network_description = describe_factory(network)
-        self.sizes: Sizes | None = None
-        self.record: EpochRecord
-        self.state: dict[str, Tensor] = {}
-        self.criteria_names: tuple[str, ...] = DEFAULT_CRITERIA
-        self.evaluated: dict[str, GroupCriteria] = {}
-        """Counts of the last evaluation, key prefix (``val``, ``id_test``) to metric."""
 
     @property
     def title(self) -> str:
         """How the method is called in tables."""
         return type(self).__name__
+
+    @property
+    def stage_epoch(self) -> int:
+        """Number of the epoch, from 0, counted anew where the method starts anew."""
+        return epoch_of_stage(self.current_epoch, self.starts_anew_at)
+
+    @property
+    def selectable(self) -> bool:
+        """Whether the epoch in progress may be chosen as the best one, or end the run early."""
+        return self.starts_anew_at is None or self.current_epoch >= self.starts_anew_at
+
+    @property
+    def reweights(self) -> bool:
+        """Whether the end of the epoch in progress gives new weights."""
+        return True
 
     @abstractmethod
     def reweight(self, record: EpochRecord) -> Tensor:
@@ -121,13 +126,6 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         weight = state["weight"][..., batch["index"]]
         objective: Tensor = (weight * losses).sum(dim=-1) * batch["share"]
         return objective
-
-    def forward(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
-        """Logits, float ``[B, C]``, from a tensor or the network's keyword arguments."""
-        if self.network is None:
-            raise InputError("the network is not built yet; fit first, or load a checkpoint")
-        logits: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
-        return logits
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
         """Objective of a batch; notes its predictions where they rank the groups."""
@@ -170,6 +168,8 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
     def on_train_epoch_end(self) -> None:
         """Rank the groups anew and rewrite the samples' weights for the next epoch."""
         self._ended_epoch = self.current_epoch
+        if not self.reweights:
+            return
         if self.accuracy_from == "training":
             self._has_news |= self.record.commit()
         if not self._has_news:
@@ -187,31 +187,21 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         if unseen:
             rank_zero_warn(f"{unseen} training groups have had no row drawn yet; they have no rank and weigh 1")
 
-    def validation_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Count a batch by group, or, of the training set, note which rows are right."""
-        record = self._evaluation.record_of(dataloader_idx)
-        if record is not None:
-            record.write(batch["index"], is_right(self(batch["inputs"]), batch["label"]))
+    def first_state(self) -> dict[str, Tensor]:
+        """What ``state`` holds when training begins; an entry on the CPU stays there."""
+        return {"weight": torch.ones_like(self.record.correct, dtype=torch.float32)}
+
+    def training_record(self) -> EpochRecord | None:
+        """That of the training samples, in a fit whose evaluation pass ranks the groups."""
+        trainer: Any = self.trainer
+        reads = trainer.state.fn == "fit" and not trainer.sanity_checking and self.reweights
+        return self.record if reads and self.accuracy_from == "evaluation" else None
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria, and put the training set's predictions in force."""
-        self._log_criteria()
+        super().on_validation_epoch_end()
         if self._evaluation.reads_training_set:
             self._has_news |= self.record.commit(whole=True)
-
-    def test_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Count a batch by group."""
-        self.validation_step(batch, batch_idx, dataloader_idx)
-
-    def on_test_epoch_end(self) -> None:
-        """Log the criteria."""
-        self._log_criteria()
-
-    def predict_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
-        """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
-        logits = self(batch["inputs"])
-        rows = {key: batch[key] for key in ("index", "label", "group")}
-        return {**rows, "prediction": predicted_class(logits)[0], "probability": class_probabilities(logits)}
 
     def configure_optimizers(self) -> Any:
         """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
@@ -224,8 +214,17 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
         if isinstance(scheduler, ReduceLROnPlateau):
             config["monitor"] = scheduler.monitor
-            self._ask_for(scheduler.monitor, scheduler.mode)
+            self.ask_for(scheduler.monitor, scheduler.mode)
         return {"optimizer": optimizer, "lr_scheduler": config}
+
+    def end_schedules(self) -> None:
+        """Tell schedules that end with the training how long the stage in progress is."""
+        trainer: Any = self.trainer
+        anew = self.starts_anew_at
+        if anew is not None and not self.selectable:
+            end_schedules(trainer, 0, anew)
+        else:
+            end_schedules(trainer, anew or 0, trainer.max_epochs)
 
     def configure_model(self) -> None:
         """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
@@ -256,24 +255,10 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
             raise InputError(f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; give an int of 1 or more")
         if trainer.overfit_batches:
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
-        monitored = [(callback.monitor, callback) for callback in trainer.callbacks if hasattr(callback, "monitor")]
         grouped = getattr(datamodule, "grouped", True)
         if self.needs_groups and not grouped:
             raise InputError(f"{type(self).__name__} ranks groups and the data names none; name the group column")
-        self.criteria_names = DEFAULT_CRITERIA if grouped else ("overall",)
-        for key, callback in monitored:
-            if isinstance(key, str):
-                self._ask_for(key, getattr(callback, "mode", None))
-
-    def _ask_for(self, key: str, mode: str | None) -> None:
-        asked = criterion_of_key(key)
-        if asked is None:
-            return
-        if mode is not None and mode != asked.mode:
-            raise InputError(f"{key} is monitored with mode={mode!r}, which keeps the worst; give mode={asked.mode!r}")
-        if "worst" not in self.criteria_names and asked.name != "overall":
-            raise InputError(f"{key} needs groups and the data names none; name its column, or choose by overall")
-        self.criteria_names = tuple(dict.fromkeys([*self.criteria_names, asked.name]))
+        self.find_criteria(trainer, grouped=grouped)
 
     def on_fit_start(self) -> None:
         """Have the loggers note the sizes, which come from the data and stand in no configuration."""
@@ -287,10 +272,11 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         if self.accuracy_from == "evaluation":
             check_training_pass(self.trainer, train)
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
-        self.state = {"weight": torch.ones(len(train), device=self.device)}
+        self.state = self.first_state()
         self._has_news, self._ended_epoch = False, -1
         self._broken = torch.zeros((), dtype=torch.bool, device=self.device)
         self.take_over(train)
+        self.end_schedules()
         self._warn_within_epoch()
         if self._ended_epoch < self.current_epoch - 1:
             # The checkpoint was written after the last batch of an epoch and before its end.
@@ -312,34 +298,11 @@ class GroupModule(MethodCheckpoint, LightningModule, ABC):
         if batch_idx == 0 and seed is not None:
             torch.manual_seed(seed)
 
-    def on_validation_epoch_start(self) -> None:
-        """Begin to count the validation parts."""
-        trainer: Any = self.trainer
-        fitting = trainer.state.fn == "fit" and not trainer.sanity_checking
-        training = self.record if fitting and self.accuracy_from == "evaluation" else None
-        self._evaluation = Evaluation(trainer.val_dataloaders, "val", training, self.device)
-
-    def on_predict_start(self) -> None:
-        """Refuse loaders whose rows cannot be told."""
-        for loader in as_list(self.trainer.predict_dataloaders):
-            dataset_of(loader)
-
-    def on_test_epoch_start(self) -> None:
-        """Begin to count the test parts."""
-        self._evaluation = Evaluation(self.trainer.test_dataloaders, "test", None, self.device)
-
-    def _log_criteria(self) -> None:
-        self.evaluated = self._evaluation.count(self.criteria_names, min_count=self.min_count, shrink=self.shrink)
-        for prefix, metric in self.evaluated.items():
-            values = metric.compute()
-            broken = [name for name, value in values.items() if not bool(value.isfinite())]
-            if broken and not self.trainer.sanity_checking:
-                raise InputError(
-                    f"{prefix}_{broken[0]} has no value: no group has min_count={self.min_count} samples; lower it"
-                )
-            # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
-            named = {f"{prefix}_{name}": value for name, value in values.items()}
-            self.log_dict(named, on_epoch=True, on_step=False, sync_dist=True, reduce_fx="max", batch_size=1)
+    def epoch_seed(self) -> int | None:
+        """A seed of the epoch of the stage and the process, or ``None`` where the run has no seed."""
+        seed = os.environ.get("PL_GLOBAL_SEED")
+        trainer: Any = self._trainer
+        return None if seed is None else int(seed) * 1_000_003 + self.stage_epoch * 7_919 + trainer.global_rank
 
     def _share(self, losses: Tensor) -> Tensor | float:
         world = rank_and_world()[1]

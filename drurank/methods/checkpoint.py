@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
@@ -14,40 +13,46 @@ from torch import Tensor, nn
 
 from drurank.data.dataset import GroupedDataset
 from drurank.errors import InputError
-from drurank.factory import describe_factory, find_factory, is_plain
+from drurank.factory import NetworkFactory, describe_factory, find_factory, is_plain
+from drurank.methods.evaluated import EvaluatedModule
 from drurank.networks import MLP, Sizes
 from drurank.record import EpochRecord
-
-if TYPE_CHECKING:
-    from lightning.pytorch import Trainer
 
 KEY = "drurank"
 
 
-class MethodCheckpoint:
-    """Save and load hooks of a method, kept apart from what it does while it trains.
+class SavedModule(EvaluatedModule):
+    """What of a method a checkpoint holds, kept apart from what it does while it trains.
 
     Per-sample tables stay out of ``state_dict``, so that a checkpoint loads whatever data is at hand. They go, as plain
     tensors with a fingerprint of the training set, under the key ``drurank``, together with the network's class,
     arguments and sizes.
+
+    Args:
+        network: makes the network from the sizes of the data, or is one.
+        min_count: see ``EvaluatedModule``.
+        shrink: see ``EvaluatedModule``.
     """
 
     # Not "hyper_parameters": LightningCLI lets what it finds there override the command line.
     CHECKPOINT_HYPER_PARAMS_KEY = "drurank_hyper_parameters"
 
+    fixed_options: ClassVar[tuple[str, ...]] = ()
+    """Options that a resumed run must share with the one it goes on from."""
+
     loss: nn.Module
-    network: nn.Module | None
-    network_factory: Any
-    network_description: dict[str, Any] | None
-    hparams: Any
-    sizes: Sizes | None
     record: EpochRecord
-    state: dict[str, Tensor]
-    _trainer: Trainer | None
     _has_news: bool
     _ended_epoch: int
     _restored: dict[str, Any] | None = None
     _fingerprint: str = ""
+
+    def __init__(self, network: NetworkFactory | nn.Module, min_count: int, shrink: bool) -> None:
+        super().__init__(network if isinstance(network, nn.Module) else None, min_count, shrink)
+        self.network_factory: Any = None if isinstance(network, nn.Module) else network
+        self.network_description = describe_factory(network)
+        self.sizes: Sizes | None = None
+        self.state: dict[str, Tensor] = {}
 
     def build_network(self, sizes: Sizes) -> None:
         """Make the network for these sizes."""
@@ -136,6 +141,11 @@ class MethodCheckpoint:
     def _note_changes(self, saved: dict[str, Any]) -> None:
         now: Mapping[str, Any] = self.hparams
         changed = [name for name in saved if name in now and is_plain(now[name]) and saved[name] != now[name]]
+        for name in set(changed) & set(self.fixed_options):
+            raise InputError(
+                f"the checkpoint was made with {name}={saved[name]!r}, which cannot become {now[name]!r} in it; start "
+                "anew, or give the same"
+            )
         if changed:
             before = ", ".join(f"{name}={saved[name]!r}" for name in changed)
             after = ", ".join(f"{name}={now[name]!r}" for name in changed)
@@ -165,15 +175,11 @@ class MethodCheckpoint:
             return
         _refuse_other_data(restored, train, self._fingerprint)
         self.record.load_state_dict(restored["record"])
-        device = self.record.correct.device
-        self.state.update({name: tensor.to(device) for name, tensor in restored["state"].items()})
+        default = self.state["weight"]
+        self.state = {
+            name: tensor.to(self.state.get(name, default).device) for name, tensor in restored["state"].items()
+        }
         self._has_news, self._ended_epoch = restored["has_news"], restored["ended_epoch"]
-
-    def epoch_seed(self) -> int | None:
-        """A seed of the epoch and the process, or ``None`` where the run has no seed."""
-        seed = os.environ.get("PL_GLOBAL_SEED")
-        trainer: Any = self._trainer
-        return None if seed is None else int(seed) * 1_000_003 + trainer.current_epoch * 7_919 + trainer.global_rank
 
 
 def read_saved(path: str | Path) -> dict[str, Any]:

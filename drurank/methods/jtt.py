@@ -1,0 +1,134 @@
+"""Just Train Twice: the errors of a short training weigh more in a second one."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
+from torch import Tensor
+
+from drurank.errors import InputError, check_choice, is_count
+from drurank.methods.base import AccuracyFrom, GroupModule
+from drurank.methods.const import check_factor
+from drurank.methods.stages import choose_only_selectable, steps_of_epoch
+from drurank.record import UNKNOWN, EpochRecord
+
+Semantics = Literal["reweight", "repeat"]
+
+
+class JTT(GroupModule):
+    """Just Train Twice: trains ERM for some epochs, then anew with more weight on what that got wrong.
+
+    After ``first_stage_epochs`` epochs the misclassified training samples are the error set. Then the network goes back
+    to its initial weights, with a fresh optimizer and schedule and the row orders of the first epochs, and trains for
+    the rest of ``max_epochs`` with the error set upweighted. Needs no groups in training. Epochs of the first stage are
+    never chosen as best and end no run early, so ``trainer.max_epochs`` must be the larger. (Liu, Haghgoo, Chen,
+    Raghunathan, Koh, Sagawa, Liang, Finn: Just Train Twice, 2021.)
+
+    Args:
+        first_stage_epochs: ``T``, epochs of the first stage, 1 or more. With 0 there would be no network to take errors
+            from.
+        upweight_factor: ``lambda``, above 0.
+        semantics: ``reweight``: a sample of the error set weighs ``lambda``; ``repeat``: ``1 + lambda``, as where it is
+            repeated ``lambda`` times beside itself. No row is drawn twice in either.
+        accuracy_from: whose predictions are the errors. ``evaluation``: a pass over the training set in evaluation mode
+            at the end of epoch ``T``; ``training``: those made while epoch ``T`` ran.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if an option is out of range.
+    """
+
+    fixed_options = ("first_stage_epochs",)
+
+    def __init__(
+        self,
+        first_stage_epochs: int = 1,
+        upweight_factor: float = 5,
+        semantics: Semantics = "reweight",
+        accuracy_from: AccuracyFrom = "evaluation",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not is_count(first_stage_epochs):
+            raise InputError(
+                f"first_stage_epochs is {first_stage_epochs!r}; give an int of 1 or more: a network that has not "
+                "trained has no errors to learn from (for none, use ERM)"
+            )
+        check_choice("semantics", semantics, Semantics)
+        check_choice("accuracy_from", accuracy_from, AccuracyFrom)
+        self.first_stage_epochs = self.starts_anew_at = first_stage_epochs
+        self.upweight_factor, self.semantics = check_factor(upweight_factor), semantics
+        self.accuracy_from = accuracy_from
+
+    @property
+    def reweights(self) -> bool:
+        """Only the last epoch of the first stage gives weights."""
+        return self.current_epoch + 1 >= self.first_stage_epochs and not bool(self.state["second_stage"])
+
+    def reweight(self, record: EpochRecord) -> Tensor:
+        """``lambda``, or ``1 + lambda``, for the samples that are wrong, else 1."""
+        wrong = record.correct == 0
+        if not bool(wrong.any()):
+            rank_zero_warn(f"epoch {self.first_stage_epochs} has no errors, so all samples weigh 1 in the second stage")
+        factor = self.upweight_factor + (self.semantics == "repeat")
+        return torch.where(wrong, factor, torch.ones_like(wrong, dtype=torch.float32))
+
+    def check_run(self, trainer: Any, datamodule: Any) -> None:
+        """Also refuse a run that ends within the first stage, or whose error set nothing would tell."""
+        super().check_run(trainer, datamodule)
+        if trainer.state.fn not in (None, "fit"):
+            return
+        epochs, first, every = trainer.max_epochs, self.first_stage_epochs, trainer.check_val_every_n_epoch
+        if epochs is not None and 0 <= epochs <= first:
+            raise InputError(
+                f"max_epochs is {epochs} and first_stage_epochs {first}: max_epochs is that of both stages and must be "
+                "larger"
+            )
+        if self.accuracy_from == "evaluation" and (every is None or first % every):
+            raise InputError(
+                f"the errors of epoch {first} would not be known with check_val_every_n_epoch={every}; validate in it, "
+                "or set accuracy_from='training'"
+            )
+
+    def first_state(self) -> dict[str, Tensor]:
+        """Also the network's initial weights, and whether they were put back."""
+        initial = {f"initial.{name}": value.cpu().clone() for name, value in self.state_dict().items()}
+        return {**super().first_state(), "second_stage": torch.tensor(False), **initial}
+
+    def on_fit_start(self) -> None:
+        """Also keep the first stage out of the choice of checkpoints."""
+        super().on_fit_start()
+        choose_only_selectable(self.trainer)
+
+    def on_train_start(self) -> None:
+        """Also refuse ``max_steps`` that end the run within the first stage."""
+        super().on_train_start()
+        trainer: Any = self.trainer
+        first = self.first_stage_epochs * steps_of_epoch(trainer)
+        if trainer.max_steps != -1 and trainer.max_steps <= first:
+            raise InputError(
+                f"max_steps is {trainer.max_steps} and the first stage has {first}; give more, or leave it out"
+            )
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        """Begin the second stage where the first is over."""
+        if self.selectable and not bool(self.state["second_stage"]):
+            self._begin_second_stage()
+        super().on_train_batch_start(batch, batch_idx)
+
+    def _begin_second_stage(self) -> None:
+        if bool((self.record.correct == UNKNOWN).all()):
+            raise InputError(
+                f"the errors of epoch {self.first_stage_epochs} are not known; let its validation read every row "
+                "(limit_val_batches), or set accuracy_from='training'"
+            )
+        for name, value in self.state_dict().items():
+            value.copy_(self.state.pop(f"initial.{name}"))
+        trainer: Any = self.trainer
+        trainer.strategy.setup_optimizers(trainer)
+        self.end_schedules()
+        self.state["second_stage"] = torch.tensor(True)
+        wrong = int((self.record.correct == 0).sum())
+        rank_zero_info(f"{self.title}: second stage, with {wrong:,} of {len(self.record.correct):,} rows upweighted")

@@ -1,0 +1,55 @@
+"""Stages of a training: how long each is, for schedules that end with it, and which epochs may be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from drurank.schedules import Decay
+
+CHOOSING = ("on_train_batch_end", "on_train_epoch_end", "on_validation_end")
+"""Hooks in which callbacks that monitor a criterion look at it."""
+
+
+def end_schedules(trainer: Any, first: int, end: int) -> None:
+    """Tell the schedules that end with a stage how long it is.
+
+    Args:
+        trainer: what runs it; its training data is known.
+        first: first epoch of the stage.
+        end: epoch that the stage ends before, -1 where only the trainer's ``max_steps`` ends it.
+    """
+    epoch_steps = steps_of_epoch(trainer)
+    limits = [end * epoch_steps] if end != -1 else []
+    limits += [trainer.max_steps] if trainer.max_steps != -1 else []
+    if not limits:
+        return
+    steps = max(min(limits) - first * epoch_steps, 1)
+    for config in trainer.lr_scheduler_configs:
+        if isinstance(config.scheduler, Decay) and not config.scheduler.own_horizon:
+            length = steps if config.interval == "step" else -(-steps // epoch_steps)
+            config.scheduler.horizon = max(length // config.frequency, 1)
+
+
+def steps_of_epoch(trainer: Any) -> int:
+    """Optimizer steps of an epoch, in which the last batch always ends one."""
+    return int(-(-trainer.num_training_batches // trainer.accumulate_grad_batches))
+
+
+def choose_only_selectable(trainer: Any) -> None:
+    """Have the trainer's callbacks that monitor a criterion leave out epochs that the method says are not selectable.
+
+    Those of any class, Lightning's ``ModelCheckpoint`` and ``EarlyStopping`` among them, which have no such option.
+    """
+    for callback in trainer.callbacks:
+        if not isinstance(getattr(callback, "monitor", None), str):
+            continue
+        for name in CHOOSING:
+            if name not in vars(callback):  # a second fit with the same trainer
+                setattr(callback, name, partial(_where_selectable, getattr(callback, name)))
+
+
+def _where_selectable(look: Callable[..., None], trainer: Any, method: Any, *of_batch: Any) -> None:
+    if getattr(method, "selectable", True):
+        look(trainer, method, *of_batch)
