@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.cli import main
 from drurank.data import GroupDataModule, GroupedDataset, evaluation_loader
-from drurank.methods import DRU, JTT, ChiSquare, CVaR, GroupDRO
+from drurank.methods import DRU, IRM, JTT, ChiSquare, CVaR, GroupDRO
 from drurank.networks import Sizes
 from runs import QUIET
 
@@ -105,8 +105,8 @@ ODD = ([i % 7 != 0 and i % 5 != 3 for i in range(101)], [i % 5 for i in range(10
 class Odd(GroupDataModule):
     """101 training rows of 5 groups, and validation and test parts of as few rows as told."""
 
-    def __init__(self, devices, val, test, batch_size=12):
-        super().__init__(batch_size=batch_size // devices)
+    def __init__(self, devices, val, test, batch_size=12, **options):
+        super().__init__(batch_size=batch_size // devices, **options)
         self.rows = {"train": ODD, "val": val, "test": test}
 
     def splits(self):
@@ -169,8 +169,12 @@ def worst_samples(devices):
         ("chi", ChiSquare(radius=0.5, **frozen(0.5))),
         ("dro", GroupDRO(step_size=0.3, **frozen(0.5))),
         ("jtt", JTT(accuracy_from="training", **frozen(0.5))),
+        ("irm", IRM(penalty_weight=3, anneal_steps=5, **frozen(0.5))),
+        ("irm, shuffled", IRM(**frozen(0.5))),
     ):
-        python_trainer(devices, epochs=2).fit(method, datamodule=Odd(devices, ODD, ODD))
+        draw = {"sampler": "shuffle"} if name == "irm, shuffled" else {}
+        draw = {"groups_per_batch": 2 // devices} if name == "irm" else draw
+        python_trainer(devices, epochs=2).fit(method, datamodule=Odd(devices, ODD, ODD, **draw))
         found[name] = {key: value.detach() for key, value in method.network.named_parameters()}
     return found
 

@@ -5,8 +5,9 @@ from drurank.methods.const import Const
 from drurank.methods.dru import DRU
 from drurank.methods.erm import ERM
 from drurank.methods.group_dro import GroupDRO
+from drurank.methods.irm import IRM
 from drurank.methods.jtt import JTT
 from drurank.methods.worst import Worst
 from drurank.methods.worst_samples import ChiSquare, CVaR
 
-__all__ = ["DRU", "ERM", "JTT", "CVaR", "ChiSquare", "Const", "GroupDRO", "GroupModule", "Worst"]
+__all__ = ["DRU", "ERM", "IRM", "JTT", "CVaR", "ChiSquare", "Const", "GroupDRO", "GroupModule", "Worst"]

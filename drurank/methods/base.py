@@ -133,13 +133,17 @@ class GroupModule(SavedModule, ABC):
         losses = self.sample_losses(logits, batch["label"])
         if self.accuracy_from == "training":
             self.record.write(batch["index"], is_right(logits, batch["label"]))
-        objective = self.reduce(losses, {**batch, "share": self._share(losses)}, self.state)
+        objective = self.objective(logits, losses, {**batch, "share": self._share(losses)})
         self._broken |= ~objective.detach().isfinite().all()
         # The plain mean, without weights, so that methods can be compared by it.
         rows = losses.shape[-1]
         mean = losses.detach().sum() / max(rows, 1)
         self.log("train_loss", mean, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
         return objective
+
+    def objective(self, logits: Tensor, losses: Tensor, batch: dict[str, Any]) -> Tensor:
+        """What is minimised: ``reduce`` of the losses; overridden where it takes more than them, as in IRM."""
+        return self.reduce(losses, batch, self.state)
 
     def sample_losses(self, logits: Tensor, label: Tensor) -> Tensor:
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""

@@ -11,7 +11,7 @@ from drurank.data.sampler import rank_and_world
 from drurank.dcg import precise
 from drurank.errors import InputError, check_choice
 from drurank.methods.erm import ERM
-from drurank.methods.gather import gather_rows
+from drurank.methods.gather import gather_rows, own_rows, same_group
 from drurank.ranking import add_group_sums_
 
 Preset = Literal["wilds", "sagawa"]
@@ -85,9 +85,8 @@ class GroupDRO(ERM):
             state.update(self._start(losses.shape[:-1], exact))
         step = self._wilds if self.preset == "wilds" else self._sagawa
         weight = step(everywhere, group, state)
-        rank, world = rank_and_world()
-        own = weight[..., rank * (group.shape[-1] // world) :][..., : losses.shape[-1]]
-        objective: Tensor = (own.to(losses.dtype) * losses).sum(dim=-1) * world
+        own = own_rows(weight, losses.shape[-1]).to(losses.dtype)
+        objective: Tensor = (own * losses).sum(dim=-1) * rank_and_world()[1]
         return objective
 
     def reweight(self, record: Any) -> Tensor:
@@ -112,7 +111,7 @@ class GroupDRO(ERM):
         ``sum_g e^{u_g + x_g} (1 - e^{-x_g})``, in which nothing cancels, nor overflows in the log domain.
         """
         known = group >= 0
-        alike = (group[:, None] == group[None, :]) & known[:, None] & known[None, :]
+        alike = same_group(group)
         count = alike.sum(dim=-1).clamp(min=1).to(losses.dtype)
         mean = losses @ alike.to(losses.dtype) / count
         first = known & ~alike.tril(-1).any(dim=-1)

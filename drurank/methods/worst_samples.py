@@ -12,7 +12,7 @@ from drurank.data.sampler import rank_and_world
 from drurank.dcg import precise
 from drurank.errors import InputError
 from drurank.methods.erm import ERM
-from drurank.methods.gather import gather_rows
+from drurank.methods.gather import gather_rows, own_rows
 
 
 class WorstSamples(ERM):
@@ -31,10 +31,9 @@ class WorstSamples(ERM):
 
     def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
         """``sum_i p_i loss_i`` over the global batch, with the shares ``p`` of this process's samples."""
-        rank, world = rank_and_world()
         everywhere = gather_rows(losses.detach(), fill=-torch.inf)
-        own = self.shares(everywhere)[..., rank * (everywhere.shape[-1] // world) :][..., : losses.shape[-1]]
-        objective: Tensor = (own * losses).sum(dim=-1) * world
+        own = own_rows(self.shares(everywhere), losses.shape[-1])
+        objective: Tensor = (own * losses).sum(dim=-1) * rank_and_world()[1]
         return objective
 
 

@@ -1,0 +1,113 @@
+"""Invariant risk minimisation, with a penalty that looks at two halves of each group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from drurank.data.sampler import rank_and_world
+from drurank.errors import InputError
+from drurank.methods.erm import ERM
+from drurank.methods.gather import gather_rows, own_rows, same_group
+
+ANNEAL_STEPS = 500
+
+
+class IRM(ERM):
+    r"""Invariant risk minimisation (IRMv1): one scale of the scores should be the best in every group.
+
+    .. math:: \frac{1}{m} \sum_g L_g + \frac{w}{m'} \sum_g
+        \Big(\tfrac{d}{ds} L_g^{even}(s)\Big) \Big(\tfrac{d}{ds} L_g^{odd}(s)\Big) \Big|_{s=1}
+
+    over the ``m`` groups of the global batch, with ``L_g(s)`` the mean loss of a group's samples at scores times ``s``,
+    over its samples at even or odd places of the batch. The product of two halves estimates the squared slope without
+    bias, and may be negative. The second mean is over the ``m'`` groups with two samples or more. ``w`` is
+    ``min(1, penalty_weight)`` for the first steps, then ``penalty_weight``. Where that is a change, the optimizer's
+    memory (its moments) is emptied; its learning rate goes on as scheduled. Batches hold some groups with equally many
+    samples each (the sampler ``groups_per_batch``). With many groups a batch holds few of them, and the penalty is
+    mostly noise: see ``benchmarks/RESULTS.md``. (Arjovsky, Bottou, Gulrajani, Lopez-Paz: Invariant Risk Minimization,
+    2019; in this form in Koh et al.: WILDS, 2021.)
+
+    Args:
+        penalty_weight: ``lambda``, 0 or more.
+        anneal_steps: optimizer steps before ``w`` is ``lambda``, 0 or more; 500, if not given. Only with a ``lambda``
+            above 1, as ``w`` never changes otherwise.
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if an option is out of range, or would have no effect.
+    """
+
+    needs_groups = True
+    sampler = "groups_per_batch"
+
+    def __init__(self, penalty_weight: float = 1, anneal_steps: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= penalty_weight < float("inf"):
+            raise InputError(f"penalty_weight is {penalty_weight!r}; give a finite number of 0 or more")
+        if anneal_steps is not None and (not isinstance(anneal_steps, int) or anneal_steps < 0):
+            raise InputError(f"anneal_steps is {anneal_steps!r}; give an int of 0 or more")
+        if anneal_steps is not None and penalty_weight <= 1:
+            raise InputError(
+                f"anneal_steps is {anneal_steps} and penalty_weight {penalty_weight}, with which nothing changes after "
+                "them; leave anneal_steps out, or give a penalty_weight above 1"
+            )
+        self.penalty_weight = penalty_weight
+        self.anneal_steps = ANNEAL_STEPS if anneal_steps is None else anneal_steps
+
+    def objective(self, logits: Tensor, losses: Tensor, batch: dict[str, Any]) -> Tensor:
+        """Mean loss of the groups plus the penalty, whose gradient is that over the global batch.
+
+        With ``d_i`` the slope of sample ``i``, the penalty of a group is ``mean_even(d) mean_odd(d)``, and its gradient
+        that of ``sum_i c_i d_i``, where ``c_i`` is the mean of the other half over the size of the own.
+        """
+        slopes = self._slopes(logits, batch["label"])
+        group = gather_rows(batch["group"], fill=-1)
+        on_loss, on_slope = penalty_shares(group, gather_rows(slopes.detach(), fill=0.0))
+        rows = losses.shape[-1]
+        mean, penalty = (own_rows(on_loss, rows) * losses).sum(), (own_rows(on_slope, rows) * slopes).sum()
+        objective: Tensor = (mean + self._weight() * penalty) * rank_and_world()[1]
+        return objective
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        """Empty the optimizer's memory where the weight of the penalty changes."""
+        super().on_train_batch_start(batch, batch_idx)
+        if self.penalty_weight > 1 and self.global_step == self.anneal_steps:
+            for optimizer in self.trainer.optimizers:
+                optimizer.state.clear()
+
+    def _weight(self) -> float:
+        return self.penalty_weight if self.global_step >= self.anneal_steps else min(1.0, self.penalty_weight)
+
+    def _slopes(self, logits: Tensor, label: Tensor) -> Tensor:
+        """Slope of each sample's loss in a scale of its scores, at scale 1, ``[B]``; can be differentiated again."""
+        scale = torch.ones_like(label, dtype=torch.float32).requires_grad_()
+        losses = self.sample_losses(logits.float() * scale[:, None], label)
+        (slopes,) = torch.autograd.grad(losses.sum(), scale, create_graph=True)
+        return slopes
+
+
+def penalty_shares(group: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
+    """What each sample's loss, and its slope, weighs in the objective.
+
+    Args:
+        group: of the samples of the global batch, int64 ``[N]``, negative where there is no sample.
+        slopes: of their losses, float ``[N]``, without gradient.
+
+    Returns:
+        ``1 / (m n_g)`` and ``c_i / m'``, see ``IRM``, float ``[N]`` each; 0 where there is no sample, and in the latter
+        for groups with one.
+    """
+    alike = same_group(group)
+    count = alike.sum(dim=-1)
+    place = alike.tril(-1).sum(dim=-1) % 2
+    groups = (1 / count.clamp(min=1)).where(count > 0, 0.0).sum()
+    with_two = (1 / count.clamp(min=1)).where(count > 1, 0.0).sum()
+    other = (alike & (place[:, None] != place[None, :])).to(slopes.dtype)
+    own = count - other.sum(dim=-1)
+    mean_of_other = other @ slopes / other.sum(dim=-1).clamp(min=1)
+    on_loss = torch.where(count > 0, 1 / (count.clamp(min=1) * groups), 0.0)
+    on_slope = torch.where(count > 1, mean_of_other / own.clamp(min=1) / with_two.clamp(min=1), 0.0)
+    return on_loss, on_slope
