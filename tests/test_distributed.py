@@ -158,7 +158,7 @@ def test_every_process_stops_when_one_has_a_loss_that_is_nan(two, one):
 
 def test_objectives_over_the_worst_samples_look_at_the_global_batch(two, one):
     for name, alone in one[0]["worst samples"].items():
-        assert (alone["weight"] - torch.eye(2)).abs().max() > 0.01
+        assert "weight" not in alone or (alone["weight"] - torch.eye(2)).abs().max() > 0.01
         for seen in two[0]:
             for key, value in alone.items():
                 torch.testing.assert_close(seen["worst samples"][name][key], value, rtol=0, atol=1e-6)

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.cli import main
 from drurank.data import GroupDataModule, GroupedDataset, evaluation_loader
-from drurank.methods import DRU, IRM, JTT, ChiSquare, CVaR, GroupDRO
+from drurank.methods import DFR, DRU, IRM, JTT, ChiSquare, CVaR, GroupDRO
 from drurank.networks import Sizes
 from runs import QUIET
 
@@ -102,6 +102,21 @@ SEVEN = ([0, 1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1])  # group 0: 1 of 2, group
 ODD = ([i % 7 != 0 and i % 5 != 3 for i in range(101)], [i % 5 for i in range(101)])
 
 
+class Deeper(nn.Module):
+    """A network with a last layer of its own, the same in every process."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.hidden, self.head = nn.Linear(2, 3), nn.Linear(3, 2)
+
+    def features(self, inputs):
+        return self.hidden(inputs).tanh()
+
+    def forward(self, inputs):
+        return self.head(self.features(inputs))
+
+
 class Odd(GroupDataModule):
     """101 training rows of 5 groups, and validation and test parts of as few rows as told."""
 
@@ -122,6 +137,16 @@ class Odd(GroupDataModule):
     @property
     def label_names(self):
         return ["0", "1"]
+
+
+class Labelled(Odd):
+    """The same rows with two classes that a bent line tells apart."""
+
+    def make_part(self, split):
+        group = super().make_part(split).group
+        inputs = torch.randn(len(group), 2, generator=torch.Generator().manual_seed(1))
+        label = (inputs[:, 0] + inputs[:, 1] ** 2 > 0.5).long()
+        return GroupedDataset(TensorDataset(inputs, label), group, split=split)
 
 
 def of_data_module(devices, accuracy_from, val):
@@ -171,10 +196,12 @@ def worst_samples(devices):
         ("jtt", JTT(accuracy_from="training", **frozen(0.5))),
         ("irm", IRM(penalty_weight=3, anneal_steps=5, **frozen(0.5))),
         ("irm, shuffled", IRM(**frozen(0.5))),
+        ("dfr", DFR(network=Deeper(), penalty="l2")),
     ):
         draw = {"sampler": "shuffle"} if name == "irm, shuffled" else {}
         draw = {"groups_per_batch": 2 // devices} if name == "irm" else draw
-        python_trainer(devices, epochs=2).fit(method, datamodule=Odd(devices, ODD, ODD, **draw))
+        data = (Labelled if name == "dfr" else Odd)(devices, ODD, ODD, **draw)
+        python_trainer(devices, epochs=2).fit(method, datamodule=data)
         found[name] = {key: value.detach() for key, value in method.network.named_parameters()}
     return found
 

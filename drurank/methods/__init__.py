@@ -2,6 +2,7 @@
 
 from drurank.methods.base import GroupModule
 from drurank.methods.const import Const
+from drurank.methods.dfr import DFR
 from drurank.methods.dru import DRU
 from drurank.methods.erm import ERM
 from drurank.methods.group_dro import GroupDRO
@@ -10,4 +11,4 @@ from drurank.methods.jtt import JTT
 from drurank.methods.worst import Worst
 from drurank.methods.worst_samples import ChiSquare, CVaR
 
-__all__ = ["DRU", "ERM", "IRM", "JTT", "CVaR", "ChiSquare", "Const", "GroupDRO", "GroupModule", "Worst"]
+__all__ = ["DFR", "DRU", "ERM", "IRM", "JTT", "CVaR", "ChiSquare", "Const", "GroupDRO", "GroupModule", "Worst"]

@@ -57,7 +57,7 @@ class GroupModule(SavedModule, ABC):
     rank_by: RankBy = "quantile"
     ties: Ties = "min"
     accuracy_from: AccuracyFrom = "training"
-    needs_groups: ClassVar[bool] = False
+    needs_groups: bool = False
     sampler: ClassVar[Draw] = "shuffle"
     starts_anew_at: int | None = None
     """Epoch from which the method trains a second time from the start, if it does."""

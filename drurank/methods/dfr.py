@@ -1,0 +1,204 @@
+"""Deep feature reweighting: ERM, then a last layer that is fitted anew on rows balanced by group."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import EarlyStopping, Timer
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from torch import Tensor, nn
+
+from drurank.data.dataset import TrainingPass, evaluation_loader
+from drurank.data.orders import subsample
+from drurank.data.sampler import rank_and_world
+from drurank.errors import InputError, check_choice, is_count
+from drurank.methods.erm import ERM
+from drurank.methods.evaluation import key_prefixes
+from drurank.methods.gather import gather_rows
+from drurank.methods.last_layer import check_subsets, mean_coefficients
+from drurank.methods.loaders import check_groups
+from drurank.methods.stages import choose_only_selectable
+
+Penalty = Literal["l1", "l2"]
+Fittable = Literal["train", "id_val", "ood_val", "val"]
+
+
+class DFR(ERM):
+    r"""Deep feature reweighting: trains ERM, then fits the last layer anew on rows balanced by group.
+
+    After the last batch of the last epoch, before that epoch's validation, a logistic regression on standardised
+    ``network.features(x)`` is fitted to each of several random subsets that hold as many rows of every group as the
+    smallest has, and the mean of their coefficients becomes ``network.head``. Only that epoch can be chosen as best, so
+    nothing ends the run early. The network must have ``features``, as ``forward`` but for the last layer, and ``head``,
+    that layer, an ``nn.Linear``. A class that no subset holds is never predicted. (Kirichenko, Izmailov, Wilson: Last
+    Layer Re-Training is Sufficient for Robustness to Spurious Correlations, 2023, where the penalty's strength is
+    chosen on half of the rows.)
+
+    Args:
+        split: the part whose rows are used: ``train``, or a validation part by which no checkpoint is chosen; its own
+            criteria then say nothing, as it was trained on.
+        subsets: number of balanced subsets, 1 or more.
+        penalty: ``l1`` or ``l2``, on the coefficients.
+        inverse_strength: how weak the penalty is, above 0 (``C`` of scikit-learn).
+        **kwargs: those of ``GroupModule``.
+
+    Raises:
+        InputError: if an option is out of range.
+    """
+
+    def __init__(
+        self,
+        split: Fittable = "train",
+        subsets: int = 10,
+        penalty: Penalty = "l1",
+        inverse_strength: float = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice("split", split, Fittable)
+        check_choice("penalty", penalty, Penalty)
+        if not is_count(subsets):
+            raise InputError(f"subsets is {subsets!r}; give an int of 1 or more")
+        if not 0 < inverse_strength < float("inf"):
+            raise InputError(f"inverse_strength is {inverse_strength!r}; give a finite number above 0, e.g. 1")
+        self.split, self.subsets, self.penalty, self.inverse_strength = split, subsets, penalty, inverse_strength
+        self.needs_groups = split == "train"
+
+    @property
+    def selectable(self) -> bool:
+        """Only once the last layer is fitted anew."""
+        return bool(self.state.get("refitted", False))
+
+    def first_state(self) -> dict[str, Tensor]:
+        """Also whether the last layer was fitted anew."""
+        return {**super().first_state(), "refitted": torch.tensor(False)}
+
+    def check_run(self, trainer: Any, datamodule: Any) -> None:
+        """Also refuse a run whose last epoch is not known, or that chooses by the rows of ``split``."""
+        super().check_run(trainer, datamodule)
+        if trainer.state.fn not in (None, "fit"):
+            return
+        if trainer.max_epochs == -1 or trainer.max_steps != -1 or _any(trainer, Timer):
+            raise InputError(
+                "DFR fits the last layer after the last epoch, which must be known: give max_epochs, no max_steps or "
+                "max_time"
+            )
+        every = trainer.check_val_every_n_epoch
+        if every is None or trainer.max_epochs % every or trainer.val_check_interval != 1.0:
+            raise InputError(
+                f"the last of max_epochs={trainer.max_epochs} is the one to validate; give a check_val_every_n_epoch "
+                "that divides it, and no val_check_interval"
+            )
+        if _any(trainer, EarlyStopping):
+            raise InputError("DFR chooses no epoch but the last, so EarlyStopping would have no effect; leave it out")
+        if self.split != "train":
+            self._check_split(trainer, datamodule)
+
+    def _check_split(self, trainer: Any, datamodule: Any) -> None:
+        if datamodule is None or self.split not in datamodule.splits():
+            have = "no data module" if datamodule is None else f"splits {', '.join(datamodule.splits())}"
+            raise InputError(f"DFR is to fit rows of split {self.split!r} and there is {have}; give split='train'")
+        prefix = key_prefixes([name for name in datamodule.splits() if name.endswith("val")], "val")[self.split]
+        keys = [str(getattr(callback, "monitor", None)) for callback in trainer.callbacks]
+        if prefix == "val" or any(key.startswith(f"{prefix}_") for key in keys):
+            raise InputError(
+                f"checkpoints are chosen by split {self.split!r}, whose rows DFR is to fit; give it another split, as "
+                "'train'"
+            )
+
+    def on_fit_start(self) -> None:
+        """Also keep all epochs but the last out of the choice of checkpoints."""
+        super().on_fit_start()
+        head = getattr(self.network, "head", None)
+        fits = isinstance(head, nn.Linear) and head.bias is not None
+        if not fits or not callable(getattr(self.network, "features", None)):
+            name = type(self.network).__name__
+            raise InputError(
+                f"DFR needs a network with features(x) and head, an nn.Linear with a bias; {name} lacks one of them"
+            )
+        choose_only_selectable(self.trainer)
+
+    def on_train_start(self) -> None:
+        """Also refuse to go on where the last layer was fitted already."""
+        super().on_train_start()
+        if self.selectable:
+            raise InputError(
+                "the checkpoint's last layer was fitted by DFR, after its last epoch; to train longer start anew with "
+                "more max_epochs"
+            )
+
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Fit the last layer where this was the last batch of all."""
+        super().on_train_batch_end(outputs, batch, batch_idx)
+        trainer: Any = self.trainer
+        if trainer.is_last_batch and self.current_epoch + 1 == trainer.max_epochs:
+            self._fit_head()
+            self.state["refitted"] = torch.tensor(True)
+
+    def _fit_head(self) -> None:
+        source = self._source()
+        rows, places = self._draw(source.dataset.group)
+        rank_zero_info(f"DFR: last layer from {self.subsets} subsets of {places.shape[1]:,} rows of {self.split}")
+        features, label = self._features(source, rows)
+        check_subsets(label, places)  # on every process, since the others would wait for the one that fits
+        head: Any = self.network.head  # type: ignore[union-attr]
+        fitted = None
+        if rank_and_world()[0] == 0:
+            fitted = mean_coefficients(
+                features,
+                label,
+                places,
+                num_classes=max(head.out_features, 2),
+                penalty=self.penalty,
+                inverse_strength=self.inverse_strength,
+            )
+        trainer: Any = self.trainer
+        weight, bias = trainer.strategy.broadcast(fitted)
+        if head.out_features == 1:
+            weight, bias = weight[1:] - weight[:1], bias[1:] - bias[:1]
+        with torch.no_grad():
+            head.weight.copy_(torch.from_numpy(weight))
+            head.bias.copy_(torch.from_numpy(bias))
+
+    def _source(self) -> TrainingPass:
+        """The rows to fit, and how batches of them are made."""
+        trainer: Any = self.trainer
+        if self.split == "train":
+            return evaluation_loader(trainer.train_dataloader).dataset  # type: ignore[return-value]
+        part = trainer.datamodule.part(self.split)
+        check_groups(part, "DFR")
+        return TrainingPass(part)
+
+    def _draw(self, group: Tensor) -> tuple[Tensor, np.ndarray]:
+        """Rows that are in any subset, ``[k]``, and the places in them of each subset's rows, ``[subsets, ...]``."""
+        seed = int(os.environ.get("PL_GLOBAL_SEED", 0))
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.stack([subsample(group, generator) for _ in range(self.subsets)])
+        rows, places = torch.unique(drawn, return_inverse=True)
+        return rows, places.numpy()
+
+    def _features(self, source: TrainingPass, rows: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Features and label of the rows, each process reading its share."""
+        trainer: Any = self.trainer
+        network: Any = self.network
+        rank, world = rank_and_world()
+        training, found, labels = network.training, [], []
+        network.eval()
+        for some in torch.split(rows[rank::world], getattr(trainer.datamodule, "eval_batch_size", 64)):
+            batch = trainer.strategy.batch_to_device(source[some.tolist()])
+            inputs = batch["inputs"]
+            with torch.no_grad(), trainer.precision_plugin.forward_context():
+                features = network.features(**inputs) if isinstance(inputs, dict) else network.features(inputs)
+            found.append(features.float().T)
+            labels.append(batch["label"])
+        network.train(training)
+        features = gather_rows(torch.cat(found, dim=1), fill=0.0).T[: len(rows)]
+        label = gather_rows(torch.cat(labels), fill=0)[: len(rows)]
+        return features.cpu().double().numpy(), label.cpu().numpy()
+
+
+def _any(trainer: Any, kind: type) -> bool:
+    return any(isinstance(callback, kind) for callback in trainer.callbacks)
