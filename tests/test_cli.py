@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
@@ -716,3 +717,11 @@ def test_all_commands_are_named(capsys, words):
     shown = capsys.readouterr().out
     for command in ("fit", "validate", "test", "predict", "report", "split", "inspect"):
         assert re.search(rf"^  {command} ", shown, re.MULTILINE), command
+
+
+def test_installed_command_ends_with_status_0(tmp_path):
+    (command,) = entry_points(group="console_scripts", name="drurank")
+    words = ["fit", "--model", "ERM", *SMALL, *QUIET, "--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
+    code = f"import sys; from {command.module} import {command.attr}; sys.exit({command.attr}())"
+    run = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -6,7 +6,7 @@ import torch
 from lightning.pytorch import Callback
 
 from drurank.data import Shortcut
-from drurank.methods import DRU, ERM, ChiSquare, Const, CVaR, GroupDRO, Worst
+from drurank.methods import DFR, DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP
 from reference import accuracies, criteria, discounts, ranks, spread
 
@@ -14,9 +14,23 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
 ]
-IN_BATCH = [GroupDRO, lambda **k: GroupDRO("sagawa", **k), CVaR, ChiSquare]
-METHODS = [ERM, DRU, lambda **k: DRU("index", "all", **k), Worst, Const, *IN_BATCH]
-IDS = ["ERM", "qDRU+M", "gDRU+G", "Worst", "Const", "GroupDRO", "GroupDRO sagawa", "CVaR", "ChiSquare"]
+IN_BATCH = {
+    "GroupDRO": GroupDRO,
+    "GroupDRO sagawa": lambda **k: GroupDRO("sagawa", **k),
+    "CVaR": CVaR,
+    "ChiSquare": ChiSquare,
+    "IRM": IRM,
+}
+METHODS = {
+    "ERM": ERM,
+    "qDRU+M": DRU,
+    "gDRU+G": lambda **k: DRU("index", "all", **k),
+    "Worst": Worst,
+    "Const": Const,
+    "JTT": JTT,
+    "DFR": DFR,
+    **IN_BATCH,
+}
 
 
 def data():
@@ -32,7 +46,7 @@ def on_gpu(trainer):
     return lambda **options: trainer(accelerator="gpu", devices=1, precision="bf16-mixed", **options)
 
 
-@pytest.mark.parametrize("method", METHODS, ids=IDS)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_method_fits_in_mixed_precision_with_its_tables_on_the_device(on_gpu, method):
     run, module = on_gpu(max_epochs=2), method(network=network)
     run.fit(module, datamodule=data())
@@ -112,7 +126,7 @@ def test_no_step_waits_for_the_device(on_gpu, accuracy_from):
 
 
 @pytest.mark.usefixtures("default_sync_mode")
-@pytest.mark.parametrize("method", IN_BATCH, ids=IDS[5:])
+@pytest.mark.parametrize("method", IN_BATCH.values(), ids=IN_BATCH)
 def test_no_step_of_a_method_that_looks_at_the_batch_waits_either(on_gpu, method):
     watch = NoWaiting()
     run = on_gpu(callbacks=[watch], num_sanity_val_steps=0, log_every_n_steps=1000)

@@ -143,6 +143,7 @@ def test_batch_without_a_row_moves_nothing():
         ({"alpha": 0.2}, "preset='sagawa'"),
         ({"preset": "sagawa", "ema": 0.2}, "ema is 0.2"),
         ({"preset": "sagawa", "alpha": 0.2, "normalize_loss": True}, "greedy form"),
+        ({"preset": "sagawa", "alpha": 0.2, "step_size": 0.1}, "greedy form"),
     ],
 )
 def test_options_without_effect_or_out_of_range_are_refused(options, said):

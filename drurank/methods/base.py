@@ -76,6 +76,8 @@ class GroupModule(SavedModule, ABC):
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
+        if lr_scheduler is None and lr_interval != "epoch":
+            raise InputError(f"lr_interval is {lr_interval!r} and there is no lr_scheduler; give one, or leave it out")
         self.loss = loss if loss is not None else CrossEntropy()
         self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
 
@@ -261,7 +263,9 @@ class GroupModule(SavedModule, ABC):
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
         grouped = getattr(datamodule, "grouped", True)
         if self.needs_groups and not grouped:
-            raise InputError(f"{type(self).__name__} ranks groups and the data names none; name the group column")
+            raise InputError(f"{type(self).__name__} needs groups and the data names none; name the group column")
+        if not grouped and (self.shrink or self.min_count > 1):
+            raise InputError("shrink and min_count are about groups and the data names none; leave them out")
         self.find_criteria(trainer, grouped=grouped)
 
     def on_fit_start(self) -> None:

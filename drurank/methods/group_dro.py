@@ -14,6 +14,7 @@ from drurank.methods.erm import ERM
 from drurank.methods.gather import gather_rows, own_rows, same_group
 from drurank.ranking import add_group_sums_
 
+STEP_SIZE = 0.01
 Preset = Literal["wilds", "sagawa"]
 
 
@@ -32,7 +33,7 @@ class GroupDRO(ERM):
 
     Args:
         preset: ``wilds`` or ``sagawa``, see above.
-        step_size: ``eta``, 0 or more.
+        step_size: ``eta``, 0 or more; not of the greedy form.
         adjustment: ``C`` of the generalisation adjustment, 0 or more; of ``sagawa``.
         normalize_loss: divide the adjusted losses that move ``q`` by their sum; of ``sagawa``.
         alpha: instead of ``q``, weigh the groups with the highest running losses that make up this share of the
@@ -50,7 +51,7 @@ class GroupDRO(ERM):
     def __init__(
         self,
         preset: Preset = "wilds",
-        step_size: float = 0.01,
+        step_size: float = STEP_SIZE,
         adjustment: float = 0,
         normalize_loss: bool = False,
         alpha: float | None = None,
@@ -71,8 +72,8 @@ class GroupDRO(ERM):
             )
         if ema is not None and alpha is None:
             raise InputError(f"ema is {ema} and is of the greedy form; give alpha too, or leave it out")
-        if alpha is not None and normalize_loss:
-            raise InputError("normalize_loss moves q, which the greedy form has not; give it or alpha")
+        if alpha is not None and (normalize_loss or step_size != STEP_SIZE):
+            raise InputError("normalize_loss and step_size move q, which the greedy form has not; give them or alpha")
         self.preset, self.step_size, self.adjustment = preset, step_size, adjustment
         self.normalize_loss, self.alpha, self.ema = normalize_loss, alpha, 0.1 if ema is None else ema
 

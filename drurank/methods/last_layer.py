@@ -64,8 +64,14 @@ def _fit(features: np.ndarray, label: np.ndarray, penalty: str, inverse_strength
 
     binary = len(np.unique(label)) == 2
     solver = "lbfgs" if penalty == "l2" else "liblinear" if binary else "saga"
+    # To 1e-4, its default, saga takes minutes on 10,000 rows and ends where it is at 1e-2.
     regression = LogisticRegression(
-        C=inverse_strength, l1_ratio=float(penalty == "l1"), solver=solver, max_iter=1000, random_state=0
+        C=inverse_strength,
+        l1_ratio=float(penalty == "l1"),
+        solver=solver,
+        tol=1e-2 if solver == "saga" else 1e-4,
+        max_iter=1000,
+        random_state=0,
     )
     regression.fit(features, label)
     fitted: np.ndarray = np.column_stack([regression.coef_, regression.intercept_])
