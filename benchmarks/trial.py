@@ -25,6 +25,9 @@ METHODS = {
     "GroupDRO": ["group_dro"],
     "CVaR": ["cvar"],
     "ChiSquare": ["chi_square"],
+    "JTT": ["jtt"],
+    "IRM": ["irm"],
+    "DFR": ["dfr"],
     **{f"Const+M {x}": ["const_m", "--model.upweight_factor", str(x)] for x in (2, 3, 4, 5)},
 }
 

@@ -180,7 +180,7 @@ def test_rows_of_a_named_split(trainer):
     rows = Parts().part("id_val")[list(range(24))]
     features = method.network.features(rows["inputs"]).detach().double().numpy()
     weight, bias = mean_coefficients(
-        features, rows["label"].numpy(), np.arange(24)[None], num_classes=2, penalty="l1", inverse_strength=1
+        features, rows["label"].numpy(), np.arange(24)[None], num_classes=2, penalty="l2", inverse_strength=1
     )
     np.testing.assert_allclose(method.network.head.weight.detach(), weight, atol=1e-2)
     np.testing.assert_allclose(method.network.head.bias.detach(), bias, atol=1e-2)
