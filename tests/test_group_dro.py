@@ -54,7 +54,7 @@ def test_group_without_training_rows_has_no_weight():
 @pytest.mark.parametrize(("normalize", "moved"), [(False, [2.0, 0.5, 1.0]), (True, [2 / 3.5, 0.5 / 3.5, 1 / 3.5])])
 def test_adjustment_and_normalisation_move_the_weights_and_not_the_objective(normalize, moved):
     # C = 1 and 1, 4 and 1 rows: adjustments 1, 1/2 and 1; losses 1, absent, absent
-    method = ready([1, 4, 1], preset="sagawa", step_size=0.3, adjustment=1, normalize_loss=normalize)
+    method = ready([1, 4, 1], preset="sagawa", step_size=0.3, generalization_adjustment=1, normalize_loss=normalize)
     q = np.exp(0.3 * np.array(moved))
     assert step(method, [1], [0]) == pytest.approx(q[0] / q.sum())
     assert weights(method) == pytest.approx(q / q.sum())
@@ -135,10 +135,10 @@ def test_batch_without_a_row_moves_nothing():
         ({"preset": "wild"}, "preset is 'wild'"),
         ({"step_size": -1}, "step_size is -1"),
         ({"step_size": math.nan}, "step_size is nan"),
-        ({"preset": "sagawa", "adjustment": -2}, "adjustment is -2"),
+        ({"preset": "sagawa", "generalization_adjustment": -2}, "adjustment is -2"),
         ({"preset": "sagawa", "alpha": 1}, "alpha is 1"),
         ({"preset": "sagawa", "alpha": 0.2, "ema": 0}, "ema is 0"),
-        ({"adjustment": 1}, "preset='sagawa'"),
+        ({"generalization_adjustment": 1}, "preset='sagawa'"),
         ({"normalize_loss": True}, "preset='sagawa'"),
         ({"alpha": 0.2}, "preset='sagawa'"),
         ({"preset": "sagawa", "ema": 0.2}, "ema is 0.2"),
@@ -156,7 +156,7 @@ def test_it_asks_for_balanced_groups():
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["--model.preset", "sagawa", "--model.adjustment", "2"]], ids=["wilds", "sagawa"]
+    "words", [[], ["--model.preset", "sagawa", "--model.generalization_adjustment", "2"]], ids=["wilds", "sagawa"]
 )
 def test_resumed_run_is_the_same(fit, run, tmp_path, words):
     whole = fit(tmp_path / "whole", *words, method="GroupDRO", epochs=3)

@@ -18,22 +18,39 @@ SIZE = {"groups": [6, 4, 4], "group_size": 10, "batch_size": 16}
 
 
 @pytest.mark.parametrize(
-    ("group", "slopes", "on_loss", "on_slope"),
+    ("group", "index", "slopes", "on_loss", "on_slope"),
     [
         # Three groups of 2, 3, 1: losses weigh 1/3 over the size. Two have a penalty. Group 0: halves 1 and 2, so
         # each weighs the other over 2. Group 1: halves (3, 5) with mean 4 and (4): the former weigh 4 / 2 / 2 each, the
         # latter 4 / 1 / 2. Group 2 has one sample: nothing.
-        ([0, 0, 1, 1, 1, 2], [1, 2, 3, 4, 5, 6], [1 / 6, 1 / 6, 1 / 9, 1 / 9, 1 / 9, 1 / 3], [1, 0.5, 1, 2, 1, 0]),
+        (
+            [0, 0, 1, 1, 1, 2],
+            range(6),
+            [1, 2, 3, 4, 5, 6],
+            [1 / 6, 1 / 6, 1 / 9, 1 / 9, 1 / 9, 1 / 3],
+            [1, 0.5, 1, 2, 1, 0],
+        ),
         # The same rows in another order; halves go by the places among the group's own.
-        ([1, 0, 2, 1, 0, 1], [3, 1, 6, 4, 2, 5], [1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 6, 1 / 9], [1, 1, 0, 2, 0.5, 1]),
+        (
+            [1, 0, 2, 1, 0, 1],
+            range(6),
+            [3, 1, 6, 4, 2, 5],
+            [1 / 9, 1 / 6, 1 / 3, 1 / 9, 1 / 6, 1 / 9],
+            [1, 1, 0, 2, 0.5, 1],
+        ),
         # One group each: no penalty at all, and no nan
-        ([5, 3], [7, 8], [0.5, 0.5], [0, 0]),
+        ([5, 3], [0, 1], [7, 8], [0.5, 0.5], [0, 0]),
         # Places that hold no sample count nowhere
-        ([4, -1, 4, -1], [2, 9, 3, 9], [0.5, 0, 0.5, 0], [3, 0, 2, 0]),
+        ([4, -1, 4, -1], [0, -1, 1, -1], [2, 9, 3, 9], [0.5, 0, 0.5, 0], [3, 0, 2, 0]),
+        # Row 8 comes twice and is in one half only: halves (2, 2) and (5), weights 5 / 1 / 2 twice, 2 / 1
+        ([0, 0, 0], [8, 9, 8], [2, 5, 2], [1 / 3, 1 / 3, 1 / 3], [2.5, 2, 2.5]),
+        # A group that is one row, however often it comes, has no penalty; of the rest one group has: 3 / 1 and 1 / 1
+        ([1, 1, 0, 0], [4, 4, 6, 7], [1, 2, 1, 3], [0.25] * 4, [0, 0, 3, 1]),
     ],
 )
-def test_shares_by_hand(group, slopes, on_loss, on_slope):
-    got = penalty_shares(torch.tensor(group), torch.tensor(slopes, dtype=torch.float32))
+def test_shares_by_hand(group, index, slopes, on_loss, on_slope):
+    slopes = torch.tensor(slopes, dtype=torch.float32)
+    got = penalty_shares(torch.tensor(group), torch.tensor(list(index)), slopes)
     torch.testing.assert_close(got[0], torch.tensor(on_loss, dtype=torch.float32))
     torch.testing.assert_close(got[1], torch.tensor(on_slope, dtype=torch.float32))
 
@@ -75,7 +92,9 @@ def test_gradient_is_that_of_the_form_with_loops(weight, groups):
     want = torch.autograd.grad(step_by_hand(network, inputs, label, group, weight), list(network.parameters()))
     method = IRM(penalty_weight=weight, network=network)
     logits = network(inputs)
-    objective = method.objective(logits, method.sample_losses(logits, label), {"label": label, "group": group})
+    batch = {"label": label, "group": group, "index": torch.arange(24)}
+    objective = method.objective(logits, method.sample_losses(logits, label), batch)
+    torch.testing.assert_close(objective, step_by_hand(network, inputs, label, group, weight))
     for mine, his in zip(torch.autograd.grad(objective, list(network.parameters())), want, strict=True):
         torch.testing.assert_close(mine, his, rtol=1e-4, atol=1e-6)
 

@@ -17,7 +17,7 @@ from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice, is_count
 from drurank.methods.erm import ERM
 from drurank.methods.evaluation import key_prefixes
-from drurank.methods.gather import gather_rows
+from drurank.methods.global_batch import gather_rows
 from drurank.methods.last_layer import check_subsets, mean_coefficients
 from drurank.methods.loaders import check_groups
 from drurank.methods.stages import choose_only_selectable

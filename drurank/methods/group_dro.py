@@ -7,11 +7,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from drurank.data.sampler import rank_and_world
 from drurank.dcg import precise
 from drurank.errors import InputError, check_choice
 from drurank.methods.erm import ERM
-from drurank.methods.gather import gather_rows, own_rows, same_group
+from drurank.methods.global_batch import gather_rows, number_in_batch, spread_in_batch, sum_in_batch, weighted_sum
 from drurank.ranking import add_group_sums_
 
 STEP_SIZE = 0.01
@@ -34,7 +33,7 @@ class GroupDRO(ERM):
     Args:
         preset: ``wilds`` or ``sagawa``, see above.
         step_size: ``eta``, 0 or more; not of the greedy form.
-        adjustment: ``C`` of the generalisation adjustment, 0 or more; of ``sagawa``.
+        generalization_adjustment: ``C`` of the generalisation adjustment, 0 or more; of ``sagawa``.
         normalize_loss: divide the adjusted losses that move ``q`` by their sum; of ``sagawa``.
         alpha: instead of ``q``, weigh the groups with the highest running losses that make up this share of the
             training rows (greedy form), between 0 and 1; of ``sagawa``.
@@ -52,7 +51,7 @@ class GroupDRO(ERM):
         self,
         preset: Preset = "wilds",
         step_size: float = STEP_SIZE,
-        adjustment: float = 0,
+        generalization_adjustment: float = 0,
         normalize_loss: bool = False,
         alpha: float | None = None,
         ema: float | None = None,
@@ -60,35 +59,34 @@ class GroupDRO(ERM):
     ) -> None:
         super().__init__(**kwargs)
         check_choice("preset", preset, Preset)
-        for name, value in (("step_size", step_size), ("adjustment", adjustment)):
+        for name, value in (("step_size", step_size), ("generalization_adjustment", generalization_adjustment)):
             if not 0 <= value < float("inf"):
                 raise InputError(f"{name} is {value!r}; give a finite number of 0 or more")
         for name, share in (("alpha", alpha), ("ema", ema)):
             if share is not None and not 0 < share < 1:
                 raise InputError(f"{name} is {share!r}; give a number between 0 and 1")
-        if preset == "wilds" and (adjustment or normalize_loss or alpha is not None):
+        if preset == "wilds" and (generalization_adjustment or normalize_loss or alpha is not None):
             raise InputError(
-                "adjustment, normalize_loss and alpha are of preset='sagawa'; give that, or leave them out"
+                "generalization_adjustment, normalize_loss and alpha are of preset='sagawa'; give that, or leave them "
+                "out"
             )
         if ema is not None and alpha is None:
             raise InputError(f"ema is {ema} and is of the greedy form; give alpha too, or leave it out")
         if alpha is not None and (normalize_loss or step_size != STEP_SIZE):
             raise InputError("normalize_loss and step_size move q, which the greedy form has not; give them or alpha")
-        self.preset, self.step_size, self.adjustment = preset, step_size, adjustment
+        self.preset, self.step_size, self.generalization_adjustment = preset, step_size, generalization_adjustment
         self.normalize_loss, self.alpha, self.ema = normalize_loss, alpha, 0.1 if ema is None else ema
 
     def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
         """``sum_g q_g L_g`` over the groups of the global batch; moves ``q`` in ``state``."""
         exact = precise(losses)
-        group = gather_rows(batch["group"], fill=-1)
-        everywhere = gather_rows(losses.detach().to(exact), fill=0.0)
+        largest = batch.get("largest")
+        group = gather_rows(batch["group"], fill=-1, largest=largest)
+        everywhere = gather_rows(losses.detach().to(exact), fill=0.0, largest=largest)
         if "log_q" not in state:
             state.update(self._start(losses.shape[:-1], exact))
         step = self._wilds if self.preset == "wilds" else self._sagawa
-        weight = step(everywhere, group, state)
-        own = own_rows(weight, losses.shape[-1]).to(losses.dtype)
-        objective: Tensor = (own * losses).sum(dim=-1) * rank_and_world()[1]
-        return objective
+        return weighted_sum(step(everywhere, group, state), losses)
 
     def reweight(self, record: Any) -> Tensor:
         """All ones; renews the normaliser of ``q`` once an epoch."""
@@ -111,13 +109,11 @@ class GroupDRO(ERM):
         With ``u_g`` the logarithm of ``q_g`` before normalisation and ``x_g = eta L_g``, the normaliser grows by
         ``sum_g e^{u_g + x_g} (1 - e^{-x_g})``, in which nothing cancels, nor overflows in the log domain.
         """
-        known = group >= 0
-        alike = same_group(group)
-        count = alike.sum(dim=-1).clamp(min=1).to(losses.dtype)
-        mean = losses @ alike.to(losses.dtype) / count
-        first = known & ~alike.tril(-1).any(dim=-1)
-        index = group.clamp(min=0)
-        x = torch.where(first, self.step_size * mean, 0.0)
+        number = number_in_batch(group)
+        count = sum_in_batch(torch.ones_like(losses), number)
+        mean = sum_in_batch(losses, number) / count.clamp(min=1)
+        index = torch.zeros_like(group).scatter_reduce_(0, number.clamp(min=0), group.clamp(min=0), "amax")
+        x = torch.where(count > 0, self.step_size * mean, 0.0)
         before = state["log_q"][..., index]
         grown = torch.where(x > 0, before + x + torch.log(-torch.expm1(-x.clamp(min=0))), -torch.inf)
         shrunk = torch.where(x < 0, before + torch.log(-torch.expm1(x.clamp(max=0))), -torch.inf)
@@ -125,18 +121,19 @@ class GroupDRO(ERM):
         state["log_z"] = log_z + torch.log1p(-(shrunk.logsumexp(dim=-1) - log_z).exp())
         state["log_q"].index_add_(-1, index, x)
         q = (state["log_q"][..., index] - state["log_z"].unsqueeze(-1)).exp()
-        return torch.where(known, q / count, 0.0)
+        return spread_in_batch(q / count.clamp(min=1), number)
 
     def _sagawa(self, losses: Tensor, group: Tensor, state: dict[str, Tensor]) -> Tensor:
         """Weight of each row of the global batch, ``[..., N]``; looks at all groups."""
-        total = add_group_sums_(torch.zeros_like(state["log_q"]), losses, group)
+        summed = add_group_sums_(torch.zeros_like(state["log_q"]), losses, group)
         count = add_group_sums_(torch.zeros_like(state["rows"]), torch.ones_like(group), group)
-        mean = total / count.clamp(min=1)
-        adjusted = mean + self.adjustment / state["rows"].clamp(min=1).sqrt()
+        mean = summed / count.clamp(min=1)
+        adjusted = mean + self._adjustment(state["rows"])
         if self.alpha is not None:
             q = self._greedy(self.alpha, mean, count > 0, state)
         else:
-            moved = adjusted / adjusted.sum(dim=-1, keepdim=True) if self.normalize_loss else adjusted
+            total = adjusted.sum(dim=-1, keepdim=True)
+            moved = adjusted / torch.where(total == 0, 1.0, total) if self.normalize_loss else adjusted
             log_q = state["log_q"] + self.step_size * moved
             state["log_q"] = log_q - log_q.logsumexp(dim=-1, keepdim=True)
             state["log_z"] = torch.zeros_like(state["log_z"])
@@ -144,11 +141,15 @@ class GroupDRO(ERM):
         index = group.clamp(min=0)
         return torch.where(group >= 0, q[..., index] / count.clamp(min=1)[index], 0.0)
 
+    def _adjustment(self, rows: Tensor) -> Tensor:
+        """``C / sqrt(n_g)``."""
+        return self.generalization_adjustment / rows.clamp(min=1).sqrt()
+
     def _greedy(self, alpha: float, mean: Tensor, present: Tensor, state: dict[str, Tensor]) -> Tensor:
         """Groups of the highest running losses that make up a share ``alpha`` of the rows, each ``p_g / alpha``."""
         known = torch.where(state["running"].isnan(), mean, (1 - self.ema) * state["running"] + self.ema * mean)
         state["running"] = torch.where(present, known, state["running"])
-        reference = state["running"].nan_to_num(nan=-torch.inf) + self.adjustment / state["rows"].clamp(min=1).sqrt()
+        reference = state["running"].nan_to_num(nan=-torch.inf) + self._adjustment(state["rows"])
         share = (state["rows"] / state["rows"].sum()).expand(reference.shape)
         order = reference.argsort(dim=-1, descending=True, stable=True)
         ahead = share.gather(-1, order).cumsum(dim=-1)

@@ -7,10 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError
 from drurank.methods.erm import ERM
-from drurank.methods.gather import gather_rows, own_rows, same_group
+from drurank.methods.global_batch import (
+    first_in_batch,
+    gather_rows,
+    number_in_batch,
+    spread_in_batch,
+    sum_in_batch,
+    weighted_sum,
+)
 
 ANNEAL_STEPS = 500
 
@@ -23,7 +29,8 @@ class IRM(ERM):
 
     over the ``m`` groups of the global batch, with ``L_g(s)`` the mean loss of a group's samples at scores times ``s``,
     over its samples at even or odd places of the batch. The product of two halves estimates the squared slope without
-    bias, and may be negative. The second mean is over the ``m'`` groups with two samples or more. ``w`` is
+    bias, if no row of the group is drawn twice, and may be negative. The second mean is over the ``m'`` groups with two
+    distinct rows or more. ``w`` is
     ``min(1, penalty_weight)`` for the first steps, then ``penalty_weight``. Where that is a change, the optimizer's
     memory (its moments) is emptied; its learning rate goes on as scheduled. Batches hold some groups with equally many
     samples each (the sampler ``groups_per_batch``). With many groups a batch holds few of them, and the penalty is
@@ -58,18 +65,19 @@ class IRM(ERM):
         self.anneal_steps = ANNEAL_STEPS if anneal_steps is None else anneal_steps
 
     def objective(self, logits: Tensor, losses: Tensor, batch: dict[str, Any]) -> Tensor:
-        """Mean loss of the groups plus the penalty, whose gradient is that over the global batch.
+        """Mean loss of the groups plus the penalty; its gradient is that over the global batch.
 
-        With ``d_i`` the slope of sample ``i``, the penalty of a group is ``mean_even(d) mean_odd(d)``, and its gradient
-        that of ``sum_i c_i d_i``, where ``c_i`` is the mean of the other half over the size of the own.
+        With ``d_i`` the slope of sample ``i``, the penalty of a group is ``mean_even(d) mean_odd(d)``. Its gradient is
+        that of ``sum_i c_i d_i``, where ``c_i`` is the mean of the other half over the size of the own, and its value
+        half of that sum.
         """
         slopes = self._slopes(logits, batch["label"])
-        group = gather_rows(batch["group"], fill=-1)
-        on_loss, on_slope = penalty_shares(group, gather_rows(slopes.detach(), fill=0.0))
-        rows = losses.shape[-1]
-        mean, penalty = (own_rows(on_loss, rows) * losses).sum(), (own_rows(on_slope, rows) * slopes).sum()
-        objective: Tensor = (mean + self._weight() * penalty) * rank_and_world()[1]
-        return objective
+        largest = batch.get("largest")
+        group, index = (gather_rows(batch[key], fill=-1, largest=largest) for key in ("group", "index"))
+        everywhere = gather_rows(slopes.detach(), fill=0.0, largest=largest)
+        on_loss, on_slope = penalty_shares(group, index, everywhere)
+        penalty = weighted_sum(on_slope, slopes)
+        return weighted_sum(on_loss, losses) + self._weight() * (penalty - penalty.detach() / 2)
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Empty the optimizer's memory where the weight of the penalty changes."""
@@ -89,25 +97,46 @@ class IRM(ERM):
         return slopes
 
 
-def penalty_shares(group: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
+def penalty_shares(group: Tensor, index: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor]:
     """What each sample's loss, and its slope, weighs in the objective.
 
     Args:
         group: of the samples of the global batch, int64 ``[N]``, negative where there is no sample.
+        index: which row each sample is, int64 ``[N]``; where a row comes twice, both are in the same half.
         slopes: of their losses, float ``[N]``, without gradient.
 
     Returns:
         ``1 / (m n_g)`` and ``c_i / m'``, see ``IRM``, float ``[N]`` each; 0 where there is no sample, and in the latter
-        for groups with one.
+        for groups with one row.
     """
-    alike = same_group(group)
-    count = alike.sum(dim=-1)
-    place = alike.tril(-1).sum(dim=-1) % 2
-    groups = (1 / count.clamp(min=1)).where(count > 0, 0.0).sum()
-    with_two = (1 / count.clamp(min=1)).where(count > 1, 0.0).sum()
-    other = (alike & (place[:, None] != place[None, :])).to(slopes.dtype)
-    own = count - other.sum(dim=-1)
-    mean_of_other = other @ slopes / other.sum(dim=-1).clamp(min=1)
-    on_loss = torch.where(count > 0, 1 / (count.clamp(min=1) * groups), 0.0)
-    on_slope = torch.where(count > 1, mean_of_other / own.clamp(min=1) / with_two.clamp(min=1), 0.0)
-    return on_loss, on_slope
+    number = number_in_batch(group)
+    odd = halves(number, first_in_batch(number_in_batch(index))) % 2 == 1
+    one = torch.ones_like(slopes)
+    count, odd_count = sum_in_batch(one, number), sum_in_batch(odd.to(one.dtype), number)
+    total, odd_total = sum_in_batch(slopes, number), sum_in_batch(slopes * odd, number)
+    even_count, even_total = count - odd_count, total - odd_total
+    both = (odd_count > 0) & (even_count > 0)
+    groups, with_two = (count > 0).sum(), both.sum().clamp(min=1)
+    on_loss = torch.where(count > 0, 1 / (count * groups), 0.0)
+    on_even, on_odd = (
+        torch.where(both, mine / (own * other * with_two), 0.0)
+        for mine, own, other in ((odd_total, even_count, odd_count), (even_total, even_count, odd_count))
+    )
+    on_slope = torch.where(odd, spread_in_batch(on_odd, number), spread_in_batch(on_even, number))
+    return spread_in_batch(on_loss, number), on_slope
+
+
+def halves(number: Tensor, first: Tensor) -> Tensor:
+    """Place of each sample among the distinct rows of its group in the batch, from 0, int64 ``[N]``.
+
+    Args:
+        number: of the group, int64 ``[N]``; see ``number_in_batch``.
+        first: place of the first sample that is the same row, int64 ``[N]``.
+    """
+    place = torch.arange(len(number), device=number.device)
+    distinct = ((first == place) & (number >= 0)).long()
+    order = number.argsort(stable=True)
+    before = distinct[order].cumsum(0) - distinct[order]
+    start = torch.full_like(place, len(place)).scatter_reduce_(0, number[order].clamp(min=0), before, "amin")
+    in_group = torch.empty_like(place).scatter_(0, order, before - start[number[order].clamp(min=0)])
+    return in_group[first]

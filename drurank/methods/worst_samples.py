@@ -8,11 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from drurank.data.sampler import rank_and_world
 from drurank.dcg import precise
 from drurank.errors import InputError
 from drurank.methods.erm import ERM
-from drurank.methods.gather import gather_rows, own_rows
+from drurank.methods.global_batch import gather_rows, weighted_sum
 
 
 class WorstSamples(ERM):
@@ -31,10 +30,8 @@ class WorstSamples(ERM):
 
     def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
         """``sum_i p_i loss_i`` over the global batch, with the shares ``p`` of this process's samples."""
-        everywhere = gather_rows(losses.detach(), fill=-torch.inf)
-        own = own_rows(self.shares(everywhere), losses.shape[-1])
-        objective: Tensor = (own * losses).sum(dim=-1) * rank_and_world()[1]
-        return objective
+        everywhere = gather_rows(losses.detach(), fill=-torch.inf, largest=batch.get("largest"))
+        return weighted_sum(self.shares(everywhere), losses)
 
 
 class CVaR(WorstSamples):
@@ -63,7 +60,7 @@ class CVaR(WorstSamples):
 
     def shares(self, losses: Tensor) -> Tensor:
         """The worst ``alpha n`` in equal shares; see the class."""
-        rows = losses.isfinite().logical_or(losses > 0).sum(dim=-1, keepdim=True)
+        rows = (losses > -torch.inf).sum(dim=-1, keepdim=True).to(losses.dtype)
         limit = (self.alpha * rows).clamp(min=1)
         place = losses.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
         return (limit - place).clamp(0, 1) / limit
