@@ -37,6 +37,12 @@ class Decay(LRScheduler, ABC):
     def shape(self, done: float) -> float:
         """Share of the full rate once a share ``done`` of the fall, in [0, 1], is over."""
 
+    def end_after(self, horizon: int) -> None:
+        """Set the horizon, and the learning rates of a schedule in progress to what they are with it."""
+        self.horizon = horizon
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+            group["lr"] = rate
+
     def get_lr(self) -> list[float | Tensor]:
         """Rate of each parameter group at this step."""
         share = self._share()

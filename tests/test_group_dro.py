@@ -45,6 +45,12 @@ def test_losses_of_a_group_are_averaged_and_absent_groups_lose_weight():
     assert weights(method) == pytest.approx(want)
 
 
+def test_normalised_losses_that_are_all_zero_move_nothing():
+    method = ready([3, 3], preset="sagawa", normalize_loss=True)
+    assert step(method, [0, 0], [0, 1]) == 0
+    assert weights(method) == [0.5, 0.5]
+
+
 def test_group_without_training_rows_has_no_weight():
     method = ready([2, 0, 2], step_size=0.1)
     step(method, [0.0, 0.0], [0, 2])

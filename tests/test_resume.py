@@ -245,6 +245,17 @@ def test_file_saved_at_the_last_batch_of_an_epoch_is_ranked_late_or_that_is_said
         warnings.simplefilter("always")
         _, after = tiny(trainer, ckpt_path=tmp_path / "step=6.ckpt", accuracy_from=accuracy_from)
     assert before.weight[2].max() > 1
+    if accuracy_from == "training":
+        # Once more, from a file of the run that was resumed: its first epoch's end is not taken for another's.
+        _, again = tiny(
+            trainer,
+            keeper(tmp_path / "b", every_n_train_steps=3),
+            ckpt_path=tmp_path / "step=3.ckpt",
+            accuracy_from=accuracy_from,
+        )
+        _, twice = tiny(trainer, ckpt_path=tmp_path / "b/step=6.ckpt", accuracy_from=accuracy_from)
+        assert torch.equal(again.weight[2], before.weight[2])
+        assert torch.equal(twice.weight[2], before.weight[2])
     if not torch.equal(after.weight[2], before.weight[2]):
         assert any("weight" in said for said in ours(caught))
         assert accuracy_from == "evaluation", "the predictions are in the file"

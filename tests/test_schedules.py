@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from lightning.pytorch import Callback
 from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR
 
@@ -11,6 +12,16 @@ from drurank.methods import ERM
 from drurank.schedules import CosineDecay, LinearDecay
 
 SIZE = {"groups": [6, 4, 4], "group_size": 10, "batch_size": 16}  # 60 training rows, 4 batches
+
+
+class Rates(Callback):
+    """Notes the rate of each step."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_before_zero_grad(self, trainer, module, optimizer):
+        self.seen.append(optimizer.param_groups[0]["lr"])
 
 
 def rates(make, steps, rate=1.0):
@@ -86,8 +97,25 @@ def test_longer_run_resumed_falls_more_slowly(trainer, tmp_path):
     first.fit(method, datamodule=Shortcut(**SIZE))
     longer = trainer(max_epochs=4)
     path = first.checkpoint_callback.best_model_path
+    rates = Rates()
+    longer.callbacks.append(rates)
     longer.fit(ERM(lr_scheduler=LinearDecay), datamodule=Shortcut(**SIZE), ckpt_path=path)
-    assert longer.lr_scheduler_configs[0].scheduler.horizon == 4
+    assert rates.seen == pytest.approx([0.5e-3] * 4 + [0.25e-3] * 4)  # 1e-3 (1 - t / 4) in epochs 2 and 3
+
+
+@pytest.mark.parametrize("warmup", [0, 0.25])
+def test_rates_of_every_step(trainer, warmup):
+    rates = Rates()
+    trainer(max_epochs=2, callbacks=[rates]).fit(
+        ERM(lr_scheduler=lambda o: LinearDecay(o, warmup), lr_interval="step"), datamodule=Shortcut(**SIZE)
+    )
+    rise = [0, 0.5, *(1 - t / 6 for t in range(6))]
+    assert rates.seen == pytest.approx([1e-3 * x for x in (rise if warmup else [1 - t / 8 for t in range(8)])])
+
+
+def test_warmup_by_epochs_is_refused(trainer):
+    with pytest.raises(InputError, match="a warmup by epochs trains the first one at a rate of 0"):
+        trainer().fit(ERM(lr_scheduler=lambda o: LinearDecay(o, 0.1)), datamodule=Shortcut(**SIZE))
 
 
 def test_command_line(fit, tmp_path):

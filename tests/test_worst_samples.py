@@ -98,6 +98,12 @@ def test_options_out_of_range_are_refused(make, said):
         make()
 
 
-@pytest.mark.parametrize("name", ["CVaR", "ChiSquare"])
-def test_command_line_trains_it(fit, tmp_path, name):
-    assert (fit(tmp_path, method=name, epochs=2) / "selection.json").is_file()
+def test_shares_are_right_where_half_precision_is_the_default():
+    losses = torch.rand(1000, generator=torch.Generator().manual_seed(0))
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = CVaR(0.77).shares(losses)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert int((found > 0).sum()) == 770
+    assert float(found.sum()) == pytest.approx(1, abs=1e-5)

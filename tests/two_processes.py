@@ -193,7 +193,7 @@ def worst_samples(devices):
         ("cvar", CVaR(alpha=0.3, **frozen(0.5))),
         ("chi", ChiSquare(radius=0.5, **frozen(0.5))),
         ("dro", GroupDRO(step_size=0.3, **frozen(0.5))),
-        ("jtt", JTT(accuracy_from="training", **frozen(0.5))),
+        ("jtt", JTT(first_stage_epochs=2, accuracy_from="training", **frozen(0.5))),
         ("irm", IRM(penalty_weight=3, anneal_steps=5, **frozen(0.5))),
         ("irm, shuffled", IRM(**frozen(0.5))),
         ("dfr", DFR(network=Deeper(), penalty="l2")),
@@ -201,7 +201,7 @@ def worst_samples(devices):
         draw = {"sampler": "shuffle"} if name == "irm, shuffled" else {}
         draw = {"groups_per_batch": 2 // devices} if name == "irm" else draw
         data = (Labelled if name == "dfr" else Odd)(devices, ODD, ODD, **draw)
-        python_trainer(devices, epochs=2).fit(method, datamodule=data)
+        python_trainer(devices, epochs=3).fit(method, datamodule=data)
         found[name] = {key: value.detach() for key, value in method.network.named_parameters()}
     return found
 

@@ -21,11 +21,12 @@ from drurank.factory import NetworkFactory
 from drurank.losses import CrossEntropy
 from drurank.methods.checkpoint import SavedModule
 from drurank.methods.evaluation import is_right
-from drurank.methods.loaders import check_training_pass, training_set
+from drurank.methods.loaders import batch_size_of, check_training_pass, training_set
 from drurank.methods.stages import end_schedules
 from drurank.networks import MLP
 from drurank.ranking import Ties
 from drurank.record import EpochRecord
+from drurank.schedules import Decay
 
 AccuracyFrom = Literal["evaluation", "training"]
 
@@ -96,9 +97,8 @@ class GroupModule(SavedModule, ABC):
         """Whether the epoch in progress may be chosen as the best one, or end the run early."""
         return self.starts_anew_at is None or self.current_epoch >= self.starts_anew_at
 
-    @property
-    def reweights(self) -> bool:
-        """Whether the end of the epoch in progress gives new weights."""
+    def reweights_after(self, epoch: int) -> bool:
+        """Whether the end of this epoch gives new weights."""
         return True
 
     @abstractmethod
@@ -119,7 +119,8 @@ class GroupModule(SavedModule, ABC):
             losses: float ``[..., B]``.
             batch: the batch, and under ``share`` the number of processes over the rows of the global batch. Gradients
                 are averaged over processes, so an override must scale a sum over this process's rows by it:
-                ``objective = sum_i(...) * batch["share"]`` is then the mean over the global batch.
+                ``objective = sum_i(...) * batch["share"]`` is then the mean over the global batch. Under ``largest``
+                the rows that no process has more of, or ``None``.
             state: plain tensors, kept and saved by this class, among them ``weight``, float ``[..., n]``.
 
         Returns:
@@ -135,7 +136,8 @@ class GroupModule(SavedModule, ABC):
         losses = self.sample_losses(logits, batch["label"])
         if self.accuracy_from == "training":
             self.record.write(batch["index"], is_right(logits, batch["label"]))
-        objective = self.objective(logits, losses, {**batch, "share": self._share(losses)})
+        of_global = {"share": self._share(losses), "largest": batch_size_of(self.trainer.train_dataloader)}
+        objective = self.objective(logits, losses, {**batch, **of_global})
         self._broken |= ~objective.detach().isfinite().all()
         # The plain mean, without weights, so that methods can be compared by it.
         rows = losses.shape[-1]
@@ -173,14 +175,18 @@ class GroupModule(SavedModule, ABC):
 
     def on_train_epoch_end(self) -> None:
         """Rank the groups anew and rewrite the samples' weights for the next epoch."""
-        self._ended_epoch = self.current_epoch
-        if not self.reweights:
+        self._end_epoch(self.current_epoch)
+
+    def _end_epoch(self, epoch: int) -> None:
+        self._ended_epoch = epoch
+        if not self.reweights_after(epoch):
+            self.record.forget_fresh()
             return
         if self.accuracy_from == "training":
             self._has_news |= self.record.commit()
         if not self._has_news:
             rank_zero_warn(
-                f"epoch {self.current_epoch} gave no predictions for every training row (is validation limited or "
+                f"epoch {epoch} gave no predictions for every training row (is validation limited or "
                 "left out in it?); the weights stay as they are"
             )
             return
@@ -191,17 +197,18 @@ class GroupModule(SavedModule, ABC):
         self._has_news = False
         unseen = int((self.record.group_accuracy()[1] == 0).sum())
         if unseen:
-            rank_zero_warn(f"{unseen} training groups have had no row drawn yet; they have no rank and weigh 1")
+            rank_zero_warn(f"{unseen} training groups have had no row drawn yet; they have no rank yet")
 
     def first_state(self) -> dict[str, Tensor]:
         """What ``state`` holds when training begins; an entry on the CPU stays there."""
         return {"weight": torch.ones_like(self.record.correct, dtype=torch.float32)}
 
     def training_record(self) -> EpochRecord | None:
-        """That of the training samples, in a fit whose evaluation pass ranks the groups."""
+        """That of the training samples, at the end of an epoch of a fit whose evaluation pass ranks the groups."""
         trainer: Any = self.trainer
-        reads = trainer.state.fn == "fit" and not trainer.sanity_checking and self.reweights
-        return self.record if reads and self.accuracy_from == "evaluation" else None
+        ends = trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch
+        reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
+        return self.record if reads else None
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria, and put the training set's predictions in force."""
@@ -217,6 +224,8 @@ class GroupModule(SavedModule, ABC):
         if self.lr_scheduler is None:
             return optimizer
         scheduler = self.lr_scheduler(optimizer)
+        if isinstance(scheduler, Decay) and scheduler.warmup and self.lr_interval == "epoch":
+            raise InputError("a warmup by epochs trains the first one at a rate of 0; give lr_interval='step' too")
         config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
         if isinstance(scheduler, ReduceLROnPlateau):
             config["monitor"] = scheduler.monitor
@@ -287,8 +296,10 @@ class GroupModule(SavedModule, ABC):
         self.end_schedules()
         self._warn_within_epoch()
         if self._ended_epoch < self.current_epoch - 1:
-            # The checkpoint was written after the last batch of an epoch and before its end.
-            self.on_train_epoch_end()
+            # The checkpoint was written after the last batch of an epoch and before its end. Lightning counts that epoch
+            # as ended, and would not count the next one as begun.
+            self._end_epoch(self.current_epoch - 1)
+            self.trainer.fit_loop.reset_restart_stage()
 
     def _warn_within_epoch(self) -> None:
         trainer: Any = self.trainer

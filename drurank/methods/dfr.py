@@ -20,7 +20,7 @@ from drurank.methods.evaluation import key_prefixes
 from drurank.methods.global_batch import gather_rows
 from drurank.methods.last_layer import check_subsets, mean_coefficients
 from drurank.methods.loaders import check_groups
-from drurank.methods.stages import choose_only_selectable
+from drurank.methods.stages import choose_only_selectable, refuse_averaging
 
 Penalty = Literal["l1", "l2"]
 Fittable = Literal["train", "id_val", "ood_val", "val"]
@@ -81,6 +81,7 @@ class DFR(ERM):
         super().check_run(trainer, datamodule)
         if trainer.state.fn not in (None, "fit"):
             return
+        refuse_averaging(trainer, self.title)
         if trainer.max_epochs == -1 or trainer.max_steps != -1 or _any(trainer, Timer):
             raise InputError(
                 "DFR fits the last layer after the last epoch, which must be known: give max_epochs, no max_steps or "
@@ -128,6 +129,11 @@ class DFR(ERM):
             raise InputError(
                 "the checkpoint's last layer was fitted by DFR, after its last epoch; to train longer start anew with "
                 "more max_epochs"
+            )
+        if self.current_epoch >= self.trainer.max_epochs:  # type: ignore[operator]
+            raise InputError(
+                "the checkpoint was written after the last step and before DFR fitted the last layer; go on from an "
+                "earlier one"
             )
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -188,7 +194,7 @@ class DFR(ERM):
         training, found, labels = network.training, [], []
         network.eval()
         for some in torch.split(rows[rank::world], getattr(trainer.datamodule, "eval_batch_size", 64)):
-            batch = trainer.strategy.batch_to_device(source[some.tolist()])
+            batch = trainer.precision_plugin.convert_input(trainer.strategy.batch_to_device(source[some.tolist()]))
             inputs = batch["inputs"]
             with torch.no_grad(), trainer.precision_plugin.forward_context():
                 features = network.features(**inputs) if isinstance(inputs, dict) else network.features(inputs)

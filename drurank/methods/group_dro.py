@@ -24,11 +24,12 @@ class GroupDRO(ERM):
         \text{objective} = \sum_g q_g L_g
 
     with ``L_g`` the mean loss of group ``g`` in the global batch, 0 where it is absent; ``q`` is updated before it is
-    used. Batches hold each group as often as any other (the sampler ``balanced``). ``preset="wilds"`` starts with equal
-    ``q`` on the groups that training has; a step touches the groups of its batch alone and costs the same for any
-    number of groups. ``preset="sagawa"`` looks at all groups in each step, whose cost grows with their number, and adds
-    to the losses that move ``q`` the generalisation adjustment ``C / sqrt(n_g)``, or takes the greedy form. (Sagawa,
-    Koh, Hashimoto, Liang: Distributionally Robust Neural Networks for Group Shifts, 2020; Koh et al.: WILDS, 2021.)
+    used, with gradient accumulation in each of a step's parts. Batches hold each group as often as any other (the
+    sampler ``balanced``). ``preset="wilds"`` starts with equal ``q`` on the groups that training has; a step touches
+    the groups of its batch alone and costs the same for any number of groups. ``preset="sagawa"`` looks at all groups
+    in each step, whose cost grows with their number, and adds to the losses that move ``q`` the generalisation
+    adjustment ``C / sqrt(n_g)``, or takes the greedy form. (Sagawa, Koh, Hashimoto, Liang: Distributionally Robust
+    Neural Networks for Group Shifts, 2020; Koh et al.: WILDS, 2021.)
 
     Args:
         preset: ``wilds`` or ``sagawa``, see above.

@@ -11,7 +11,8 @@ from torch import Tensor
 from drurank.errors import InputError, check_choice, is_count
 from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.methods.const import check_factor
-from drurank.methods.stages import choose_only_selectable, steps_of_epoch
+from drurank.methods.loaders import reads_all
+from drurank.methods.stages import choose_only_selectable, refuse_averaging, steps_of_epoch
 from drurank.record import UNKNOWN, EpochRecord
 
 Semantics = Literal["reweight", "repeat"]
@@ -62,10 +63,9 @@ class JTT(GroupModule):
         self.upweight_factor, self.semantics = check_factor(upweight_factor), semantics
         self.accuracy_from = accuracy_from
 
-    @property
-    def reweights(self) -> bool:
+    def reweights_after(self, epoch: int) -> bool:
         """Only the last epoch of the first stage gives weights."""
-        return self.current_epoch + 1 >= self.first_stage_epochs and not bool(self.state["second_stage"])
+        return epoch + 1 >= self.first_stage_epochs and not bool(self.state["second_stage"])
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """``lambda``, or ``1 + lambda``, for the samples that are wrong, else 1."""
@@ -80,6 +80,7 @@ class JTT(GroupModule):
         super().check_run(trainer, datamodule)
         if trainer.state.fn not in (None, "fit"):
             return
+        refuse_averaging(trainer, self.title)
         epochs, first, every = trainer.max_epochs, self.first_stage_epochs, trainer.check_val_every_n_epoch
         if epochs is not None and 0 <= epochs <= first:
             raise InputError(
@@ -106,6 +107,11 @@ class JTT(GroupModule):
         """Also refuse ``max_steps`` that end the run within the first stage."""
         super().on_train_start()
         trainer: Any = self.trainer
+        if self.accuracy_from == "evaluation" and not reads_all(trainer) and not bool(self.state["second_stage"]):
+            raise InputError(
+                f"limit_val_batches={trainer.limit_val_batches} leaves out training rows whose errors are to be known; "
+                "leave it out, or set accuracy_from='training'"
+            )
         first = self.first_stage_epochs * steps_of_epoch(trainer)
         if trainer.max_steps != -1 and trainer.max_steps <= first:
             raise InputError(
@@ -121,8 +127,8 @@ class JTT(GroupModule):
     def _begin_second_stage(self) -> None:
         if bool((self.record.correct == UNKNOWN).all()):
             raise InputError(
-                f"the errors of epoch {self.first_stage_epochs} are not known; let its validation read every row "
-                "(limit_val_batches), or set accuracy_from='training'"
+                f"the errors of epoch {self.first_stage_epochs} are not known; go on from a checkpoint that was "
+                "written after its validation, or from an earlier one"
             )
         for name, value in self.state_dict().items():
             value.copy_(self.state.pop(f"initial.{name}"))

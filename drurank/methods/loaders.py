@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drurank.data.dataset import GroupedDataset, TrainingPass
+from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError
 
 
@@ -27,6 +28,13 @@ def dataset_of(loader: Any) -> GroupedDataset | TrainingPass:
             f"an evaluation loader reads a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)"
         )
     return dataset
+
+
+def batch_size_of(loader: Any) -> int | None:
+    """Rows of one process in one batch of a loader; ``None`` where that is not known."""
+    sampler = getattr(loader, "sampler", None)
+    size = sampler.batch_size if isinstance(sampler, GlobalBatchSampler) else getattr(loader, "batch_size", None)
+    return size if isinstance(size, int) else None
 
 
 def split_of(loader: Any) -> str | None:
@@ -70,12 +78,35 @@ def check_groups(train: GroupedDataset, method: str) -> None:
         raise InputError(f"{method} ranks groups and there is but one; name the group column, or use ERM or Const")
 
 
+def reads_all(trainer: Any) -> bool:
+    """Whether a validation reads every row of the training set."""
+    loaders = as_list(trainer.val_dataloaders)
+    limits = trainer.num_val_batches
+    return any(split_of(loader) == "train" and limits[place] >= len(loader) for place, loader in enumerate(loaders))
+
+
+def _check_validation_ends_epochs(trainer: Any) -> None:
+    every = trainer.val_check_batch
+    if (
+        trainer.check_val_every_n_epoch is None
+        or not every
+        or trainer.num_training_batches % min(every, trainer.num_training_batches)
+    ):
+        raise InputError(
+            f"val_check_interval={trainer.val_check_interval} leaves out the end of an epoch of "
+            f"{trainer.num_training_batches} batches, where errors of the training set are looked at; give one that "
+            "divides it, or set accuracy_from='training'"
+        )
+
+
 def check_training_pass(trainer: Any, train: GroupedDataset) -> None:
-    """Refuse a fit whose validation would not read the training set, unless it is told to validate nothing.
+    """Refuse a fit whose epochs would not end in reading the training set, unless it is told to validate nothing.
 
     Raises:
         InputError: naming both remedies, or if another dataset is marked as the training set.
     """
+    if trainer.limit_val_batches != 0:
+        _check_validation_ends_epochs(trainer)
     marked = [loader.dataset for loader in as_list(trainer.val_dataloaders) if split_of(loader) == "train"]
     for found in marked:
         if found.dataset is not train and found.dataset.fingerprint() != train.fingerprint():

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from lightning.pytorch.callbacks import ModelCheckpoint, StochasticWeightAveraging, WeightAveraging
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+
+from drurank.errors import InputError
 from drurank.schedules import Decay
 
 CHOOSING = ("on_train_batch_end", "on_train_epoch_end", "on_validation_end")
@@ -29,7 +33,7 @@ def end_schedules(trainer: Any, first: int, end: int) -> None:
     for config in trainer.lr_scheduler_configs:
         if isinstance(config.scheduler, Decay) and not config.scheduler.own_horizon:
             length = steps if config.interval == "step" else -(-steps // epoch_steps)
-            config.scheduler.horizon = max(length // config.frequency, 1)
+            config.scheduler.end_after(max(length // config.frequency, 1))
 
 
 def steps_of_epoch(trainer: Any) -> int:
@@ -37,11 +41,31 @@ def steps_of_epoch(trainer: Any) -> int:
     return int(-(-trainer.num_training_batches // trainer.accumulate_grad_batches))
 
 
+def refuse_averaging(trainer: Any, method: str) -> None:
+    """Refuse averages of weights over steps in between which a method replaces them.
+
+    Raises:
+        InputError: naming the callback.
+    """
+    for callback in trainer.callbacks:
+        if isinstance(callback, WeightAveraging | StochasticWeightAveraging):
+            raise InputError(
+                f"{type(callback).__name__} would average weights from before and after {method} replaces them; leave "
+                "it out"
+            )
+
+
 def choose_only_selectable(trainer: Any) -> None:
     """Have the trainer's callbacks that monitor a criterion leave out epochs that the method says are not selectable.
 
-    Those of any class, Lightning's ``ModelCheckpoint`` and ``EarlyStopping`` among them, which have no such option.
+    Those of any class, Lightning's ``ModelCheckpoint`` and ``EarlyStopping`` among them, which have no such option. One
+    with ``save_last`` saves nothing in those epochs; that is said, if no other callback does.
     """
+    keepers = [callback for callback in trainer.callbacks if isinstance(callback, ModelCheckpoint)]
+    if any(keeper.save_last for keeper in keepers) and all(keeper.monitor for keeper in keepers):
+        rank_zero_warn(
+            "until epochs can be chosen no last checkpoint is saved; for one add a ModelCheckpoint without monitor"
+        )
     for callback in trainer.callbacks:
         if not isinstance(getattr(callback, "monitor", None), str):
             continue

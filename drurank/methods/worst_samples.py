@@ -40,9 +40,9 @@ class CVaR(WorstSamples):
     .. math:: \max_p \sum_i p_i \ell_i, \quad 0 \le p_i \le 1 / (\alpha n), \; \sum_i p_i = 1
 
     over the ``n`` samples of the global batch: the ``floor(alpha n)`` worst weigh ``1 / (alpha n)`` each and the next
-    one the rest. With ``alpha n <= 1`` it is the largest loss, with ``alpha = 1`` ERM. It depends on the batch size:
-    small batches know little about the worst ``alpha``. (Levy, Carmon, Duchi, Sidford: Large-Scale Methods for
-    Distributionally Robust Optimization, 2020.)
+    one the rest. With ``alpha n <= 1`` it is the largest loss, with ``alpha = 1`` ERM. It depends on the batch size
+    (with gradient accumulation that of a step's parts): small batches know little about the worst ``alpha``. (Levy,
+    Carmon, Duchi, Sidford: Large-Scale Methods for Distributionally Robust Optimization, 2020.)
 
     Args:
         alpha: share of the samples that counts, above 0, up to 1.
