@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 SHOWN = 20
 
@@ -46,7 +47,32 @@ def is_count(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
-def check_choice(name: str, value: str, choices: object) -> None:
+def check_number(
+    name: str, value: object, low: float = 0, high: float = math.inf, *, above: bool = False, below: bool = False
+) -> None:
+    """Refuse what is not a finite number in a range.
+
+    Args:
+        name: of the option.
+        value: what was given.
+        low: the least it may be, or, if ``above``, be above.
+        high: the most it may be, or, if ``below``, be below.
+        above: whether ``low`` is out.
+        below: whether ``high`` is out.
+
+    Raises:
+        InputError: naming the range.
+    """
+    fits = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not fits or value < low or value > high or (above and value == low) or (below and value == high):  # type: ignore[operator]
+        if high == math.inf:
+            wanted = f"above {low:g}" if above else f"of {low:g} or more"
+        else:
+            wanted = f"{'above' if above else 'from'} {low:g} {'and below' if below else 'to'} {high:g}"
+        raise InputError(f"{name} is {value!r}; give a finite number {wanted}")
+
+
+def check_choice(name: str, value: object, choices: object) -> None:
     """Refuse a value that is not one of a ``Literal``'s."""
     known: tuple[str, ...] = getattr(choices, "__args__", ())
     if value not in known:

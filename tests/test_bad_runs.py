@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.cli import COMMANDS, main
 from drurank.data import Shortcut
 from drurank.errors import InputError
+from drurank.losses import CrossEntropy
 from drurank.methods import DRU, ERM
+from drurank.networks import MLP, Sizes
 from runs import SMALL
 
 FIT = ["fit", "--model", "DRU", *SMALL]
@@ -142,6 +145,35 @@ def test_loader_without_groups_is_nothing_to_predict(trainer):
     plain = DataLoader(TensorDataset(torch.zeros(4, 2), torch.zeros(4)), batch_size=2)
     with pytest.raises(InputError, match=r"reads a TensorDataset; wrap it as GroupedDataset\(dataset, groups\)"):
         fitted.predict(fitted.lightning_module, plain)
+
+
+@pytest.mark.parametrize("options", [{"max_epochs": 0}, {"max_steps": 0}, {"limit_train_batches": 0}])
+def test_training_nothing_is_refused(trainer, options):
+    with pytest.raises(InputError, match=f"{next(iter(options))} is 0, with which nothing is trained"):
+        trainer(**options).fit(ERM(), datamodule=Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16))
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_network_that_became_nan_is_never_saved(trainer, tmp_path, every):
+    # The first step is finite in its loss and overflows the weights.
+    keep = ModelCheckpoint(dirpath=tmp_path, save_top_k=-1, every_n_train_steps=every)
+    best = ModelCheckpoint(dirpath=tmp_path, monitor="val_overall", mode="max")
+    run = trainer(callbacks=[keep, best], enable_checkpointing=True, limit_train_batches=every)
+
+    class Steep(CrossEntropy):
+        def forward(self, logits, label):
+            return super().forward(logits, label) * 1e20
+
+    method = ERM(loss=Steep(), optimizer=lambda params: torch.optim.SGD(params, lr=1e30))
+    with pytest.raises(InputError, match="nan or inf in epoch 0"):
+        run.fit(method, datamodule=Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16))
+    assert list(tmp_path.glob("*.ckpt")) == []
+
+
+def test_frozen_network_has_nothing_to_train(trainer):
+    network = MLP(Sizes(2, 2)).requires_grad_(False)
+    with pytest.raises(InputError, match="requires a gradient"):
+        trainer().fit(ERM(network=network), datamodule=Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16))
 
 
 def test_accumulating_nothing_is_refused_in_python_too():

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from drurank.data import GroupDataModule, GroupedDataset, Shortcut
-from drurank.data.dataset import make_loader
+from drurank.data.dataset import InMemory, make_loader
 from drurank.errors import InputError
 from drurank.methods import DFR, ERM
 from drurank.methods.last_layer import NEVER, check_subsets, mean_coefficients
@@ -195,6 +195,67 @@ def test_split_that_the_choice_looks_at_is_refused(trainer):
             )
 
 
+class Elsewhere(TwoLayers):
+    """Scores that are not those of the last layer on the features."""
+
+    def forward(self, inputs):
+        return super().forward(inputs) + inputs.sum(dim=1, keepdim=True) * torch.tensor([1.0, -1.0])
+
+
+class Long(TwoLayers):
+    """Features that are no vector by row."""
+
+    def features(self, inputs):
+        return super().features(inputs)[:, None]
+
+    def forward(self, inputs):
+        return super().forward(inputs)[:, 0]
+
+
+def normed():
+    network = TwoLayers(2)
+    nn.utils.parametrizations.weight_norm(network.head)
+    return network
+
+
+def tied():
+    network = TwoLayers(2)
+    network.hidden = nn.Linear(4, 2)
+    network.head = nn.Linear(4, 2)
+    network.hidden.weight = network.head.weight
+    return network
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Elsewhere(2), r"scores head\(features\(x\)\)"),
+        (lambda: Long(2), r"scores head\(features\(x\)\)"),
+        (normed, "a plain weight and bias of its own"),
+        (tied, "a plain weight and bias of its own"),
+    ],
+)
+def test_network_whose_last_layer_cannot_be_replaced_is_refused(trainer, make, said):
+    with pytest.raises(InputError, match=said):
+        trainer().fit(DFR(network=make()), datamodule=Parts())
+
+
+def test_subsets_of_one_class_are_refused_before_training(trainer):
+    inputs, label = torch.randn(8, 2), torch.zeros(8).long()
+    train = GroupedDataset(InMemory(inputs, label), torch.arange(8) % 2)
+    run = trainer()
+    with pytest.raises(InputError, match="holds one class only"):
+        run.fit(DFR(network=TwoLayers(2)), make_loader(train, 4))
+    assert run.global_step == 0
+
+
+@pytest.mark.parametrize("precision", ["64-true", "bf16-true", "bf16-mixed"])
+def test_precisions(trainer, precision):
+    method = DFR()
+    trainer(precision=precision).fit(method, datamodule=Shortcut(**SIZE))
+    assert method.selectable
+
+
 def test_network_without_a_last_layer_is_refused(trainer):
     with pytest.raises(InputError, match="Linear lacks one of them"):
         trainer().fit(DFR(network=nn.Linear(2, 2)), datamodule=Parts())
@@ -234,6 +295,7 @@ def test_file_of_the_very_last_step_is_refused(trainer, tmp_path):
         (["--model.split", "ood_test"], "ood_test"),
         (["--model.split", "ood_val"], "checkpoints are chosen by split 'ood_val'"),
         (["--model.split", "val"], "split 'val' and there is splits train"),
+        (["--trainer.fast_dev_run", "true"], "fast_dev_run ends before DFR fits"),
         (["--trainer.max_steps", 5], "no max_steps or max_time"),
         (["--trainer.max_time", "00:01:00:00"], "no max_steps or max_time"),
         (["--trainer.max_epochs", -1], "no max_steps or max_time"),

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch import Callback
 
 from drurank import methods
-from drurank.data import Shortcut
+from drurank.data import GroupDataModule, GroupedDataset
+from drurank.data.dataset import InMemory
 from drurank.errors import InputError
-from drurank.methods import CVaR, GroupModule
+from drurank.methods import CVaR
+from drurank.networks import MLP, Sizes
 from runs import read_csv, read_json
 
 PARTS = {"insteval": ["ood_test", "id_test"], "wisdm_har": ["ood_test", "id_test"], "compas": ["id_test"]}
@@ -49,24 +52,54 @@ def test_method_is_trained_and_reported(fit, run, tmp_path, capsys, method, data
     assert list(report["splits"]) == PARTS.get(data, ["ood_test"])
 
 
+class Rows(Callback):
+    """Notes the rows drawn by epoch."""
+
+    def __init__(self):
+        self.drawn = []
+
+    def on_train_batch_start(self, trainer, module, batch, batch_idx):
+        self.drawn += [[]] if batch_idx == 0 else []
+        self.drawn[-1] += batch["index"].tolist()
+
+
+class Uneven(GroupDataModule):
+    """Groups of 5, 10 and 30 training rows."""
+
+    sizes = Sizes(2, 2)
+    label_names = ["0", "1"]
+
+    def splits(self):
+        return ["train", "val"]
+
+    def make_part(self, split):
+        inputs = torch.randn(45, 2, generator=torch.Generator().manual_seed(len(split)))
+        group = torch.arange(3).repeat_interleave(torch.tensor([5, 10, 30]))
+        return GroupedDataset(InMemory(inputs, (inputs[:, 0] > 0).long()), group, split=split)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("sampler", ["shuffle", "balanced", "subsample", "groups_per_batch"])
 def test_every_method_takes_every_sampler(trainer, method, sampler):
-    made = getattr(methods, method)()
-    data = Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16, sampler=sampler)
-    run = trainer(max_epochs=2)
-    run.fit(made, datamodule=data)
-    assert run.global_step == 2 * math.ceil(60 / 16)
+    made, seen = getattr(methods, method)(), Rows()
+    run = trainer(max_epochs=2, callbacks=[seen])
+    run.fit(made, datamodule=Uneven(batch_size=16, sampler=sampler))
     assert all(value.isfinite().all() for value in made.state_dict().values())
+    group = Uneven().part("train").group
+    by_epoch = [torch.tensor(rows) for rows in seen.drawn]
+    if sampler == "subsample":
+        assert [group[rows].bincount().tolist() for rows in by_epoch] == [[5, 5, 5]] * 2
+    else:
+        assert [len(rows) for rows in by_epoch] == ([48] * 2 if sampler == "groups_per_batch" else [45] * 2)
+    if sampler == "shuffle":
+        assert all(rows.unique().tolist() == list(range(45)) for rows in by_epoch)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_named_and_described_as_the_others(method):
-    made = getattr(methods, method)
-    assert issubclass(made, GroupModule)
-    assert "**kwargs: those of ``GroupModule``." in made.__doc__
-    for name in ("network", "loss", "optimizer", "lr_scheduler", "min_count", "shrink"):
-        assert f"        {name}: " in GroupModule.__doc__
+def test_every_method_takes_the_options_of_the_base(method):
+    network = MLP(Sizes(2, 2))
+    made = getattr(methods, method)(network=network, min_count=2, shrink=True)
+    assert (made.network, made.min_count, made.shrink) == (network, 2, True)
 
 
 def test_methods_that_need_no_groups_train_without(fit, tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from lightning.pytorch import Callback, seed_everything
+from lightning.pytorch.callbacks import ModelCheckpoint
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import TensorDataset
@@ -148,15 +149,16 @@ def test_resume_around_the_switch_is_exact(trainer, tmp_path):
     def fit(**options):
         seed_everything(0, verbose=False)
         method = IRM(penalty_weight=10, anneal_steps=4)  # an epoch has 4 batches
-        run = trainer(enable_checkpointing=True, default_root_dir=tmp_path, **options.pop("of", {}))
+        keep = ModelCheckpoint(dirpath=tmp_path, save_top_k=-1, filename="{epoch}")
+        run = trainer(max_epochs=3, callbacks=[keep], enable_checkpointing=True)
         run.fit(method, datamodule=Shortcut(**SIZE), **options)
-        return method.state_dict(), run.checkpoint_callback.best_model_path
+        return method.state_dict()
 
-    whole, _ = fit(of={"max_epochs": 3})
-    _, path = fit(of={"max_epochs": 1})
-    resumed, _ = fit(of={"max_epochs": 3}, ckpt_path=path)
-    for name, value in whole.items():
-        assert torch.equal(resumed[name], value), name
+    whole = fit()
+    for epoch in (0, 1):
+        resumed = fit(ckpt_path=tmp_path / f"epoch={epoch}.ckpt")
+        for name, value in whole.items():
+            assert torch.equal(resumed[name], value), (epoch, name)
 
 
 def test_groups_of_one_sample_train(trainer):
@@ -165,6 +167,17 @@ def test_groups_of_one_sample_train(trainer):
     method = IRM(network=nn.Linear(2, 2))
     trainer().fit(method, make_loader(data, 4))
     assert all(value.isfinite().all() for value in method.state_dict().values())
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 4, "groups_per_batch": 4}, {"batch_size": 2}])
+def test_batches_of_one_row_a_group_are_refused(trainer, options):
+    with pytest.raises(InputError, match="fewer than two rows for each"):
+        trainer().fit(IRM(), datamodule=Shortcut(groups=[6, 4, 4], group_size=10, **options))
+
+
+def test_run_that_ends_before_the_penalty_is_in_force_is_refused(trainer):
+    with pytest.raises(InputError, match="the run has 4 steps and penalty_weight is in force after anneal_steps=500"):
+        trainer().fit(IRM(penalty_weight=10), datamodule=Shortcut(**SIZE))
 
 
 @pytest.mark.parametrize(

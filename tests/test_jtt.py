@@ -201,6 +201,7 @@ def test_command_line_chooses_in_the_second_stage_and_logs_both(fit, run, tmp_pa
         (["--trainer.limit_val_batches", 1], "limit_val_batches=1 leaves out training rows"),
         (["--trainer.limit_val_batches", 0], "limit_val_batches=0 leaves out training rows"),
         (["--trainer.val_check_interval", 3], "val_check_interval=3 leaves out the end of an epoch of 4 batches"),
+        (["--trainer.fast_dev_run", "true"], "fast_dev_run trains one epoch and JTT two stages"),
         (["--model.upweight_factor", 0], "upweight_factor is 0"),
         (["--model.semantics", "twice"], "twice"),
     ],
@@ -209,6 +210,45 @@ def test_what_cannot_go_well_is_refused(refused, tmp_path, words, said):
     data = ["--data", "Shortcut", "--data.groups", "[6,4,4]", "--data.group_size", 10, "--data.batch_size", 16]
     where = ["--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 3]
     assert said in refused("fit", "--model", "JTT", *data, *where, *words)
+
+
+class Counting(nn.Module):
+    """Counts its training batches in a buffer that no checkpoint holds, and has more to say of its state."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.register_buffer("seen", torch.zeros(()), persistent=False)
+
+    def forward(self, numeric):
+        self.seen += self.training
+        return self.layer(numeric)
+
+    def get_extra_state(self):
+        return {"about": "nothing"}
+
+    def set_extra_state(self, state):
+        pass
+
+
+def test_buffers_go_back_as_well(trainer):
+    method = JTT(first_stage_epochs=1, network=Counting())
+    trainer(max_epochs=3).fit(method, datamodule=Shortcut(**SIZE))
+    assert method.network.seen == 8  # 4 batches an epoch, of which the first's were forgotten
+
+
+def test_layers_without_sizes_are_refused(trainer):
+    with pytest.raises(InputError, match="has no shape before the first batch"):
+        trainer(max_epochs=2, num_sanity_val_steps=0).fit(JTT(network=nn.LazyLinear(2)), datamodule=Shortcut(**SIZE))
+
+
+def test_run_that_ends_in_the_first_stage_says_so(trainer):
+    class Stop(Callback):
+        def on_train_epoch_end(self, trainer, module):
+            trainer.should_stop = True
+
+    with pytest.warns(UserWarning, match="ended within the first stage"):
+        trainer(max_epochs=9, min_epochs=1, callbacks=[Stop()]).fit(JTT(2), datamodule=Shortcut(**SIZE))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -245,10 +285,19 @@ def test_that_no_last_checkpoint_is_saved_is_said(trainer, tmp_path, method):
         trainer(max_epochs=2, callbacks=[keep], enable_checkpointing=True).fit(method(), datamodule=Shortcut(**SIZE))
 
 
-def test_first_stage_cannot_change_on_resume(fit, refused, tmp_path):
+@pytest.mark.parametrize(
+    ("words", "before"),
+    [
+        (["--model.first_stage_epochs", 2], "first_stage_epochs=1"),
+        (["--model.upweight_factor", 50], "upweight_factor=5"),
+        (["--model.semantics", "repeat"], "semantics='reweight'"),
+        (["--model.accuracy_from", "training"], "accuracy_from='evaluation'"),
+    ],
+)
+def test_what_made_the_error_set_cannot_change_on_resume(fit, refused, tmp_path, words, before):
     made = fit(tmp_path, method="JTT", epochs=2)
-    words = ["--model.first_stage_epochs", 2, "--trainer.max_epochs", 4]
-    assert "first_stage_epochs=1" in refused("fit", "--ckpt_path", made / "checkpoints/last.ckpt", *words)
+    said = refused("fit", "--ckpt_path", made / "checkpoints/last.ckpt", *words, "--trainer.max_epochs", 4)
+    assert f"the checkpoint was made with {before}" in said
 
 
 def test_refused_in_python():

@@ -5,7 +5,7 @@ import torch
 from lightning.pytorch import seed_everything
 
 from drurank.data import Shortcut
-from drurank.methods import DRU, ERM, ChiSquare, Const, CVaR, Worst
+from drurank.methods import DRU, ERM, ChiSquare, Const, CVaR, GroupDRO, Worst
 
 LIMITS = {
     "DRU, cutoff 0": lambda: DRU(cutoff=0),
@@ -31,6 +31,23 @@ def fitted(trainer):
 def test_limit_is_erm(fitted, name):
     found = fitted(LIMITS[name]())
     for key, value in fitted(ERM()).items():
+        torch.testing.assert_close(found[key], value, rtol=0, atol=1e-6)
+
+
+class SumOfGroupMeans(ERM):
+    """``(1/m) sum_g L_g`` over the groups of the batch, by a loop."""
+
+    sampler = "balanced"
+
+    def reduce(self, losses, batch, state):
+        group = batch["group"]
+        return torch.stack([losses[group == number].mean() for number in group.unique()]).sum() / 6
+
+
+@pytest.mark.parametrize("preset", ["wilds", "sagawa"])
+def test_group_dro_without_steps_is_the_sum_of_group_means(fitted, preset):
+    found = fitted(GroupDRO(preset, step_size=0))
+    for key, value in fitted(SumOfGroupMeans()).items():
         torch.testing.assert_close(found[key], value, rtol=0, atol=1e-6)
 
 

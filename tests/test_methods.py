@@ -11,6 +11,7 @@ from lightning.pytorch.cli import ReduceLROnPlateau
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from drurank import methods
 from drurank.callbacks import BestByCriterion
 from drurank.data import GroupedDataset, Shortcut, evaluation_loader
 from drurank.errors import InputError
@@ -344,6 +345,15 @@ def test_tables_keep_their_types_in_half_precision(trainer, precision):
     (metric,) = module.evaluated.values()
     assert metric.count.dtype == torch.int64
     assert module.sample_losses(torch.zeros(1, 2, dtype=torch.bfloat16), torch.zeros(1).long()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
+@pytest.mark.parametrize("method", [name for name in methods.__all__ if name != "GroupModule"])
+def test_every_method_trains_in_half_precision(trainer, method, precision):
+    module = getattr(methods, method)()
+    trainer(max_epochs=2, precision=precision).fit(module, datamodule=small())
+    assert all(value.isfinite().all() for value in module.state_dict().values())
+    assert module.state["weight"].dtype == torch.float32
 
 
 @pytest.mark.parametrize("options", [{"label_smoothing": 0.2}, {"weight": torch.tensor([1.0, 5.0])}])

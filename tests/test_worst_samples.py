@@ -41,6 +41,7 @@ def test_cvar_by_hand(alpha, losses, want):
         (0.5, [1, 0], [1, 0]),
         (2, [1, 3, 2], [0, 1, 0]),
         (0, [1, 3, 2], [1 / 3] * 3),
+        (1e-17, [1, 3, 2], [1 / 3] * 3),  # 1 + 2 rho is 1 to the last digit
         (1, [2, 2, 2, 2], [0.25] * 4),
         # Three largest of six: sharing alike is at 1/2 (6/3 - 1) = .5 < 1 away and no other share has a higher mean
         (1, [5, 5, 5, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0, 0]),

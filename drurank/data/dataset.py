@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from drurank.data.orders import Draw
 from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError, nearest
 from drurank.splits import SPLITS
@@ -197,35 +196,33 @@ def make_loader(
     batch_size: int,
     *,
     shuffle: bool = False,
-    draw: Draw = "shuffle",
-    groups_per_batch: int = 2,
-    starts_anew_at: int | None = None,
     num_workers: int = 0,
     pin_memory: bool = False,
 ) -> DataLoader[Batch]:
-    """A loader that asks the dataset for whole batches, by default every row once an epoch over all processes.
+    """A loader that asks the dataset for whole batches, every row once an epoch over all processes.
 
     Args:
         dataset: grouped rows.
         batch_size: rows of one process in one batch.
         shuffle: a new random order each epoch, else that of the rows.
-        draw: which rows an epoch of a shuffled loader draws; see ``GlobalBatchSampler``.
-        groups_per_batch: how many groups one process has in a batch with ``draw="groups_per_batch"``.
-        starts_anew_at: epoch from which the orders of the first ones come again, for a method that trains twice.
         num_workers: worker processes; 0 reads in this one.
         pin_memory: put batches in page-locked memory, for a GPU.
     """
+    sampler = GlobalBatchSampler(dataset, batch_size, shuffle=shuffle)
+    return loader_of(dataset, sampler, num_workers=num_workers, pin_memory=pin_memory)
+
+
+def loader_of(
+    dataset: GroupedDataset | TrainingPass,
+    sampler: GlobalBatchSampler,
+    *,
+    num_workers: int = 0,
+    pin_memory: bool = False,
+) -> DataLoader[Batch]:
+    """A loader of the batches that a sampler draws; see ``make_loader``."""
     return DataLoader(
         dataset,
-        sampler=GlobalBatchSampler(
-            dataset,
-            batch_size,
-            shuffle=shuffle,
-            draw=draw,
-            group=None if draw == "shuffle" else dataset.group,  # type: ignore[union-attr]
-            groups_per_batch=groups_per_batch,
-            starts_anew_at=starts_anew_at,
-        ),
+        sampler=sampler,
         batch_size=None,
         num_workers=num_workers,
         pin_memory=pin_memory,

@@ -10,8 +10,9 @@ import torch
 from lightning.pytorch import LightningDataModule
 from torch.utils.data import DataLoader
 
-from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, make_loader
+from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, loader_of, make_loader
 from drurank.data.orders import Draw
+from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
 from drurank.tabular.rows import GroupedRows
@@ -116,10 +117,17 @@ class GroupDataModule(LightningDataModule, ABC):
                 f"groups_per_batch is {self.groups_per_batch} and the sampler {draw!r}, which has no use for it; leave "
                 "it out, or give sampler='groups_per_batch'"
             )
-        groups = 2 if self.groups_per_batch is None else self.groups_per_batch
-        anew = getattr(method, "starts_anew_at", None)
-        options = {"draw": draw, "groups_per_batch": groups, "starts_anew_at": anew, **self._options()}
-        return make_loader(self.part("train"), self.batch_size, shuffle=True, **options)
+        train = self.part("train")
+        sampler = GlobalBatchSampler(
+            train,
+            self.batch_size,
+            shuffle=True,
+            draw=draw,
+            group=None if draw == "shuffle" else train.group,
+            groups_per_batch=2 if self.groups_per_batch is None else self.groups_per_batch,
+            starts_anew_at=getattr(method, "starts_anew_at", None),
+        )
+        return loader_of(train, sampler, **self._options())
 
     def draw_of(self, method: Any) -> Draw:
         """Which rows an epoch draws: what ``sampler`` says, or the method."""

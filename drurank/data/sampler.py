@@ -61,6 +61,11 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
             raise InputError(
                 f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give an int that divides it"
             )
+        if draw == "groups_per_batch" and batch_size > self.num_rows:
+            raise InputError(
+                f"batch_size is {batch_size} and there are {self.num_rows} training rows, from which groups_per_batch "
+                "would draw some again and again; give a smaller one"
+            )
         if draw == "groups_per_batch":
             check_groups_per_batch(len(torch.unique(self.group)), groups_per_batch)
         if draw == "subsample":

@@ -1,4 +1,4 @@
-"""What every method does alike in training: objective, record, weights, optimizer."""
+"""What every method does alike in training: objective, record, weights."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from typing import Any, ClassVar, Literal
 
 import torch
 import torch.distributed as dist
-from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable, ReduceLROnPlateau
+from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.data.orders import Draw
-from drurank.data.sampler import epoch_of_stage, rank_and_world
+from drurank.data.sampler import rank_and_world
 from drurank.dcg import RankBy
 from drurank.errors import InputError
 from drurank.factory import NetworkFactory
 from drurank.losses import CrossEntropy
-from drurank.methods.checkpoint import SavedModule
+from drurank.methods.built import BuiltModule, LRInterval
 from drurank.methods.evaluation import is_right
 from drurank.methods.loaders import batch_size_of, check_training_pass, training_set
-from drurank.methods.stages import end_schedules
 from drurank.networks import MLP
 from drurank.ranking import Ties
 from drurank.record import EpochRecord
-from drurank.schedules import Decay
 
 AccuracyFrom = Literal["evaluation", "training"]
 
 
-class GroupModule(SavedModule, ABC):
+class GroupModule(BuiltModule, ABC):
     """Base of the methods: trains any network on the mean of ``w_i loss_i`` over the global batch.
 
     A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
@@ -60,8 +58,8 @@ class GroupModule(SavedModule, ABC):
     accuracy_from: AccuracyFrom = "training"
     needs_groups: bool = False
     sampler: ClassVar[Draw] = "shuffle"
-    starts_anew_at: int | None = None
-    """Epoch from which the method trains a second time from the start, if it does."""
+    nan_hint: ClassVar[str] = ""
+    """What else, beside what all methods share, makes an objective nan or inf."""
 
     def __init__(
         self,
@@ -69,33 +67,20 @@ class GroupModule(SavedModule, ABC):
         loss: nn.Module | None = None,
         optimizer: OptimizerCallable | None = None,
         lr_scheduler: LRSchedulerCallable | None = None,
-        lr_interval: Literal["epoch", "step"] = "epoch",
+        lr_interval: LRInterval = "epoch",
         min_count: int = 1,
         shrink: bool = False,
     ) -> None:
-        super().__init__(network, min_count, shrink)
+        super().__init__(network, optimizer, lr_scheduler, lr_interval, min_count, shrink)
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
-        if lr_scheduler is None and lr_interval != "epoch":
-            raise InputError(f"lr_interval is {lr_interval!r} and there is no lr_scheduler; give one, or leave it out")
         self.loss = loss if loss is not None else CrossEntropy()
-        self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
 
     @property
     def title(self) -> str:
         """How the method is called in tables."""
         return type(self).__name__
-
-    @property
-    def stage_epoch(self) -> int:
-        """Number of the epoch, from 0, counted anew where the method starts anew."""
-        return epoch_of_stage(self.current_epoch, self.starts_anew_at)
-
-    @property
-    def selectable(self) -> bool:
-        """Whether the epoch in progress may be chosen as the best one, or end the run early."""
-        return self.starts_anew_at is None or self.current_epoch >= self.starts_anew_at
 
     def reweights_after(self, epoch: int) -> bool:
         """Whether the end of this epoch gives new weights."""
@@ -170,7 +155,7 @@ class GroupModule(SavedModule, ABC):
         if bool(self._broken):
             raise InputError(
                 f"the training loss became nan or inf in epoch {self.current_epoch}; lower the learning rate, clip "
-                "gradients (--trainer.gradient_clip_val 1), or look for extreme inputs"
+                f"gradients (--trainer.gradient_clip_val 1), or look for extreme inputs{self.nan_hint}"
             )
 
     def on_train_epoch_end(self) -> None:
@@ -216,41 +201,6 @@ class GroupModule(SavedModule, ABC):
         if self._evaluation.reads_training_set:
             self._has_news |= self.record.commit(whole=True)
 
-    def configure_optimizers(self) -> Any:
-        """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
-        groups = getattr(self.network, "parameter_groups", None)
-        params = groups() if callable(groups) else self.parameters()
-        optimizer = torch.optim.AdamW(params, lr=1e-3) if self.optimizer is None else self.optimizer(params)
-        if self.lr_scheduler is None:
-            return optimizer
-        scheduler = self.lr_scheduler(optimizer)
-        if isinstance(scheduler, Decay) and scheduler.warmup and self.lr_interval == "epoch":
-            raise InputError("a warmup by epochs trains the first one at a rate of 0; give lr_interval='step' too")
-        config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
-        if isinstance(scheduler, ReduceLROnPlateau):
-            config["monitor"] = scheduler.monitor
-            self.ask_for(scheduler.monitor, scheduler.mode)
-        return {"optimizer": optimizer, "lr_scheduler": config}
-
-    def end_schedules(self) -> None:
-        """Tell schedules that end with the training how long the stage in progress is."""
-        trainer: Any = self.trainer
-        anew = self.starts_anew_at
-        if anew is not None and not self.selectable:
-            end_schedules(trainer, 0, anew)
-        else:
-            end_schedules(trainer, anew or 0, trainer.max_epochs)
-
-    def configure_model(self) -> None:
-        """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
-        trainer: Any = self._trainer
-        if self.network is not None or trainer is None or trainer.state.fn != "fit":
-            return
-        sizes = getattr(trainer.datamodule, "sizes", None)
-        if sizes is None:
-            raise InputError("without a drurank data module nothing tells the network's sizes; give a built network")
-        self.build_network(sizes)
-
     def setup(self, stage: str) -> None:
         """Check what is asked of the run, and find out which criteria are."""
         self.check_run(self.trainer, self.trainer.datamodule)  # type: ignore[attr-defined]
@@ -270,6 +220,10 @@ class GroupModule(SavedModule, ABC):
             raise InputError(f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; give an int of 1 or more")
         if trainer.overfit_batches:
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
+        fitting = trainer.state.fn in (None, "fit")
+        for limit in ("max_epochs", "max_steps", "limit_train_batches") if fitting else ():
+            if getattr(trainer, limit) == 0:
+                raise InputError(f"{limit} is 0, with which nothing is trained; leave it out, or give more")
         grouped = getattr(datamodule, "grouped", True)
         if self.needs_groups and not grouped:
             raise InputError(f"{type(self).__name__} needs groups and the data names none; name the group column")
@@ -296,8 +250,8 @@ class GroupModule(SavedModule, ABC):
         self.end_schedules()
         self._warn_within_epoch()
         if self._ended_epoch < self.current_epoch - 1:
-            # The checkpoint was written after the last batch of an epoch and before its end. Lightning counts that epoch
-            # as ended, and would not count the next one as begun.
+            # The checkpoint was written after the last batch of an epoch and before its end. Lightning counts that
+            # epoch as ended, and would not count the next one as begun.
             self._end_epoch(self.current_epoch - 1)
             self.trainer.fit_loop.reset_restart_stage()
 

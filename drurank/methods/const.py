@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from drurank.errors import InputError, check_choice
+from drurank.errors import check_choice, check_number
 from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.record import EpochRecord
 
@@ -44,7 +44,6 @@ class Const(GroupModule):
 
 
 def check_factor(factor: float) -> float:
-    """Refuse an upweighting factor that is not a finite number above 0."""
-    if not 0 < factor < float("inf"):
-        raise InputError(f"upweight_factor is {factor!r}; give a finite number above 0, e.g. 2")
+    """Refuse an upweighting factor that is not above 0, or too large for a weight in single precision."""
+    check_number("upweight_factor", factor, 0, 1e30, above=True)
     return factor

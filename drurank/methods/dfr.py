@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +13,10 @@ from lightning.pytorch.callbacks import EarlyStopping, Timer
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from torch import Tensor, nn
 
-from drurank.data.dataset import TrainingPass, evaluation_loader
+from drurank.data.dataset import InMemory, TrainingPass, evaluation_loader
 from drurank.data.orders import subsample
 from drurank.data.sampler import rank_and_world
-from drurank.errors import InputError, check_choice, is_count
+from drurank.errors import InputError, check_choice, check_number, is_count
 from drurank.methods.erm import ERM
 from drurank.methods.evaluation import key_prefixes
 from drurank.methods.global_batch import gather_rows
@@ -22,6 +24,7 @@ from drurank.methods.last_layer import check_subsets, mean_coefficients
 from drurank.methods.loaders import check_groups
 from drurank.methods.stages import choose_only_selectable, refuse_averaging
 
+MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]
 Fittable = Literal["train", "id_val", "ood_val", "val"]
 
@@ -60,10 +63,9 @@ class DFR(ERM):
         super().__init__(**kwargs)
         check_choice("split", split, Fittable)
         check_choice("penalty", penalty, Penalty)
-        if not is_count(subsets):
-            raise InputError(f"subsets is {subsets!r}; give an int of 1 or more")
-        if not 0 < inverse_strength < float("inf"):
-            raise InputError(f"inverse_strength is {inverse_strength!r}; give a finite number above 0, e.g. 1")
+        if not is_count(subsets) or subsets > MOST_SUBSETS:
+            raise InputError(f"subsets is {subsets!r}; give an int from 1 to {MOST_SUBSETS}")
+        check_number("inverse_strength", inverse_strength, above=True)
         self.split, self.subsets, self.penalty, self.inverse_strength = split, subsets, penalty, inverse_strength
         self.needs_groups = split == "train"
 
@@ -82,13 +84,18 @@ class DFR(ERM):
         if trainer.state.fn not in (None, "fit"):
             return
         refuse_averaging(trainer, self.title)
+        if trainer.fast_dev_run:
+            raise InputError(
+                "fast_dev_run ends before DFR fits the last layer; give --trainer.max_epochs 1 "
+                "--trainer.limit_train_batches 2 in its place"
+            )
         if trainer.max_epochs == -1 or trainer.max_steps != -1 or _any(trainer, Timer):
             raise InputError(
                 "DFR fits the last layer after the last epoch, which must be known: give max_epochs, no max_steps or "
                 "max_time"
             )
         every = trainer.check_val_every_n_epoch
-        if every is None or trainer.max_epochs % every or trainer.val_check_interval != 1.0:
+        if every is None or trainer.max_epochs % every or getattr(trainer, "val_check_interval", 0) != 1.0:
             raise InputError(
                 f"the last of max_epochs={trainer.max_epochs} is the one to validate; give a check_val_every_n_epoch "
                 "that divides it, and no val_check_interval"
@@ -113,12 +120,14 @@ class DFR(ERM):
     def on_fit_start(self) -> None:
         """Also keep all epochs but the last out of the choice of checkpoints."""
         super().on_fit_start()
-        head = getattr(self.network, "head", None)
-        fits = isinstance(head, nn.Linear) and head.bias is not None
-        if not fits or not callable(getattr(self.network, "features", None)):
+        head: Any = getattr(self.network, "head", None)
+        own = dict(head.named_parameters()) if isinstance(head, nn.Linear) else {}
+        shared = sum(value is own.get("weight") for _, value in self.named_parameters(remove_duplicate=False))
+        if own.keys() != {"weight", "bias"} or shared > 1 or not callable(getattr(self.network, "features", None)):
             name = type(self.network).__name__
             raise InputError(
-                f"DFR needs a network with features(x) and head, an nn.Linear with a bias; {name} lacks one of them"
+                "DFR needs a network with features(x) and head, an nn.Linear with a plain weight and bias of its own; "
+                f"{name} lacks one of them"
             )
         choose_only_selectable(self.trainer)
 
@@ -127,14 +136,20 @@ class DFR(ERM):
         super().on_train_start()
         if self.selectable:
             raise InputError(
-                "the checkpoint's last layer was fitted by DFR, after its last epoch; to train longer start anew with "
-                "more max_epochs"
+                "the checkpoint's last layer was fitted by DFR, so that its training is over; test it, or start anew "
+                "with more max_epochs"
             )
         if self.current_epoch >= self.trainer.max_epochs:  # type: ignore[operator]
             raise InputError(
                 "the checkpoint was written after the last step and before DFR fitted the last layer; go on from an "
                 "earlier one"
             )
+        source = self._source()
+        self._check_head(source)
+        dataset = source.dataset.dataset
+        if isinstance(dataset, InMemory):  # where labels are at hand, rather than after days of training
+            rows, places = self._draw(source.dataset.group)
+            check_subsets(dataset.label[rows].numpy(), places)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Fit the last layer where this was the last batch of all."""
@@ -144,11 +159,44 @@ class DFR(ERM):
             self._fit_head()
             self.state["refitted"] = torch.tensor(True)
 
+    def _check_head(self, source: TrainingPass) -> None:
+        """Refuse a network whose scores are not those of ``head`` on ``features``."""
+        network: Any = self.network
+        batch = self._move(source[list(range(min(len(source), 2)))])
+        with self._evaluating():
+            features, scores = self._features_of(batch["inputs"]), self(batch["inputs"])
+            same = features.ndim == 2 and torch.allclose(network.head(features), scores)
+        if not same:
+            raise InputError(
+                f"DFR needs a network with scores head(features(x)) and features [B, d]; {type(network).__name__} is "
+                "none"
+            )
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        network: Any = self.network
+        training = network.training
+        network.eval()
+        with torch.no_grad(), self.trainer.precision_plugin.forward_context():
+            yield
+        network.train(training)
+
+    def _move(self, batch: Any) -> Any:
+        trainer: Any = self.trainer
+        return trainer.precision_plugin.convert_input(trainer.strategy.batch_to_device(batch))
+
+    def _features_of(self, inputs: Any) -> Tensor:
+        network: Any = self.network
+        features: Tensor = network.features(**inputs) if isinstance(inputs, dict) else network.features(inputs)
+        return features
+
     def _fit_head(self) -> None:
         source = self._source()
         rows, places = self._draw(source.dataset.group)
         rank_zero_info(f"DFR: last layer from {self.subsets} subsets of {places.shape[1]:,} rows of {self.split}")
         features, label = self._features(source, rows)
+        if not np.isfinite(features).all():
+            raise InputError("the network's features became nan or inf; lower the learning rate, or clip gradients")
         check_subsets(label, places)  # on every process, since the others would wait for the one that fits
         head: Any = self.network.head  # type: ignore[union-attr]
         fitted = None
@@ -188,19 +236,14 @@ class DFR(ERM):
 
     def _features(self, source: TrainingPass, rows: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """Features and label of the rows, each process reading its share."""
-        trainer: Any = self.trainer
-        network: Any = self.network
         rank, world = rank_and_world()
-        training, found, labels = network.training, [], []
-        network.eval()
-        for some in torch.split(rows[rank::world], getattr(trainer.datamodule, "eval_batch_size", 64)):
-            batch = trainer.precision_plugin.convert_input(trainer.strategy.batch_to_device(source[some.tolist()]))
-            inputs = batch["inputs"]
-            with torch.no_grad(), trainer.precision_plugin.forward_context():
-                features = network.features(**inputs) if isinstance(inputs, dict) else network.features(inputs)
-            found.append(features.float().T)
-            labels.append(batch["label"])
-        network.train(training)
+        size = getattr(self.trainer.datamodule, "eval_batch_size", 64)  # type: ignore[attr-defined]
+        found, labels = [], []
+        with self._evaluating():
+            for some in torch.split(rows[rank::world], size):
+                batch = self._move(source[some.tolist()])
+                found.append(self._features_of(batch["inputs"]).float().T)
+                labels.append(batch["label"])
         features = gather_rows(torch.cat(found, dim=1), fill=0.0).T[: len(rows)]
         label = gather_rows(torch.cat(labels), fill=0)[: len(rows)]
         return features.cpu().double().numpy(), label.cpu().numpy()

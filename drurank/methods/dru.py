@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from torch import Tensor
 
 from drurank.dcg import RankBy
-from drurank.errors import InputError, check_choice
+from drurank.errors import check_choice, check_number
 from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.ranking import Ties, discounted_weights, rank_groups
 from drurank.record import EpochRecord
@@ -63,9 +64,7 @@ class DRU(GroupModule):
             ("accuracy_from", accuracy_from, AccuracyFrom),
         ):
             check_choice(name, value, choices)
-        if not 0 <= cutoff < float("inf") or (rank_by == "quantile" and cutoff > 100):
-            limit = "from 0 to 100" if rank_by == "quantile" else "of 0 or more"
-            raise InputError(f"cutoff is {cutoff!r}; with rank_by={rank_by!r} give a number {limit}")
+        check_number(f"with rank_by={rank_by!r} cutoff", cutoff, 0, 100 if rank_by == "quantile" else math.inf)
         self.rank_by, self.ties, self.accuracy_from = rank_by, ties, accuracy_from
         self.upweight, self.cutoff, self.normalize_weights = upweight, cutoff, normalize_weights
 

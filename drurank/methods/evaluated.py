@@ -8,7 +8,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
-from drurank.errors import InputError
+from drurank.errors import InputError, is_count
 from drurank.methods.evaluation import Evaluation, class_probabilities, is_right
 from drurank.methods.loaders import as_list, dataset_of
 from drurank.metrics import GroupCriteria, predicted_class
@@ -29,7 +29,7 @@ class EvaluatedModule(LightningModule):
 
     def __init__(self, network: nn.Module | None, min_count: int, shrink: bool) -> None:
         super().__init__()
-        if min_count < 1:
+        if not is_count(min_count):
             raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
         self.network, self.min_count, self.shrink = network, min_count, shrink
         self.criteria_names: tuple[str, ...] = DEFAULT_CRITERIA

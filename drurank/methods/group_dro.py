@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from drurank.dcg import precise
-from drurank.errors import InputError, check_choice
+from drurank.errors import InputError, check_choice, check_number
 from drurank.methods.erm import ERM
 from drurank.methods.global_batch import gather_rows, number_in_batch, spread_in_batch, sum_in_batch, weighted_sum
 from drurank.ranking import add_group_sums_
@@ -24,12 +24,12 @@ class GroupDRO(ERM):
         \text{objective} = \sum_g q_g L_g
 
     with ``L_g`` the mean loss of group ``g`` in the global batch, 0 where it is absent; ``q`` is updated before it is
-    used, with gradient accumulation in each of a step's parts. Batches hold each group as often as any other (the
-    sampler ``balanced``). ``preset="wilds"`` starts with equal ``q`` on the groups that training has; a step touches
-    the groups of its batch alone and costs the same for any number of groups. ``preset="sagawa"`` looks at all groups
-    in each step, whose cost grows with their number, and adds to the losses that move ``q`` the generalisation
-    adjustment ``C / sqrt(n_g)``, or takes the greedy form. (Sagawa, Koh, Hashimoto, Liang: Distributionally Robust
-    Neural Networks for Group Shifts, 2020; Koh et al.: WILDS, 2021.)
+    used, with gradient accumulation in each of a step's parts. With ``wilds`` losses must be 0 or more. Batches hold
+    each group as often as any other (the sampler ``balanced``). ``preset="wilds"`` starts with equal ``q`` on the
+    groups that training has; a step touches the groups of its batch alone and costs the same for any number of groups.
+    ``preset="sagawa"`` looks at all groups in each step, whose cost grows with their number, and adds to the losses
+    that move ``q`` the generalisation adjustment ``C / sqrt(n_g)``, or takes the greedy form. (Sagawa, Koh, Hashimoto,
+    Liang: Distributionally Robust Neural Networks for Group Shifts, 2020; Koh et al.: WILDS, 2021.)
 
     Args:
         preset: ``wilds`` or ``sagawa``, see above.
@@ -47,6 +47,7 @@ class GroupDRO(ERM):
 
     needs_groups = True
     sampler = "balanced"
+    nan_hint = "; with preset='wilds' no loss may be negative"
 
     def __init__(
         self,
@@ -61,11 +62,10 @@ class GroupDRO(ERM):
         super().__init__(**kwargs)
         check_choice("preset", preset, Preset)
         for name, value in (("step_size", step_size), ("generalization_adjustment", generalization_adjustment)):
-            if not 0 <= value < float("inf"):
-                raise InputError(f"{name} is {value!r}; give a finite number of 0 or more")
+            check_number(name, value)
         for name, share in (("alpha", alpha), ("ema", ema)):
-            if share is not None and not 0 < share < 1:
-                raise InputError(f"{name} is {share!r}; give a number between 0 and 1")
+            if share is not None:
+                check_number(name, share, 0, 1, above=True, below=True)
         if preset == "wilds" and (generalization_adjustment or normalize_loss or alpha is not None):
             raise InputError(
                 "generalization_adjustment, normalize_loss and alpha are of preset='sagawa'; give that, or leave them "
@@ -116,10 +116,9 @@ class GroupDRO(ERM):
         index = torch.zeros_like(group).scatter_reduce_(0, number.clamp(min=0), group.clamp(min=0), "amax")
         x = torch.where(count > 0, self.step_size * mean, 0.0)
         before = state["log_q"][..., index]
-        grown = torch.where(x > 0, before + x + torch.log(-torch.expm1(-x.clamp(min=0))), -torch.inf)
-        shrunk = torch.where(x < 0, before + torch.log(-torch.expm1(x.clamp(max=0))), -torch.inf)
-        log_z = torch.logaddexp(state["log_z"], grown.logsumexp(dim=-1))
-        state["log_z"] = log_z + torch.log1p(-(shrunk.logsumexp(dim=-1) - log_z).exp())
+        # A negative one would make the normaliser a difference, whose digits go step by step; nan stops the run.
+        grown = torch.where(x >= 0, before + x + torch.log(-torch.expm1(-x)), torch.nan)
+        state["log_z"] = torch.logaddexp(state["log_z"], grown.logsumexp(dim=-1))
         state["log_q"].index_add_(-1, index, x)
         q = (state["log_q"][..., index] - state["log_z"].unsqueeze(-1)).exp()
         return spread_in_batch(q / count.clamp(min=1), number)

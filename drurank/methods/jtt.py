@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 
 from drurank.errors import InputError, check_choice, is_count
 from drurank.methods.base import AccuracyFrom, GroupModule
@@ -41,7 +44,7 @@ class JTT(GroupModule):
         InputError: if an option is out of range.
     """
 
-    fixed_options = ("first_stage_epochs",)
+    fixed_options = ("first_stage_epochs", "upweight_factor", "semantics", "accuracy_from")
 
     def __init__(
         self,
@@ -81,6 +84,11 @@ class JTT(GroupModule):
         if trainer.state.fn not in (None, "fit"):
             return
         refuse_averaging(trainer, self.title)
+        if trainer.fast_dev_run:
+            raise InputError(
+                "fast_dev_run trains one epoch and JTT two stages; give --trainer.max_epochs 2 "
+                "--trainer.limit_train_batches 2 in its place"
+            )
         epochs, first, every = trainer.max_epochs, self.first_stage_epochs, trainer.check_val_every_n_epoch
         if epochs is not None and 0 <= epochs <= first:
             raise InputError(
@@ -95,7 +103,7 @@ class JTT(GroupModule):
 
     def first_state(self) -> dict[str, Tensor]:
         """Also the network's initial weights, and whether they were put back."""
-        initial = {f"initial.{name}": value.cpu().clone() for name, value in self.state_dict().items()}
+        initial = {f"initial.{name}": value.detach().cpu().clone() for name, value in self._tensors()}
         return {**super().first_state(), "second_stage": torch.tensor(False), **initial}
 
     def on_fit_start(self) -> None:
@@ -118,6 +126,22 @@ class JTT(GroupModule):
                 f"max_steps is {trainer.max_steps} and the first stage has {first}; give more, or leave it out"
             )
 
+    def on_train_end(self) -> None:
+        """Say so where the run ended, as by ``max_time``, before there was anything to choose."""
+        super().on_train_end()
+        if not bool(self.state["second_stage"]):
+            rank_zero_warn("the run ended within the first stage of JTT, so there is no checkpoint to choose")
+
+    def _tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Parameters and buffers, those that no ``state_dict`` holds among them."""
+        for name, value in itertools.chain(self.named_parameters(), self.named_buffers()):
+            if is_lazy(value):
+                raise InputError(
+                    f"{name} has no shape before the first batch, so it has no initial weights to go back to; give its "
+                    "layer its sizes"
+                )
+            yield name, value
+
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Begin the second stage where the first is over."""
         if self.selectable and not bool(self.state["second_stage"]):
@@ -130,8 +154,9 @@ class JTT(GroupModule):
                 f"the errors of epoch {self.first_stage_epochs} are not known; go on from a checkpoint that was "
                 "written after its validation, or from an earlier one"
             )
-        for name, value in self.state_dict().items():
-            value.copy_(self.state.pop(f"initial.{name}"))
+        with torch.no_grad():
+            for name, value in self._tensors():
+                value.copy_(self.state.pop(f"initial.{name}"))
         trainer: Any = self.trainer
         trainer.strategy.setup_optimizers(trainer)
         self.end_schedules()

@@ -93,7 +93,7 @@ def _check_validation_ends_epochs(trainer: Any) -> None:
         or trainer.num_training_batches % min(every, trainer.num_training_batches)
     ):
         raise InputError(
-            f"val_check_interval={trainer.val_check_interval} leaves out the end of an epoch of "
+            f"val_check_interval={getattr(trainer, 'val_check_interval', 'of time')} leaves out the end of an epoch of "
             f"{trainer.num_training_batches} batches, where errors of the training set are looked at; give one that "
             "divides it, or set accuracy_from='training'"
         )

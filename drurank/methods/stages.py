@@ -6,7 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from lightning.pytorch.callbacks import ModelCheckpoint, StochasticWeightAveraging, WeightAveraging
+from lightning.pytorch.callbacks import (
+    GradientAccumulationScheduler,
+    ModelCheckpoint,
+    StochasticWeightAveraging,
+    WeightAveraging,
+)
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.errors import InputError
@@ -24,14 +29,17 @@ def end_schedules(trainer: Any, first: int, end: int) -> None:
         first: first epoch of the stage.
         end: epoch that the stage ends before, -1 where only the trainer's ``max_steps`` ends it.
     """
-    epoch_steps = steps_of_epoch(trainer)
-    limits = [end * epoch_steps] if end != -1 else []
-    limits += [trainer.max_steps] if trainer.max_steps != -1 else []
-    if not limits:
+    epoch_steps, last = steps_of_epoch(trainer), steps_of_run(trainer, end)
+    if last is None:
         return
-    steps = max(min(limits) - first * epoch_steps, 1)
+    steps = max(last - first * epoch_steps, 1)
     for config in trainer.lr_scheduler_configs:
         if isinstance(config.scheduler, Decay) and not config.scheduler.own_horizon:
+            if any(isinstance(callback, GradientAccumulationScheduler) for callback in trainer.callbacks):
+                raise InputError(
+                    "with a GradientAccumulationScheduler the end of the training is not known; give lr_scheduler a "
+                    "horizon=<number of steps>"
+                )
             length = steps if config.interval == "step" else -(-steps // epoch_steps)
             config.scheduler.end_after(max(length // config.frequency, 1))
 
@@ -39,6 +47,14 @@ def end_schedules(trainer: Any, first: int, end: int) -> None:
 def steps_of_epoch(trainer: Any) -> int:
     """Optimizer steps of an epoch, in which the last batch always ends one."""
     return int(-(-trainer.num_training_batches // trainer.accumulate_grad_batches))
+
+
+def steps_of_run(trainer: Any, epochs: int | None = None) -> int | None:
+    """Optimizer steps of so many epochs, all if not given, or up to ``max_steps``; ``None`` where nothing ends them."""
+    epochs = trainer.max_epochs if epochs is None else epochs
+    limits = [epochs * steps_of_epoch(trainer)] if epochs != -1 else []
+    limits += [trainer.max_steps] if trainer.max_steps != -1 else []
+    return min(limits, default=None)
 
 
 def refuse_averaging(trainer: Any, method: str) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from drurank.dcg import precise
-from drurank.errors import InputError
+from drurank.errors import check_number
 from drurank.methods.erm import ERM
 from drurank.methods.global_batch import gather_rows, weighted_sum
 
@@ -54,8 +54,7 @@ class CVaR(WorstSamples):
 
     def __init__(self, alpha: float = 0.1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 < alpha <= 1:
-            raise InputError(f"alpha is {alpha!r}; give a number above 0 and up to 1, e.g. 0.1")
+        check_number("alpha", alpha, 0, 1, above=True)
         self.alpha = alpha
 
     def shares(self, losses: Tensor) -> Tensor:
@@ -85,8 +84,7 @@ class ChiSquare(WorstSamples):
 
     def __init__(self, radius: float = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 <= radius < float("inf"):
-            raise InputError(f"radius is {radius!r}; give a finite number of 0 or more, e.g. 1")
+        check_number("radius", radius)
         self.radius = radius
 
     def shares(self, losses: Tensor) -> Tensor:
@@ -113,5 +111,5 @@ class ChiSquare(WorstSamples):
         # Where no number of samples fits, the largest losses, which are equal, share alike; so do all with no radius.
         alike = (known & (value == 0)).to(value.dtype)
         share = torch.where(last > 0, share, alike)
-        share = known.to(value.dtype) if self.radius == 0 else share
+        share = known.to(value.dtype) if 1 + 2 * self.radius == 1 else share
         return (share / share.sum(dim=-1, keepdim=True)).to(losses.dtype)

@@ -1,0 +1,99 @@
+"""How a method's network, optimizer and schedule are made, and which stage of training they are in."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable, ReduceLROnPlateau
+from torch import nn
+
+from drurank.data.sampler import epoch_of_stage
+from drurank.errors import InputError, check_choice
+from drurank.factory import NetworkFactory
+from drurank.methods.checkpoint import SavedModule
+from drurank.methods.stages import end_schedules
+from drurank.schedules import Decay
+
+LRInterval = Literal["epoch", "step"]
+
+
+class BuiltModule(SavedModule):
+    """Makes the network from the sizes of the data, and the optimizer and the schedule as they are given.
+
+    Args:
+        network: makes the network from the sizes of the data, or is one.
+        optimizer: makes the optimizer from the parameters; AdamW with a learning rate of 1e-3, if ``None``.
+        lr_scheduler: makes the scheduler from the optimizer; a constant rate, if ``None``.
+        lr_interval: whether the scheduler steps at each ``epoch`` or each optimizer ``step``.
+        min_count: see ``EvaluatedModule``.
+        shrink: see ``EvaluatedModule``.
+
+    Raises:
+        InputError: if there is an interval and no scheduler.
+    """
+
+    starts_anew_at: int | None = None
+    """Epoch from which the method trains a second time from the start, if it does."""
+
+    def __init__(
+        self,
+        network: NetworkFactory | nn.Module,
+        optimizer: OptimizerCallable | None,
+        lr_scheduler: LRSchedulerCallable | None,
+        lr_interval: LRInterval,
+        min_count: int,
+        shrink: bool,
+    ) -> None:
+        super().__init__(network, min_count, shrink)
+        check_choice("lr_interval", lr_interval, LRInterval)
+        if lr_scheduler is None and lr_interval != "epoch":
+            raise InputError(f"lr_interval is {lr_interval!r} and there is no lr_scheduler; give one, or leave it out")
+        self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
+
+    @property
+    def stage_epoch(self) -> int:
+        """Number of the epoch, from 0, counted anew where the method starts anew."""
+        return epoch_of_stage(self.current_epoch, self.starts_anew_at)
+
+    @property
+    def selectable(self) -> bool:
+        """Whether the epoch in progress may be chosen as the best one, or end the run early."""
+        return self.starts_anew_at is None or self.current_epoch >= self.starts_anew_at
+
+    def configure_optimizers(self) -> Any:
+        """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
+        groups = getattr(self.network, "parameter_groups", None)
+        params = groups() if callable(groups) else self.parameters()
+        if not any(parameter.requires_grad for parameter in self.parameters()):
+            raise InputError("no parameter of the network requires a gradient, so nothing trains; unfreeze some")
+        optimizer = torch.optim.AdamW(params, lr=1e-3) if self.optimizer is None else self.optimizer(params)
+        if self.lr_scheduler is None:
+            return optimizer
+        scheduler = self.lr_scheduler(optimizer)
+        if isinstance(scheduler, Decay) and scheduler.warmup and self.lr_interval == "epoch":
+            raise InputError("a warmup by epochs trains the first one at a rate of 0; give lr_interval='step' too")
+        config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
+        if isinstance(scheduler, ReduceLROnPlateau):
+            config["monitor"] = scheduler.monitor
+            self.ask_for(scheduler.monitor, scheduler.mode)
+        return {"optimizer": optimizer, "lr_scheduler": config}
+
+    def end_schedules(self) -> None:
+        """Tell schedules that end with the training how long the stage in progress is."""
+        trainer: Any = self.trainer
+        anew = self.starts_anew_at
+        if anew is not None and not self.selectable:
+            end_schedules(trainer, 0, anew)
+        else:
+            end_schedules(trainer, anew or 0, trainer.max_epochs)
+
+    def configure_model(self) -> None:
+        """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
+        trainer: Any = self._trainer
+        if self.network is not None or trainer is None or trainer.state.fn != "fit":
+            return
+        sizes = getattr(trainer.datamodule, "sizes", None)
+        if sizes is None:
+            raise InputError("without a drurank data module nothing tells the network's sizes; give a built network")
+        self.build_network(sizes)
