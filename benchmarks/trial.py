@@ -26,7 +26,7 @@ METHODS = {
     "CVaR": ["cvar"],
     "ChiSquare": ["chi_square"],
     "JTT": ["jtt"],
-    "IRM": ["irm"],
+    **{f"IRM {x}": ["irm", "--model.penalty_weight", str(x)] for x in (0, 1, 100)},
     "DFR": ["dfr"],
     **{f"Const+M {x}": ["const_m", "--model.upweight_factor", str(x)] for x in (2, 3, 4, 5)},
 }
