@@ -19,8 +19,8 @@ from drurank.dcg import RankBy
 from drurank.errors import InputError
 from drurank.factory import NetworkFactory
 from drurank.losses import CrossEntropy
-from drurank.methods.built import BuiltModule, LRInterval
-from drurank.methods.evaluation import is_right
+from drurank.methods.built import LRInterval
+from drurank.methods.finite import FiniteModule, OnNonfinite
 from drurank.methods.loaders import batch_size_of, check_training_pass, training_set
 from drurank.networks import MLP
 from drurank.ranking import Ties
@@ -29,7 +29,7 @@ from drurank.record import EpochRecord
 AccuracyFrom = Literal["evaluation", "training"]
 
 
-class GroupModule(BuiltModule, ABC):
+class GroupModule(FiniteModule, ABC):
     """Base of the methods: trains any network on the mean of ``w_i loss_i`` over the global batch.
 
     A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
@@ -48,6 +48,10 @@ class GroupModule(BuiltModule, ABC):
         shrink: criteria and ranks take as a group's accuracy its posterior mean, which is the nearer to that of all
             groups the fewer samples it has, so that tiny groups do not lead by luck, see
             :func:`drurank.spread.shrunk_accuracy`.
+        on_nonfinite: what becomes of a loss or gradient that is nan or inf: ``stop`` ends the run within a logging
+            interval; ``skip`` leaves those steps out and says how many, for one wait for the device a step.
+        detect: name in that message the training rows and their groups whose loss was the first to be nan or inf, for
+            a byte a training row.
 
     Raises:
         InputError: if the loss gives one value for a batch, or ``min_count`` is less than 1.
@@ -58,8 +62,6 @@ class GroupModule(BuiltModule, ABC):
     accuracy_from: AccuracyFrom = "training"
     needs_groups: bool = False
     sampler: ClassVar[Draw] = "shuffle"
-    nan_hint: ClassVar[str] = ""
-    """What else, beside what all methods share, makes an objective nan or inf."""
 
     def __init__(
         self,
@@ -70,8 +72,19 @@ class GroupModule(BuiltModule, ABC):
         lr_interval: LRInterval = "epoch",
         min_count: int = 1,
         shrink: bool = False,
+        on_nonfinite: OnNonfinite = "stop",
+        detect: bool = False,
     ) -> None:
-        super().__init__(network, optimizer, lr_scheduler, lr_interval, min_count, shrink)
+        super().__init__(
+            network=network,
+            optimizer=optimizer,
+            lr_scheduler=lr_scheduler,
+            lr_interval=lr_interval,
+            min_count=min_count,
+            shrink=shrink,
+            on_nonfinite=on_nonfinite,
+            detect=detect,
+        )
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
@@ -115,18 +128,20 @@ class GroupModule(BuiltModule, ABC):
         objective: Tensor = (weight * losses).sum(dim=-1) * batch["share"]
         return objective
 
-    def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Objective of a batch; notes its predictions where they rank the groups."""
-        logits = self(batch["inputs"])
-        losses = self.sample_losses(logits, batch["label"])
+        batch = self.unpack(batch)
+        output = self(batch["inputs"])
+        losses = self.sample_losses(output, batch["label"])
         if self.accuracy_from == "training":
-            self.record.write(batch["index"], is_right(logits, batch["label"]))
+            self.record.write(batch["index"], self.is_right(output, batch["label"]))
         of_global = {"share": self._share(losses), "largest": batch_size_of(self.trainer.train_dataloader)}
-        objective = self.objective(logits, losses, {**batch, **of_global})
-        self._broken |= ~objective.detach().isfinite().all()
+        objective = self.objective(output, losses, {**batch, **of_global})
+        self.watch(losses, objective, batch["index"])
         # The plain mean, without weights, so that methods can be compared by it.
+        shown = losses.detach() if self.on_nonfinite == "stop" else losses.detach().nan_to_num(0, 0, 0)
         rows = losses.shape[-1]
-        mean = losses.detach().sum() / max(rows, 1)
+        mean = shown.sum() / max(rows, 1)
         self.log("train_loss", mean, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
         return objective
 
@@ -137,26 +152,12 @@ class GroupModule(BuiltModule, ABC):
     def sample_losses(self, logits: Tensor, label: Tensor) -> Tensor:
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
         losses: Tensor = self.loss(logits.float(), label)
-        if losses.shape != label.shape:
+        if losses.shape != label.shape[:1]:
             raise InputError(
                 f"the loss gave {list(losses.shape)} for labels {list(label.shape)}; it must give one value per sample "
                 "(reduction='none')"
             )
         return losses
-
-    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Stop a run whose objective is not finite, looked at once a logging interval."""
-        trainer: Any = self.trainer
-        every = trainer.log_every_n_steps
-        if not trainer.is_last_batch and (every == 0 or (batch_idx + 1) % every):
-            return
-        if rank_and_world()[1] > 1:
-            dist.all_reduce(self._broken, op=dist.ReduceOp.MAX)
-        if bool(self._broken):
-            raise InputError(
-                f"the training loss became nan or inf in epoch {self.current_epoch}; lower the learning rate, clip "
-                f"gradients (--trainer.gradient_clip_val 1), or look for extreme inputs{self.nan_hint}"
-            )
 
     def on_train_epoch_end(self) -> None:
         """Rank the groups anew and rewrite the samples' weights for the next epoch."""
@@ -245,7 +246,7 @@ class GroupModule(BuiltModule, ABC):
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
         self._has_news, self._ended_epoch = False, -1
-        self._broken = torch.zeros((), dtype=torch.bool, device=self.device)
+        self.begin_watch(train)
         self.take_over(train)
         self.end_schedules()
         self._warn_within_epoch()

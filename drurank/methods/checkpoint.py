@@ -60,17 +60,7 @@ class SavedModule(EvaluatedModule):
         self.network = self.network_factory(sizes)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the method's class, network, sizes and tables.
-
-        Raises:
-            InputError: if a parameter is nan or inf.
-        """
-        broken = [name for name, value in self.named_parameters() if not bool(value.isfinite().all())]
-        if broken:
-            raise InputError(
-                f"{broken[0]} became nan or inf in epoch {self.current_epoch}, and no checkpoint is written; lower the "
-                "learning rate, or clip gradients (--trainer.gradient_clip_val 1)"
-            )
+        """Add the method's class, network, sizes and tables."""
         saved: dict[str, Any] = {
             "method": _path_of(self),
             "network": self.network_description,

@@ -183,7 +183,8 @@ class DFR(ERM):
 
     def _move(self, batch: Any) -> Any:
         trainer: Any = self.trainer
-        return trainer.precision_plugin.convert_input(trainer.strategy.batch_to_device(batch))
+        moved = trainer.precision_plugin.convert_input(trainer.strategy.batch_to_device(batch))
+        return self.unpack(moved)
 
     def _features_of(self, inputs: Any) -> Tensor:
         network: Any = self.network

@@ -14,6 +14,9 @@ from drurank.methods.loaders import as_list, dataset_of
 from drurank.metrics import GroupCriteria, predicted_class
 from drurank.record import EpochRecord
 
+ENTRIES = ("inputs", "label", "group", "index")
+"""What a batch holds."""
+
 
 class EvaluatedModule(LightningModule):
     """A network that is validated and tested by the accuracy of groups.
@@ -43,6 +46,40 @@ class EvaluatedModule(LightningModule):
         logits: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
         return logits
 
+    def unpack(self, batch: Any) -> dict[str, Any]:
+        """A batch as a dict; overridden where loaders of your own give another kind.
+
+        Args:
+            batch: what a loader gave, on the device: such a dict, or a tuple of its four entries in their order.
+
+        Returns:
+            ``inputs`` (a tensor ``[B, ...]``, or a dict of the network's keywords), ``label`` (``[B, ...]``), ``group``
+            and ``index`` (int64 ``[B]``; the index is the row's place in the dataset).
+
+        Raises:
+            InputError: if it is neither.
+        """
+        if isinstance(batch, tuple | list) and len(batch) == len(ENTRIES):
+            batch = dict(zip(ENTRIES, batch, strict=True))
+        if not isinstance(batch, dict) or any(name not in batch for name in ENTRIES):
+            has = f"dict with {', '.join(map(str, batch))}" if isinstance(batch, dict) else type(batch).__name__
+            raise InputError(
+                f"a batch is a {has} and not a dict with {', '.join(ENTRIES)}; override unpack(batch) to make one"
+            )
+        return batch
+
+    def is_right(self, output: Tensor, label: Tensor) -> Tensor:
+        """Whether each sample is classified rightly; overridden where right means something else.
+
+        Args:
+            output: what the network gave, float ``[B, C]``.
+            label: int64 ``[B]``, or what the batches hold under ``label``.
+
+        Returns:
+            Bool ``[B]``; here whether the class of the highest score is the label, and the score finite.
+        """
+        return is_right(output, label)
+
     def on_validation_epoch_start(self) -> None:
         """Begin to count the validation parts."""
         self._evaluation = Evaluation(self.trainer.val_dataloaders, "val", self.training_record(), self.device)
@@ -60,17 +97,18 @@ class EvaluatedModule(LightningModule):
         """Begin to count the test parts."""
         self._evaluation = Evaluation(self.trainer.test_dataloaders, "test", None, self.device)
 
-    def validation_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
+    def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Count a batch by group, or, of the training set, note which rows are right."""
         record = self._evaluation.record_of(dataloader_idx)
         if record is not None:
-            record.write(batch["index"], is_right(self(batch["inputs"]), batch["label"]))
+            batch = self.unpack(batch)
+            record.write(batch["index"], self.is_right(self(batch["inputs"]), batch["label"]))
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria."""
         self._log_criteria()
 
-    def test_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> None:
+    def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Count a batch by group."""
         self.validation_step(batch, batch_idx, dataloader_idx)
 
@@ -78,8 +116,9 @@ class EvaluatedModule(LightningModule):
         """Log the criteria."""
         self._log_criteria()
 
-    def predict_step(self, batch: dict[str, Any], batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
+    def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
         """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
+        batch = self.unpack(batch)
         logits = self(batch["inputs"])
         rows = {key: batch[key] for key in ("index", "label", "group")}
         return {**rows, "prediction": predicted_class(logits)[0], "probability": class_probabilities(logits)}
