@@ -25,8 +25,12 @@ def is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str)
 
 
-def describe_factory(factory: Any) -> dict[str, Any] | None:
-    """Class and arguments of a factory that is an ``nn.Module`` class or a ``partial`` of one.
+def describe_factory(factory: Any, base: type = nn.Module) -> dict[str, Any] | None:
+    """Class and arguments of a factory that is a class or a ``partial`` of one.
+
+    Args:
+        factory: makes an object of that class.
+        base: what the class is a subclass of.
 
     Returns:
         ``{"class_path": ..., "init_args": {...}}``, defaults written out, or ``None`` where that cannot say it all.
@@ -37,7 +41,7 @@ def describe_factory(factory: Any) -> dict[str, Any] | None:
         # The command line hands over partial(<instantiator>, <class>, **kwargs).
         target = next((part for part in (factory.func, *factory.args) if isinstance(part, type)), None)
         kwargs = dict(factory.keywords)
-    if not isinstance(target, type) or not issubclass(target, nn.Module) or "<locals>" in target.__qualname__:
+    if not isinstance(target, type) or not issubclass(target, base) or "<locals>" in target.__qualname__:
         return None
     parameters = list(inspect.signature(target).parameters.values())[1:]
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -45,6 +49,14 @@ def describe_factory(factory: Any) -> dict[str, Any] | None:
     if not is_plain(kwargs):
         return None
     return {"class_path": f"{target.__module__}.{target.__qualname__}", "init_args": kwargs}
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> str:
+    """A described factory in words: its class, and those arguments in which another one of the class differs."""
+    name = one["class_path"].rpartition(".")[2]
+    theirs = other["init_args"] if one["class_path"] == other["class_path"] else {}
+    arguments = ", ".join(f"{key}={value!r}" for key, value in one["init_args"].items() if theirs.get(key) != value)
+    return f"{name}({arguments})"
 
 
 def find_factory(description: dict[str, Any]) -> NetworkFactory:

@@ -197,6 +197,41 @@ def test_options_that_differ_from_those_of_the_checkpoint_are_said(run, copied):
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--model.optimizer", "AdamW", "--model.optimizer.lr", 0.5],
+            "made with optimizer AdamW(lr=0.001), this run's is AdamW(lr=0.5); a resumed run keeps its own",
+        ),
+        (
+            ["--model.optimizer", "SGD", "--model.optimizer.lr", 0.5],
+            "this run's is SGD(lr=0.5, momentum=0",
+        ),
+        (["--model.lr_scheduler", "LinearDecay"], "made with lr_scheduler constant(), this run's is LinearDecay("),
+    ],
+)
+def test_another_optimizer_or_schedule_is_refused_on_resume(refused, copied, words, said):
+    checkpoint = copied / "checkpoints/last.ckpt"
+    before = (copied / "weights.csv").read_bytes()
+    assert said in refused("fit", "--ckpt_path", checkpoint, *words, "--trainer.max_epochs", 2)
+    assert (copied / "weights.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (["--data.batch_size", 8], "8 rows by shuffle"),
+        (["--data.sampler", "balanced"], "16 rows by balanced"),
+        (["--data.sampler", "groups_per_batch"], "16 rows by groups_per_batch of 2 groups"),
+    ],
+)
+def test_other_batches_than_those_of_the_checkpoint_are_said(run, copied, words, now):
+    with pytest.warns(UserWarning, match=f"drew batches of 16 rows by shuffle; this one goes on with {now}") as said:
+        run("fit", "--ckpt_path", copied / "checkpoints/last.ckpt", *words, "--trainer.max_epochs", 2)
+    assert not any("written within epoch" in str(warning.message) for warning in said)
+
+
 def test_options_that_are_those_of_the_checkpoint_are_no_news(run, copied, recwarn):
     run("fit", "--ckpt_path", copied / "checkpoints/last.ckpt", "--trainer.max_epochs", "2", "--model.cutoff", "100")
     assert not [one for one in recwarn if "made with" in str(one.message)]

@@ -513,6 +513,8 @@ def printed(capsys, *words):
                 "lr_interval": "step",
                 "min_count": "fewer samples",
                 "shrink": "posterior mean",
+                "on_nonfinite": "nan or inf",
+                "detect": "training rows",
             },
         ),
         (

@@ -258,8 +258,9 @@ class GroupModule(FiniteModule, ABC):
 
     def _warn_within_epoch(self) -> None:
         trainer: Any = self.trainer
-        done = trainer.fit_loop.epoch_loop.batch_progress.current.processed
-        if 0 < done < trainer.num_training_batches:
+        progress = trainer.fit_loop.epoch_loop.batch_progress
+        done = progress.current.processed
+        if done and not progress.is_last_batch:
             rank_zero_warn(
                 f"the checkpoint was written within epoch {self.current_epoch}, after {done} of "
                 f"{trainer.num_training_batches} batches: the rest of the epoch draws its first rows again, and rows "

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable, ReduceLROnPlateau
 from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
+from drurank.data.dataset import GroupedDataset
 from drurank.data.sampler import epoch_of_stage
 from drurank.errors import InputError, check_choice
-from drurank.factory import NetworkFactory
-from drurank.methods.checkpoint import SavedModule
+from drurank.factory import NetworkFactory, describe_factory, differences
+from drurank.methods.checkpoint import KEY, SavedModule
 from drurank.methods.stages import end_schedules
+from drurank.networks import Sizes
 from drurank.schedules import Decay
 
 LRInterval = Literal["epoch", "step"]
@@ -49,7 +54,33 @@ class BuiltModule(SavedModule):
         check_choice("lr_interval", lr_interval, LRInterval)
         if lr_scheduler is None and lr_interval != "epoch":
             raise InputError(f"lr_interval is {lr_interval!r} and there is no lr_scheduler; give one, or leave it out")
-        self.optimizer, self.lr_scheduler, self.lr_interval = optimizer, lr_scheduler, lr_interval
+        self.optimizer = partial(torch.optim.AdamW, lr=1e-3) if optimizer is None else optimizer
+        self.lr_scheduler, self.lr_interval = lr_scheduler, lr_interval
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Also save what optimizer and schedule are made of."""
+        super().on_save_checkpoint(checkpoint)
+        checkpoint[KEY]["optimization"] = self._optimization()
+
+    def check_resume(self, saved: dict[str, Any], sizes: Sizes | None, train: GroupedDataset | None = None) -> None:
+        """Also refuse another optimizer or schedule, whose state the checkpoint's would replace without a word."""
+        super().check_resume(saved, sizes, train)
+        for name, now in self._optimization().items():
+            before = saved.get("optimization", {}).get(name)
+            if now is not None and before is not None and before != now:
+                raise InputError(
+                    f"the checkpoint was made with {name} {differences(before, now)}, this run's is "
+                    f"{differences(now, before)}; a resumed run keeps its own: give that, or start without --ckpt_path"
+                )
+
+    def _optimization(self) -> dict[str, Any]:
+        """Class and arguments of optimizer and scheduler, ``None`` where they cannot be told from the object."""
+        scheduler = self.lr_scheduler
+        made: dict[str, Any] = {"class_path": "constant", "init_args": {}}
+        if scheduler is not None:
+            known = describe_factory(scheduler, LRScheduler)
+            made = None if known is None else {**known, "interval": self.lr_interval}  # type: ignore[assignment]
+        return {"optimizer": describe_factory(self.optimizer, Optimizer), "lr_scheduler": made}
 
     @property
     def stage_epoch(self) -> int:
@@ -67,7 +98,7 @@ class BuiltModule(SavedModule):
         params = groups() if callable(groups) else self.parameters()
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise InputError("no parameter of the network requires a gradient, so nothing trains; unfreeze some")
-        optimizer = torch.optim.AdamW(params, lr=1e-3) if self.optimizer is None else self.optimizer(params)
+        optimizer = self.optimizer(params)
         if self.lr_scheduler is None:
             return optimizer
         scheduler = self.lr_scheduler(optimizer)

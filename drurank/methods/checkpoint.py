@@ -13,12 +13,14 @@ from torch import Tensor, nn
 
 from drurank.data.dataset import GroupedDataset
 from drurank.errors import InputError
-from drurank.factory import NetworkFactory, describe_factory, find_factory, is_plain
+from drurank.factory import NetworkFactory, describe_factory, differences, find_factory, is_plain
 from drurank.methods.evaluated import EvaluatedModule
+from drurank.methods.loaders import batches_of
 from drurank.networks import MLP, Sizes
 from drurank.record import EpochRecord
 
 KEY = "drurank"
+ANYTHING: dict[str, Any] = {"class_path": "", "init_args": {}}
 
 
 class SavedModule(EvaluatedModule):
@@ -73,6 +75,7 @@ class SavedModule(EvaluatedModule):
                 "fingerprint": self._fingerprint,
                 "record": self.record.state_dict(),
                 "state": {name: tensor.cpu() for name, tensor in self.state.items()},
+                "batches": batches_of(self.trainer.train_dataloader),
                 "has_news": self._has_news,
                 "ended_epoch": self._ended_epoch,
             }
@@ -129,7 +132,11 @@ class SavedModule(EvaluatedModule):
             )
         mine = self.network_description
         if saved["network"] != mine:
-            raise InputError(f"the checkpoint's network is {_in_words(saved['network'])}, this run's {_in_words(mine)}")
+            before, now = (
+                "an object without an import path" if one is None else differences(one, other or ANYTHING)
+                for one, other in ((saved["network"], mine), (mine, saved["network"]))
+            )
+            raise InputError(f"the checkpoint's network is {before}, this run's {now}")
         if train is not None and "training" in saved:
             _refuse_other_data(saved["training"], train, train.fingerprint())
         if saved["sizes"] is not None and sizes is not None and _sizes(saved["sizes"]) != sizes:
@@ -174,6 +181,9 @@ class SavedModule(EvaluatedModule):
         if restored is None:
             return
         _refuse_other_data(restored, train, self._fingerprint)
+        before, now = restored.get("batches"), batches_of(self.trainer.train_dataloader)
+        if before != now:
+            rank_zero_warn(f"the checkpoint's run drew batches of {before}; this one goes on with {now}")
         self.record.load_state_dict(restored["record"])
         default = self.state["weight"]
         self.state = {
@@ -215,10 +225,3 @@ def _path_of(module: object) -> str:
 
 def _sizes(saved: dict[str, Any]) -> Sizes:
     return Sizes(saved["in_features"], saved["num_classes"], tuple(saved["cardinalities"]))
-
-
-def _in_words(network: dict[str, Any] | None) -> str:
-    if network is None:
-        return "an object without an import path"
-    arguments = ", ".join(f"{name}={value!r}" for name, value in network["init_args"].items())
-    return f"{network['class_path'].rpartition('.')[2]}({arguments})"

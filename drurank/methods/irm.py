@@ -34,8 +34,8 @@ class IRM(ERM):
     distinct rows or more. ``w`` is
     ``min(1, penalty_weight)`` for the first steps, then ``penalty_weight``. Where that is a change, the optimizer's
     memory (its moments) is emptied; its learning rate goes on as scheduled. Batches hold some groups with equally many
-    samples each (the sampler ``groups_per_batch``). With many groups a batch holds few of them, and the penalty is
-    mostly noise: see ``benchmarks/RESULTS.md``. (Arjovsky, Bottou, Gulrajani, Lopez-Paz: Invariant Risk Minimization,
+    samples each (the sampler ``groups_per_batch``). A batch holds few of many groups; what comes of it
+    stands in ``benchmarks/RESULTS.md``. (Arjovsky, Bottou, Gulrajani, Lopez-Paz: Invariant Risk Minimization,
     2019; in this form in Koh et al.: WILDS, 2021.)
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drurank.data.dataset import GroupedDataset, TrainingPass
-from drurank.data.sampler import GlobalBatchSampler
+from drurank.data.sampler import GlobalBatchSampler, rank_and_world
 from drurank.errors import InputError
 
 
@@ -35,6 +35,15 @@ def batch_size_of(loader: Any) -> int | None:
     sampler = getattr(loader, "sampler", None)
     size = sampler.batch_size if isinstance(sampler, GlobalBatchSampler) else getattr(loader, "batch_size", None)
     return size if isinstance(size, int) else None
+
+
+def batches_of(loader: Any) -> str | None:
+    """The global batches of a loader of ours in words, as ``64 rows by shuffle``; ``None`` for another's."""
+    sampler = getattr(loader, "sampler", None)
+    if not isinstance(sampler, GlobalBatchSampler):
+        return None
+    groups = f" of {sampler.groups_per_batch} groups" if sampler.draw == "groups_per_batch" else ""
+    return f"{sampler.batch_size * rank_and_world()[1]} rows by {sampler.draw}{groups}"
 
 
 def split_of(loader: Any) -> str | None:
