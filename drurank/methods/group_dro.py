@@ -103,8 +103,10 @@ class GroupDRO(ERM):
         group, groups = self.record.group, self.record.num_groups
         rows = add_group_sums_(torch.zeros(groups, dtype=dtype, device=group.device), torch.ones_like(group), group)
         log_q = torch.where(rows > 0, 0.0, -torch.inf).to(dtype).expand(*lead, groups).contiguous()
-        running = torch.full_like(log_q, torch.nan)
-        return {"log_q": log_q, "log_z": log_q.logsumexp(dim=-1), "rows": rows, "running": running}
+        state = {"log_q": log_q, "log_z": log_q.logsumexp(dim=-1)}
+        if self.preset == "sagawa":
+            state |= {"rows": rows, "running": torch.full_like(log_q, torch.nan if self.alpha is not None else 0.0)}
+        return state
 
     def _wilds(self, losses: Tensor, group: Tensor, state: dict[str, Tensor]) -> Tensor:
         """Weight of each row of the global batch, ``[..., N]``; touches the groups of the batch alone.
