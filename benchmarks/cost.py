@@ -51,6 +51,7 @@ if __name__ == "__main__":
     for _ in range(REPEATS):
         for name in METHODS:
             taken[name].append(seconds(name))
+            print(f"{name}: {taken[name][-1]:.1f} s", flush=True)
     plain = statistics.median(taken["ERM"])
     for name, times in taken.items():
         print(f"{name:<30} {statistics.median(times) / plain:.2f} ({statistics.median(times):.1f} s)")

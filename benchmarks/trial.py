@@ -25,7 +25,7 @@ METHODS = {
     "GroupDRO": ["group_dro"],
     "CVaR": ["cvar"],
     "ChiSquare": ["chi_square"],
-    "JTT": ["jtt"],
+    "JTT": ["jtt", "--model.first_stage_epochs", "5"],
     **{f"IRM {x}": ["irm", "--model.penalty_weight", str(x)] for x in (0, 1, 100)},
     "DFR": ["dfr"],
     **{f"Const+M {x}": ["const_m", "--model.upweight_factor", str(x)] for x in (2, 3, 4, 5)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -39,6 +40,11 @@ class Decay(LRScheduler, ABC):
 
     def end_after(self, horizon: int) -> None:
         """Set the horizon, and the learning rates of a schedule in progress to what they are with it."""
+        if self.horizon is not None and self.horizon != horizon:
+            rank_zero_warn(
+                f"{type(self).__name__} was to end after {self.horizon} of its steps and now ends after {horizon}: the "
+                "run is not the one that was as long from the start"
+            )
         self.horizon = horizon
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
             group["lr"] = rate

@@ -115,7 +115,7 @@ def test_one_group_is_nothing_to_rank(refused, tmp_path, method):
 def test_a_row_without_a_group_cannot_be_ranked(refused, tmp_path):
     words = [*write_table(tmp_path, lambda i: "abc"[i % 3] if i else ""), "--data.group_in", "eval"]
     assert refused("fit", "--model", "DRU", *words) == (
-        "DRU needs the group of every training row, and some have none; use ERM or Const"
+        "DRU needs the group of every row it trains on, and some have none; use ERM, Const, JTT, CVaR or ChiSquare"
     )
     assert not (tmp_path / "runs").exists()
 

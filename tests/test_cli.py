@@ -628,7 +628,7 @@ def test_every_data_configuration_runs(run, tmp_path, name):
     ],
 )
 def test_every_method_configuration_runs(run, tmp_path, name, title):
-    epochs = 6 if name == "jtt" else 1  # 5 of its first stage
+    epochs = 2 if name == "jtt" else 1  # 1 of its first stage
     run("fit", "--config", CONFIGS / f"method/{name}.yaml", *SMALL, "--trainer.max_epochs", epochs)
     run("test", "--run", "runs/version_0")
     assert read_json(tmp_path / "runs/version_0/test/qdcg10/report.json")["method"] == title

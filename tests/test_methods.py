@@ -546,7 +546,7 @@ def test_datasets_without_groups_are_refused(trainer, which, named):
 
 @pytest.mark.parametrize(
     ("groups", "named"),
-    [(["a"] * 24, "one"), (torch.tensor([-1, 0, 1, 2] * 6), "group of every training row")],
+    [(["a"] * 24, "one"), (torch.tensor([-1, 0, 1, 2] * 6), "group of every row it trains on")],
 )
 def test_dru_needs_groups_and_several(trainer, groups, named):
     train = GroupedDataset(own_rows()[0], groups)

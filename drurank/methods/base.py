@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import torch
 import torch.distributed as dist
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
-from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.data.orders import Draw
@@ -21,7 +21,7 @@ from drurank.factory import NetworkFactory
 from drurank.losses import CrossEntropy
 from drurank.methods.built import LRInterval
 from drurank.methods.finite import FiniteModule, OnNonfinite
-from drurank.methods.loaders import batch_size_of, check_training_pass, training_set
+from drurank.methods.loaders import batch_size_of, batches_of, check_training_pass, training_set
 from drurank.networks import MLP
 from drurank.ranking import Ties
 from drurank.record import EpochRecord
@@ -182,8 +182,8 @@ class GroupModule(FiniteModule, ABC):
         self.state["weight"] = weight
         self._has_news = False
         unseen = int((self.record.group_accuracy()[1] == 0).sum())
-        if unseen:
-            rank_zero_warn(f"{unseen} training groups have had no row drawn yet; they have no rank yet")
+        if unseen and self.needs_groups:
+            rank_zero_warn(f"training groups without a row drawn so far, which have no rank yet: {unseen}")
 
     def first_state(self) -> dict[str, Tensor]:
         """What ``state`` holds when training begins; an entry on the CPU stays there."""
@@ -247,6 +247,9 @@ class GroupModule(FiniteModule, ABC):
         self.state = self.first_state()
         self._has_news, self._ended_epoch = False, -1
         self.begin_watch(train)
+        batches = batches_of(self.trainer.train_dataloader)
+        if batches is not None:
+            rank_zero_info(f"{self.title}: batches of {batches}")
         self.take_over(train)
         self.end_schedules()
         self._warn_within_epoch()

@@ -26,7 +26,7 @@ from drurank.methods.stages import choose_only_selectable, refuse_averaging
 
 MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]
-Fittable = Literal["train", "id_val", "ood_val", "val"]
+Fittable = Literal["train", "id_val"]
 
 
 class DFR(ERM):
@@ -41,8 +41,8 @@ class DFR(ERM):
     strength is chosen on half of the rows.)
 
     Args:
-        split: the part whose rows are used: ``train``, or a validation part by which no checkpoint is chosen; its own
-            criteria then say nothing, as it was trained on.
+        split: the part whose rows are used: ``train``, or ``id_val`` beside another validation part to choose by; the
+            criteria ``id_val_*`` then say nothing, as it was trained on. Only that part needs groups.
         subsets: number of balanced subsets, 1 or more.
         penalty: on the coefficients; ``l2``, or the paper's ``l1``, which takes ten times as long where rows are many.
         inverse_strength: how weak the penalty is, above 0 (``C`` of scikit-learn).
@@ -107,7 +107,7 @@ class DFR(ERM):
 
     def _check_split(self, trainer: Any, datamodule: Any) -> None:
         if datamodule is None or self.split not in datamodule.splits():
-            have = "no data module" if datamodule is None else f"splits {', '.join(datamodule.splits())}"
+            have = "no data module" if datamodule is None else f"only {', '.join(datamodule.splits())}"
             raise InputError(f"DFR is to fit rows of split {self.split!r} and there is {have}; give split='train'")
         prefix = key_prefixes([name for name in datamodule.splits() if name.endswith("val")], "val")[self.split]
         keys = [str(getattr(callback, "monitor", None)) for callback in trainer.callbacks]

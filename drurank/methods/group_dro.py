@@ -32,9 +32,12 @@ class GroupDRO(ERM):
     Liang: Distributionally Robust Neural Networks for Group Shifts, 2020; Koh et al.: WILDS, 2021.)
 
     Args:
-        preset: ``wilds`` or ``sagawa``, see above.
-        step_size: ``eta``, 0 or more; not of the greedy form.
-        generalization_adjustment: ``C`` of the generalisation adjustment, 0 or more; of ``sagawa``.
+        preset: ``wilds``: a step moves the weights of the groups of its batch alone, at the same cost for any number of
+            groups. ``sagawa``: it looks at all groups, with the three options below.
+        step_size: ``eta`` in ``q_g e^(eta L_g)``, how fast the weights of groups follow their losses, 0 or more; not of
+            the greedy form.
+        generalization_adjustment: ``C`` of ``C / sqrt(n_g)``, which is added to the loss that moves the weight of a
+            group of ``n_g`` training rows, 0 or more; of ``sagawa``.
         normalize_loss: divide the adjusted losses that move ``q`` by their sum; of ``sagawa``.
         alpha: instead of ``q``, weigh the groups with the highest running losses that make up this share of the
             training rows (greedy form), between 0 and 1; of ``sagawa``.

@@ -39,9 +39,9 @@ class IRM(ERM):
     2019; in this form in Koh et al.: WILDS, 2021.)
 
     Args:
-        penalty_weight: ``lambda``, 0 or more.
-        anneal_steps: optimizer steps before ``w`` is ``lambda``, 0 or more; 500, if not given. Only with a ``lambda``
-            above 1, as ``w`` never changes otherwise.
+        penalty_weight: ``lambda``, weight of the penalty beside the mean loss of the groups, 0 or more.
+        anneal_steps: optimizer steps in which the penalty weighs 1 before it weighs ``penalty_weight``, 0 or more; 500,
+            if not given. Only with a ``penalty_weight`` above 1, as up to there it is in force from the start.
         **kwargs: those of ``GroupModule``.
 
     Raises:

@@ -31,9 +31,10 @@ class JTT(GroupModule):
     Raghunathan, Koh, Sagawa, Liang, Finn: Just Train Twice, 2021.)
 
     Args:
-        first_stage_epochs: ``T``, epochs of the first stage, 1 or more. With 0 there would be no network to take errors
-            from.
-        upweight_factor: ``lambda``, above 0.
+        first_stage_epochs: ``T``, epochs of the first stage, 1 or more, of the trainer's ``max_epochs``, which counts
+            both. With 0 there would be no network to take errors from.
+        upweight_factor: ``lambda``, weight of the first stage's errors, above 0. Where errors are many a large one
+            leaves little weight to the rest, as a line at the start of the second stage says.
         semantics: ``reweight``: a sample of the error set weighs ``lambda``; ``repeat``: ``1 + lambda``, as where it is
             repeated ``lambda`` times beside itself. No row is drawn twice in either.
         accuracy_from: whose predictions are the errors. ``evaluation``: a pass over the training set in evaluation mode
@@ -162,4 +163,8 @@ class JTT(GroupModule):
         self.end_schedules()
         self.state["second_stage"] = torch.tensor(True)
         wrong = int((self.record.correct == 0).sum())
-        rank_zero_info(f"{self.title}: second stage, with {wrong:,} of {len(self.record.correct):,} rows upweighted")
+        weight = self.state["weight"]
+        share = float(weight[self.record.correct == 0].sum() / weight.sum())
+        rank_zero_info(
+            f"JTT: second stage with {wrong:,} of {len(weight):,} rows upweighted, which are {share:.0%} of the weight"
+        )

@@ -82,7 +82,10 @@ def check_groups(train: GroupedDataset, method: str) -> None:
         InputError: if a row has no group, or all have the same.
     """
     if bool((train.group < 0).any()):
-        raise InputError(f"{method} needs the group of every training row, and some have none; use ERM or Const")
+        remedy = (
+            "give split='id_val', if that has groups" if method == "DFR" else "use ERM, Const, JTT, CVaR or ChiSquare"
+        )
+        raise InputError(f"{method} needs the group of every row it trains on, and some have none; {remedy}")
     if train.num_training_groups == 1:
         raise InputError(f"{method} ranks groups and there is but one; name the group column, or use ERM or Const")
 

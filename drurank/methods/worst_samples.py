@@ -75,7 +75,8 @@ class ChiSquare(WorstSamples):
     Methods for Distributionally Robust Optimization, 2020.)
 
     Args:
-        radius: ``rho``, 0 or more.
+        radius: ``rho``, how far from equal the shares of the samples of a batch may be, 0 or more: 0 is ERM, and from
+            ``(n - 1) / 2`` on all is on the worst sample.
         **kwargs: those of ``GroupModule``.
 
     Raises:

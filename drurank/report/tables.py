@@ -114,9 +114,8 @@ def groups_table(split: SplitCounts) -> Table:
     # Of equal accuracies the one that is surer goes to the end.
     worst = np.lexsort((high, split.accuracy))[:WORST_SHOWN]
     best = np.lexsort((low, split.accuracy))[max(len(low) - BEST_SHOWN, len(worst)) :]
-    table = Table(
-        title=f"The worst {len(worst)} and the best {len(best)} of {len(low):,} groups in {escape(split.split)}"
-    )
+    some = f"The worst {len(worst)} and the best {len(best)} of" if len(best) else "All"
+    table = Table(title=f"{some} {len(low):,} groups in {escape(split.split)}")
     table.add_column("group")
     for column in ("rows", "right", "accuracy", "5 to 95 %", "shrunk"):
         table.add_column(column, justify="right")
