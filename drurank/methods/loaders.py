@@ -37,6 +37,12 @@ def batch_size_of(loader: Any) -> int | None:
     return size if isinstance(size, int) else None
 
 
+def draws_again(loader: Any) -> bool:
+    """Whether one of our samplers may draw a row more than once an epoch."""
+    sampler = getattr(loader, "sampler", None)
+    return isinstance(sampler, GlobalBatchSampler) and sampler.draw in ("balanced", "groups_per_batch")
+
+
 def split_of(loader: Any) -> str | None:
     """The split a loader reads: ``train`` for the marked training pass, ``None`` for one that is not named.
 
