@@ -256,14 +256,13 @@ def test_processes_without_any_row_do_not_hang_or_differ(every, case):
         assert seen["logged"]["val_worst"] == seen["tested"]["test_worst"] == 1
 
 
-def test_training_of_one_batch_knows_the_rows_of_that_batch(every):
-    right = np.array(ODD[0])
-    for number, seen in enumerate(every("rows", "limited")):
-        alone_drawn = every("rows", "limited", "drawn")[0]
-        drawn = [row for epoch in alone_drawn for batch in epoch for row in batch]
-        should = np.full(len(right), -1)
-        should[drawn] = right[drawn]
-        assert seen["correct"].tolist() == should.tolist(), number
+def test_training_of_one_batch_knows_the_rows_of_that_batch(alone, every):
+    (epochs,) = alone.of("rows", "limited", "drawn")
+    drawn = [row for epoch in epochs for batch in epoch for row in batch]
+    should = np.full(len(ODD[0]), -1)
+    should[drawn] = np.array(ODD[0])[drawn]
+    for correct in every("rows", "limited", "correct"):
+        assert correct.tolist() == should.tolist()
 
 
 @pytest.mark.parametrize("accuracy_from", ["evaluation", "training"])
