@@ -1,10 +1,10 @@
-# make install | run | test | lint | type | bench | clean
+# make install | run | test | test-ddp | lint | type | bench | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
 SETTING ?= 3
 
-.PHONY: install run test lint type bench clean
+.PHONY: install run test test-ddp lint type bench clean
 
 install: .venv/installed
 
@@ -21,6 +21,10 @@ run: install
 
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+# Several processes; also part of `make test`.
+test-ddp: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_distributed.py tests/test_torchrun.py tests/test_sharding.py
 
 lint: install
 	$(BIN)/ruff check .

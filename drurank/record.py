@@ -116,8 +116,11 @@ class EpochRecord:
         return torch.where(top.isinf(), torch.nan, top)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The predictions as plain tensors on the CPU, fresh ones included."""
-        tables = {"correct": self.correct, "fresh": self._fresh}
+        """The predictions as plain tensors on the CPU, fresh ones of all processes included; every one must call it."""
+        fresh = self._fresh.clone()
+        if dist.is_available() and dist.is_initialized():
+            dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
+        tables = {"correct": self.correct, "fresh": fresh}
         return {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:

@@ -21,7 +21,8 @@ from drurank.factory import NetworkFactory
 from drurank.losses import CrossEntropy
 from drurank.methods.built import LRInterval
 from drurank.methods.finite import FiniteModule, OnNonfinite
-from drurank.methods.loaders import batch_size_of, batches_of, check_training_pass, training_set
+from drurank.methods.global_batch import gather_predictions
+from drurank.methods.loaders import batch_size_of, batches_of, check_training_pass, draws_again, training_set
 from drurank.networks import MLP
 from drurank.ranking import Ties
 from drurank.record import EpochRecord
@@ -133,9 +134,13 @@ class GroupModule(FiniteModule, ABC):
         batch = self.unpack(batch)
         output = self(batch["inputs"])
         losses = self.sample_losses(output, batch["label"])
+        loader: Any = self.trainer.train_dataloader
+        largest = batch_size_of(loader)
         if self.accuracy_from == "training":
-            self.record.write(batch["index"], self.is_right(output, batch["label"]))
-        of_global = {"share": self._share(losses), "largest": batch_size_of(self.trainer.train_dataloader)}
+            seen = batch["index"], self.is_right(output, batch["label"])
+            # The last prediction of a row counts, whichever process made it.
+            self.record.write(*(gather_predictions(*seen, largest) if draws_again(loader) else seen))
+        of_global = {"share": self._share(losses), "largest": largest}
         objective = self.objective(output, losses, {**batch, **of_global})
         self.watch(losses, objective, batch["index"])
         # The plain mean, without weights, so that methods can be compared by it.

@@ -22,7 +22,7 @@ from drurank.methods.evaluation import key_prefixes
 from drurank.methods.global_batch import gather_rows
 from drurank.methods.last_layer import check_subsets, mean_coefficients
 from drurank.methods.loaders import check_groups
-from drurank.methods.stages import choose_only_selectable, refuse_averaging
+from drurank.methods.stages import choose_only_selectable, refuse_averaging, refuse_sharding
 
 MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]
@@ -84,6 +84,7 @@ class DFR(ERM):
         if trainer.state.fn not in (None, "fit"):
             return
         refuse_averaging(trainer, self.title)
+        refuse_sharding(trainer, self.title)
         if trainer.fast_dev_run:
             raise InputError(
                 "fast_dev_run ends before DFR fits the last layer; give --trainer.max_epochs 1 "

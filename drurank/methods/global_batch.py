@@ -36,6 +36,14 @@ def gather_rows(rows: Tensor, *, fill: float, largest: int | None = None) -> Ten
     return torch.stack(parts, dim=-1).flatten(-2)
 
 
+def gather_predictions(index: Tensor, right: Tensor, largest: int | None = None) -> tuple[Tensor, Tensor]:
+    """Rows of all processes and whether each is right, in the order of the global batch; see ``gather_rows``."""
+    index, right = (gather_rows(rows.long(), fill=-1, largest=largest) for rows in (index, right))
+    # Where there is no row stands the first of all once more, which the first process always has.
+    none = index < 0
+    return torch.where(none, index[:1], index), torch.where(none, right[:1], right)
+
+
 def weighted_sum(weight: Tensor, losses: Tensor) -> Tensor:
     """This process's part of a weighted sum over the global batch, times the number of processes.
 

@@ -15,7 +15,7 @@ from drurank.errors import InputError, check_choice, is_count
 from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.methods.const import check_factor
 from drurank.methods.loaders import reads_all
-from drurank.methods.stages import choose_only_selectable, refuse_averaging, steps_of_epoch
+from drurank.methods.stages import choose_only_selectable, refuse_averaging, refuse_sharding, steps_of_epoch
 from drurank.record import UNKNOWN, EpochRecord
 
 Semantics = Literal["reweight", "repeat"]
@@ -85,6 +85,7 @@ class JTT(GroupModule):
         if trainer.state.fn not in (None, "fit"):
             return
         refuse_averaging(trainer, self.title)
+        refuse_sharding(trainer, self.title)
         if trainer.fast_dev_run:
             raise InputError(
                 "fast_dev_run trains one epoch and JTT two stages; give --trainer.max_epochs 2 "

@@ -46,6 +46,12 @@ def batches_of(loader: Any) -> str | None:
     return f"{sampler.batch_size * rank_and_world()[1]} rows by {sampler.draw}{groups}"
 
 
+def draws_again(loader: Any) -> bool:
+    """Whether one of our samplers may draw a row more than once an epoch."""
+    sampler = getattr(loader, "sampler", None)
+    return isinstance(sampler, GlobalBatchSampler) and sampler.draw in ("balanced", "groups_per_batch")
+
+
 def split_of(loader: Any) -> str | None:
     """The split a loader reads: ``train`` for the marked training pass, ``None`` for one that is not named.
 

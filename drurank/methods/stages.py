@@ -12,6 +12,7 @@ from lightning.pytorch.callbacks import (
     StochasticWeightAveraging,
     WeightAveraging,
 )
+from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.errors import InputError
@@ -69,6 +70,20 @@ def refuse_averaging(trainer: Any, method: str) -> None:
                 f"{type(callback).__name__} would average weights from before and after {method} replaces them; leave "
                 "it out"
             )
+
+
+def refuse_sharding(trainer: Any, method: str) -> None:
+    """Refuse strategies that leave each process a part of the weights, where a method puts whole ones in their place.
+
+    Raises:
+        InputError: naming the strategy.
+    """
+    strategy = trainer.strategy
+    if isinstance(strategy, FSDPStrategy | ModelParallelStrategy | DeepSpeedStrategy):
+        raise InputError(
+            f"{type(strategy).__name__} splits the weights over the processes and {method} replaces whole ones; give "
+            "--trainer.strategy ddp"
+        )
 
 
 def choose_only_selectable(trainer: Any) -> None:

@@ -1,0 +1,75 @@
+"""Every method with every sampler: one epoch with a network that does not move yet, then two of training."""
+
+import torch
+
+from drurank.methods import DFR, DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
+from drurank.ranking import rank_groups
+from many_data import Bent, Deeper, Watch, python_trainer
+
+METHODS = {
+    "ERM": ERM,
+    "DRU": DRU,
+    "DRU of training": lambda **k: DRU("index", "all", 2, "average", "training", normalize_weights=True, **k),
+    "Worst": lambda **k: Worst(4, **k),
+    "Const": Const,
+    "JTT": lambda **k: JTT(first_stage_epochs=1, upweight_factor=5, **k),
+    "GroupDRO": lambda **k: GroupDRO(step_size=0.3, **k),
+    "GroupDRO sagawa": lambda **k: GroupDRO("sagawa", 0.3, generalization_adjustment=1, **k),
+    "IRM": lambda **k: IRM(penalty_weight=3, anneal_steps=3, **k),
+    "CVaR": lambda **k: CVaR(alpha=0.3, **k),
+    "ChiSquare": lambda **k: ChiSquare(radius=0.5, **k),
+    "DFR": lambda **k: DFR(subsets=2, **k),
+}
+SAMPLERS = ("shuffle", "balanced", "subsample", "groups_per_batch")
+RATES = {"IRM": 0.05}  # at the rate of the others its penalty runs away
+EPOCHS = 3
+GROUP = [group for group, size in enumerate((10, 8, 6, 5, 4, 2, 2)) for _ in range(size)]
+"""37 rows: the last global batch has a single one, so that a process has none."""
+GROUPS_OF_BATCH = 6
+
+
+def data(devices, sampler):
+    own = {"groups_per_batch": GROUPS_OF_BATCH // devices} if sampler == "groups_per_batch" else {}
+    part = ([True] * len(GROUP), GROUP)
+    return Bent(devices, part, part, sampler=sampler, **own)
+
+
+def from_second_epoch(optimizer):
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: float(epoch > 0))
+
+
+def fitted(devices, method, sampler, rate=0.5, **options):
+    watch = Watch()
+    trainer = python_trainer(devices, EPOCHS, callbacks=[watch], num_sanity_val_steps=0, **options)
+    module = method(
+        network=Deeper(),
+        optimizer=lambda params: torch.optim.SGD(params, lr=rate),
+        lr_scheduler=from_second_epoch,
+    )
+    trainer.fit(module, datamodule=data(devices, sampler))
+    accuracy, count = module.record.group_accuracy()
+    return {
+        **watch.seen(),
+        "parameters": {name: value.detach().clone() for name, value in module.network.named_parameters()},
+        "known": {"correct": module.record.correct, "count": count},
+        "rank": rank_groups(accuracy, rank_by=module.rank_by, ties=module.ties),
+        "state": {name: value for name, value in module.state.items() if not name.startswith("initial.")},
+    }
+
+
+def cases(devices):
+    """Every method with every sampler: all in one process, half in two, and the others in three."""
+    for number, name in enumerate(METHODS):
+        for place, sampler in enumerate(SAMPLERS):
+            if devices == 1 or (number + place + devices) % 2:
+                yield name, sampler
+
+
+def every_method(devices):
+    found = {
+        (name, sampler): fitted(devices, METHODS[name], sampler, RATES.get(name, 0.5))
+        for name, sampler in cases(devices)
+    }
+    in_parts = {"accumulate_grad_batches": 2, "gradient_clip_val": 0.1}
+    found["DRU", "in parts"] = fitted(devices, DRU, "shuffle", **in_parts)
+    return found
