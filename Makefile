@@ -1,10 +1,10 @@
-# make install | run | test | lint | type | bench | clean
+# make install | run | test | test-kill | lint | type | bench | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
 SETTING ?= 3
 
-.PHONY: install run test lint type bench clean
+.PHONY: install run test test-kill lint type bench clean
 
 install: .venv/installed
 
@@ -21,6 +21,10 @@ run: install
 
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+# Some minutes; the short form in tests/test_kill.py is part of `make test`.
+test-kill: install
+	$(BIN)/python tests/kill.py --kills 20
 
 lint: install
 	$(BIN)/ruff check .
