@@ -72,7 +72,7 @@ def latest(root):
 
 @contextmanager
 def process(words, log):
-    """The command line as a process that writes into ``log``; what is left of it and its workers is killed in the end."""
+    """The command line as a process that writes into ``log``; it and its workers are killed in the end."""
     with Path(log).open("wb") as out:
         running = subprocess.Popen(
             [sys.executable, str(PROGRAM), *words],
