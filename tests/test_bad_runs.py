@@ -230,11 +230,11 @@ def test_folder_without_permission(refused, tmp_path, monkeypatch):
 
 @pytest.fixture
 def full(monkeypatch):
-    """A disk on which no file can be finished once the configuration of the run is written."""
+    """A disk on which no file can be finished but the configuration and the metrics."""
     replaced = Path.replace
 
     def replace(self, target):
-        if Path(target).name == "config.yaml":
+        if Path(target).name in ("config.yaml", "metrics.csv"):
             return replaced(self, target)
         raise OSError(errno.ENOSPC, "No space left on device")
 
