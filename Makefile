@@ -1,10 +1,10 @@
-# make install | run | test | test-ddp | lint | type | bench | clean
+# make install | run | test | test-ddp | test-kill | lint | type | bench | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
 SETTING ?= 3
 
-.PHONY: install run test test-ddp lint type bench clean
+.PHONY: install run test test-ddp test-kill lint type bench clean
 
 install: .venv/installed
 
@@ -25,6 +25,10 @@ test: install
 # Several processes; also part of `make test`.
 test-ddp: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_distributed.py tests/test_torchrun.py tests/test_sharding.py
+
+# Some minutes; the short form in tests/test_kill.py is part of `make test`.
+test-kill: install
+	$(BIN)/python tests/kill.py --kills 20
 
 lint: install
 	$(BIN)/ruff check .

@@ -30,6 +30,13 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         beside.unlink(missing_ok=True)
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove the files beside others that killed processes left in a folder into which no other process writes."""
+    for file in folder.glob(".*.*"):
+        if file.suffix[1:].isdigit() and file.is_file():
+            file.unlink(missing_ok=True)
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write plain values as indented JSON, in one step."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

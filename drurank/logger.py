@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
+
+from drurank.files import replace_file
 
 
 class RunLogger(CSVLogger):
@@ -39,13 +42,39 @@ class RunLogger(CSVLogger):
     @property
     def experiment(self) -> Any:
         """The writer of metrics; in a folder that has some it goes on after them."""
-        if self._experiment is not None or not _is_first_process():
-            return super().experiment
+        if self._experiment is None and _is_first_process():
+            self._experiment = MetricsWriter(self.log_dir, self._before_step)
+        return super().experiment
+
+
+class MetricsWriter(ExperimentWriter):
+    """Lightning's writer, which a kill at any moment costs at most the row that is being written.
+
+    Args:
+        log_dir: the run's folder.
+        before_step: of the rows that are there, keep those of earlier steps; all, if not given.
+    """
+
+    def __init__(self, log_dir: str, before_step: int | None) -> None:
+        super().__init__(log_dir)
+        self._before_step = before_step
+
+    def _check_log_dir_exists(self) -> None:
+        # Lightning's removes the file here, long before there is another.
+        pass
+
+    def _rewrite_with_new_header(self, fieldnames: list[str]) -> None:
         rows = _metrics_in(Path(self.log_dir), self._before_step)
-        # The writer removes the file when it begins; given its rows back, it writes them again.
-        writer = super().experiment
-        writer.metrics = rows
-        return writer
+        self._before_step = None
+        fieldnames[:] = sorted({*fieldnames, *(key for row in rows for key in row)})
+        replace_file(Path(self.metrics_file_path), lambda beside: _write_metrics(beside, fieldnames, rows))
+
+
+def _write_metrics(file: Path, names: list[str], rows: list[dict[str, Any]]) -> None:
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, names)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
@@ -53,7 +82,10 @@ def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
     if not file.is_file():
         return []
     with file.open(newline="", encoding="utf-8") as lines:
-        rows = [{key: value for key, value in row.items() if value} for row in csv.DictReader(lines)]
+        header, *rows = [*csv.reader(line for line in lines if line.endswith("\n"))] or [[]]
+    # Without the rows that a kill or a full disk tore.
+    whole = [row for row in rows if len(row) == len(header)]
+    rows = [{key: cell for key, cell in zip(header, row, strict=True) if cell} for row in whole]
     return [row for row in rows if before_step is None or int(row["step"]) < before_step]
 
 

@@ -41,6 +41,17 @@ class GroupHistory(Callback):
         """Write where the run ended."""
         self._write(trainer, pl_module, trainer.current_epoch)
 
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write where a run ended that was killed between its last checkpoint and its end, so that nothing trains."""
+        method: Any = pl_module
+        train = getattr(trainer.train_dataloader, "dataset", None)
+        folder = trainer.log_dir  # asks all processes
+        if self._begun is not None or method.state or train is None or folder is None:
+            return
+        if _count_rows(Path(folder) / HISTORY_FILE, trainer.current_epoch) < train.num_training_groups:
+            method.begin_tables(train)
+            self._write(trainer, method, trainer.current_epoch)
+
     def _write(self, trainer: Any, method: Any, epoch: int) -> None:
         train = trainer.train_dataloader.dataset
         folder = trainer.log_dir  # asks all processes
@@ -65,6 +76,13 @@ def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.
     table = {name: pa.array(value.cpu().numpy(), from_pandas=True) for name, value in columns.items()}
     size = method.record.num_groups
     return pa.table({"epoch": [epoch] * size, "group": pa.array(group_names[:size], pa.string()), **table})
+
+
+def _count_rows(file: Path, epoch: int) -> int:
+    if not file.is_file():
+        return 0
+    with file.open(encoding="utf-8") as lines:
+        return sum(line.startswith(f"{epoch},") for line in lines)
 
 
 def _copy_before(epoch: int, old: Path, new: Path) -> None:

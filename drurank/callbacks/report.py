@@ -54,7 +54,7 @@ class GroupReport(Callback):
             values = trainer.callback_metrics.items()
             self._history[trainer.current_epoch] = {key: float(value) for key, value in values if _is_criterion(key)}
 
-    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Draw the criteria by epoch, and the weights by rank."""
         from drurank.report.pictures import draw_criteria, draw_weights  # here, since matplotlib is slow to import
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
+from lightning.pytorch.utilities.exceptions import SIGTERMException
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
@@ -80,6 +82,17 @@ class LastCheckpoint(ModelCheckpoint):
 
     def __init__(self, dirpath: str | None = None) -> None:
         super().__init__(dirpath=dirpath, filename="last", enable_version_counter=False)
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Of a run that a signal ends, say where it goes on; what the file holds stays that of an epoch's end."""
+        super().on_exception(trainer, pl_module, exception)
+        if isinstance(exception, SIGTERMException | KeyboardInterrupt):
+            said = "SIGTERM" if isinstance(exception, SIGTERMException) else "SIGINT"
+            file = self.best_model_path
+            remedy = (
+                f"go on with --ckpt_path {file}" if file else "no epoch had ended, so there is nothing to go on from"
+            )
+            rank_zero_info(f"stopped by {said} in epoch {trainer.current_epoch}: {remedy}")
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over the last path, also when the run's folder has been moved."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -56,6 +57,9 @@ def main(args: Any = None) -> Any:
             reason = str(reason).replace("--data.", "--")
         print(f"error: {reason}", file=sys.stderr)
         raise SystemExit(2) from error
+    except KeyboardInterrupt as stop:
+        print("stopped by SIGINT", file=sys.stderr)
+        raise SystemExit(128 + signal.SIGINT) from stop
 
 
 def overview() -> str:

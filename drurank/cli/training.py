@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
-from lightning.pytorch.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.utilities.exceptions import MisconfigurationException, SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +27,7 @@ from drurank.cli.parser import reason_of
 from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
+from drurank.files import remove_leftovers
 from drurank.logger import RunLogger
 from drurank.methods import GroupModule
 from drurank.methods.checkpoint import read_saved
@@ -100,6 +102,8 @@ class GroupCLI(LightningCLI):
         checkpoint = self._get(self.config_init, "ckpt_path")
         run = run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
         if run is not None:
+            remove_leftovers(run)
+            remove_leftovers(run / "checkpoints")
             step = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"]
             return RunLogger(run.parent, version=run.name, before_step=step)
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
@@ -199,6 +203,9 @@ def run(words: ArgsType) -> GroupCLI:
         return _run(words)
     except MisconfigurationException as error:
         raise InputError(" ".join(str(error).split())) from error
+    except SIGTERMException as stop:
+        # Lightning ends with status 0, as if the run were finished.
+        raise SystemExit(128 + signal.SIGTERM) from stop
 
 
 def _run(words: ArgsType) -> GroupCLI:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torchmetrics import Metric
 
 from drurank.cli.parser import SentenceParser
 from drurank.data import GroupDataModule
+from drurank.files import replace_file
 from drurank.methods import GroupModule
 
 BASES: dict[str, type] = {
@@ -49,6 +51,10 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", ShortHelp)
         super().__init__(*args, **kwargs)
+
+    def save(self, namespace: Any, path: Any, *args: Any, **kwargs: Any) -> None:
+        """Write a configuration in one step, so that a kill leaves one that can be read."""
+        replace_file(Path(path), lambda beside: super(TrainingParser, self).save(namespace, beside, *args, **kwargs))
 
     def class_names(self, key: str) -> list[str]:
         """Names of the classes that the option of that name may be, ours first."""

@@ -13,6 +13,7 @@ from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 
+from drurank.data.dataset import GroupedDataset
 from drurank.data.orders import Draw
 from drurank.data.sampler import rank_and_world
 from drurank.dcg import RankBy
@@ -241,21 +242,19 @@ class GroupModule(FiniteModule, ABC):
         """Have the loggers note the sizes, which come from the data and stand in no configuration."""
         if self.sizes is not None:
             for logger in self.loggers:
-                logger.log_hyperparams(asdict(self.sizes))
+                # As a list, since a tuple would make hparams.yaml unreadable for a safe reader.
+                logger.log_hyperparams({**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)})
 
     def on_train_start(self) -> None:
-        """Make the tables of the training samples, or take over those of the checkpoint."""
+        """Begin the tables of the training samples and all that is watched."""
         train = training_set(self.trainer, type(self).__name__, needs_groups=self.needs_groups)
         if self.accuracy_from == "evaluation":
             check_training_pass(self.trainer, train)
-        self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
-        self.state = self.first_state()
-        self._has_news, self._ended_epoch = False, -1
         self.begin_watch(train)
         batches = batches_of(self.trainer.train_dataloader)
         if batches is not None:
             rank_zero_info(f"{self.title}: batches of {batches}")
-        self.take_over(train)
+        self.begin_tables(train)
         self.end_schedules()
         self._warn_within_epoch()
         if self._ended_epoch < self.current_epoch - 1:
@@ -263,6 +262,13 @@ class GroupModule(FiniteModule, ABC):
             # epoch as ended, and would not count the next one as begun.
             self._end_epoch(self.current_epoch - 1)
             self.trainer.fit_loop.reset_restart_stage()
+
+    def begin_tables(self, train: GroupedDataset) -> None:
+        """Make the tables of the training samples, or take over those of the checkpoint."""
+        self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
+        self.state = self.first_state()
+        self._has_news, self._ended_epoch = False, -1
+        self.take_over(train)
 
     def _warn_within_epoch(self) -> None:
         trainer: Any = self.trainer
