@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-DROP_IN = ("own_data", "own_module", "plain_loop")
+DROP_IN = ("own_data", "own_module", "plain_loop", "plain_module")
 
 
 def example(name):
@@ -27,13 +28,24 @@ def test_drop_in_examples_are_short(name):
     assert len((EXAMPLES / f"{name}.py").read_text().splitlines()) < 60
 
 
-@pytest.mark.parametrize("name", ["own_data", "own_module"])
+@pytest.mark.parametrize("name", ["own_data", "own_module", "plain_module"])
 def test_lightning_examples_run(name):
-    trainer = example(name).fit(max_epochs=1)
-    assert trainer.current_epoch == 1
-    assert trainer.lightning_module.state["weight"].max() > 1
-    key = "val_qdcg10" if name == "own_data" else "test_qdcg10"
-    assert 0 < float(trainer.callback_metrics[key]) < 4.822503  # all errors 1 would give the sum of the discounts
+    found = {epochs: example(name).fit(max_epochs=epochs) for epochs in (1, 6)}
+    last = {epochs: float(trainer.callback_metrics["val_qdcg10"]) for epochs, trainer in found.items()}
+    assert 0 < last[6] < last[1] < 4.822503  # all errors 1 would give the sum of the discounts
+    module = found[1].lightning_module
+    assert (module.weight if name == "plain_module" else module.state["weight"]).max() > 1
+
+
+def test_rebased_module_is_loaded_and_goes_on(tmp_path):
+    module = example("own_module")
+    trainer = module.fit(max_epochs=2)
+    path = trainer.checkpoint_callback.best_model_path
+    again = module.Stars.load_from_checkpoint(path)
+    for name, value in trainer.lightning_module.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value)
+    longer = module.fit(max_epochs=3, ckpt_path=path)
+    assert longer.global_step == 3 * 32  # 1,000 rows in batches of 32
 
 
 def test_plain_loop_learns():

@@ -122,7 +122,7 @@ class BuiltModule(SavedModule):
     def configure_model(self) -> None:
         """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
         trainer: Any = self._trainer
-        if self.network is not None or trainer is None or trainer.state.fn != "fit":
+        if self.network is not None or self.forwards_itself or trainer is None or trainer.state.fn != "fit":
             return
         sizes = getattr(trainer.datamodule, "sizes", None)
         if sizes is None:

@@ -111,7 +111,7 @@ class SavedModule(EvaluatedModule):
         for key in [key for key in checkpoint["state_dict"] if key.startswith("loss.")]:
             if key.removeprefix("loss.") not in kept:
                 del checkpoint["state_dict"][key]
-        if self.network is None or self.sizes is not None:
+        if not self.forwards_itself and (self.network is None or self.sizes is not None):
             self._build_saved_network(saved)
 
     def check_resume(self, saved: dict[str, Any], sizes: Sizes | None, train: GroupedDataset | None = None) -> None:

@@ -39,6 +39,11 @@ class EvaluatedModule(LightningModule):
         self.evaluated: dict[str, GroupCriteria] = {}
         """Counts of the last evaluation, key prefix (``val``, ``id_test``) to metric."""
 
+    @property
+    def forwards_itself(self) -> bool:
+        """Whether the class has a ``forward`` of its own, as a rebased module has, and so needs no ``network``."""
+        return type(self).forward is not EvaluatedModule.forward
+
     def forward(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
         """Logits, float ``[B, C]``, from a tensor or the network's keyword arguments."""
         if self.network is None:

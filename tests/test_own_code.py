@@ -1,0 +1,117 @@
+"""The code blocks of docs/own_code.md, and what comes of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from drurank.data import GroupedDataset, evaluation_loader
+from drurank.data.dataset import make_loader
+from drurank.errors import InputError
+from drurank.methods import DRU, ERM
+
+PAGE = Path(__file__).parent.parent / "docs" / "own_code.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    """What the blocks of the page define, run one after the other."""
+    names = {"__name__": "own_code"}
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+    assert len(blocks) == 4
+    torch.manual_seed(0)
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    return names
+
+
+def test_several_labels_are_right_together(page):
+    method, x = page["several"], page["x"]
+    # The record is of the last epoch's training; the last batch was predicted by the network before its step.
+    output, label = torch.tensor([[1.0, -1.0], [1.0, 1.0]]), torch.tensor([[1, 0], [1, 0]])
+    assert method.is_right(output, label).tolist() == [True, False]
+    assert method.record.correct.shape == (64,)
+    wrong = method.record.correct == 0
+    assert wrong.any()
+    assert (method.state["weight"][~wrong] == 1).all()
+    assert len(x) == 64
+
+
+def test_a_number_is_right_within_its_tolerance(page):
+    assert page["number"].is_right(torch.tensor([[1.0], [1.0]]), torch.tensor([2.0, 2.5])).tolist() == [True, False]
+    assert set(page["number"].record.correct.tolist()) == {0, 1}
+
+
+def test_criteria_count_by_the_same_notion(page, trainer):
+    # Labels 0 and 5, a network that gives 0.4 for all: the even rows are within 1, and groups alternate
+    network = nn.Linear(3, 1)
+    with torch.no_grad():
+        network.weight.zero_()
+        network.bias.fill_(0.4)
+    label = torch.tensor([0.0, 5.0] * 10)
+    parts = [
+        GroupedDataset(TensorDataset(torch.randn(20, 3), label), torch.arange(20) % 2, split=split)
+        for split in ("train", "val")
+    ]
+    train = make_loader(parts[0], 5)
+    method = page["WithinOne"](
+        network=network, loss=page["Squared"](), optimizer=lambda params: torch.optim.SGD(params, lr=0.0)
+    )
+    run = trainer()
+    run.fit(method, train, [make_loader(parts[1], 5), evaluation_loader(train)])
+    assert float(run.callback_metrics["val_worst"]) == 0
+    assert float(run.callback_metrics["val_average"]) == 0.5
+    assert method.record.group_accuracy()[0].tolist() == [1, 0]
+
+
+def test_two_optimizers_are_one_where_their_rates_are_equal(page, trainer):
+    # SGD on disjoint parameters with one rate is SGD on all
+    class Equal(page["TwoRates"]):
+        def configure_optimizers(self):
+            return [torch.optim.SGD(part.parameters(), lr=0.1) for part in self.network]
+
+    x = page["x"]
+    rows = GroupedDataset(TensorDataset(x, (x[:, 0] > 0).long()), [f"g{row % 4}" for row in range(64)])
+    found = []
+    for make in (Equal, DRU):
+        torch.manual_seed(1)
+        network = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+        method = make(
+            network=network, accuracy_from="training", optimizer=lambda params: torch.optim.SGD(params, lr=0.1)
+        )
+        trainer(max_epochs=3).fit(method, make_loader(rows, 8))
+        found.append(network.state_dict())
+    for name, value in found[0].items():
+        torch.testing.assert_close(value, found[1][name], rtol=0, atol=1e-7)
+
+
+def test_images(trainer):
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+    rows = GroupedDataset(TensorDataset(torch.randn(16, 3, 8, 8), torch.arange(16) % 2), torch.arange(16) % 4)
+    method = DRU(network=network)
+    train = make_loader(rows, 4)
+    trainer().fit(method, train, [evaluation_loader(train)])
+    assert (method.record.correct >= 0).all()
+
+
+def test_batches_that_are_tuples():
+    batch = (torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([4, 5]), torch.tensor([6, 7]))
+    assert ERM().unpack(batch)["index"].tolist() == [6, 7]
+    assert ERM().unpack(list(batch))["group"].tolist() == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("batch", "said"),
+    [
+        ((torch.zeros(2), torch.zeros(2)), "a batch is a tuple and not a dict with inputs, label, group, index"),
+        ({"x": 1, "label": 2}, "a batch is a dict with x, label and not"),
+        ("abc", "a batch is a str"),
+    ],
+)
+def test_other_batches_are_refused_with_the_remedy(batch, said):
+    with pytest.raises(InputError, match=said) as error:
+        ERM().unpack(batch)
+    assert "override unpack(batch)" in str(error.value)
