@@ -255,7 +255,11 @@ def with_config_of_run(words: list[str]) -> list[str]:
         if run:
             raise InputError(f"{run} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
         return words
-    saved = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+    try:
+        saved = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
+        raise InputError(said) from error
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     config = {key: saved[key] for key in kept if key in saved}
     return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
