@@ -1,6 +1,7 @@
 """Each command that cannot be run ends in one sentence, and one that cannot start leaves nothing behind."""
 
 import errno
+import importlib.util
 import re
 import resource
 import shutil
@@ -79,6 +80,29 @@ def contents(folder):
 def test_words_that_cannot_be_used(refused, tmp_path, words, said):
     assert re.search(said, refused(*words))
     assert not list(tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--trainer.callbacks+=Timer", "--trainer.callbacks.duration", "00:00:01:00"], "give --trainer.max_time"),
+        (
+            ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor", "loss_of_mine"],
+            "metric `loss_of_mine` which is not available",
+        ),
+    ],
+)
+def test_what_a_library_refuses_is_said_in_a_sentence(refused, tmp_path, words, said):
+    where = ["--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
+    assert said in refused(*FIT, *where, *words)
+
+
+def test_package_that_is_not_installed_is_named(refused, tmp_path):
+    if importlib.util.find_spec("tensorboard") or importlib.util.find_spec("tensorboardX"):
+        pytest.skip("a TensorBoard is installed")
+    where = ["--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
+    logger = ["--trainer.logger", "TensorBoardLogger", "--trainer.logger.save_dir", tmp_path]
+    assert "pip install -U 'tensorboard'" in refused(*FIT, *where, *logger)
 
 
 def test_accelerator_that_there_is_not(capsys):

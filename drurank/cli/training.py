@@ -19,6 +19,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException, SI
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
 from rich.table import Table
+from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import SELECTION_FILE, read_selection
@@ -203,6 +204,11 @@ def run(words: ArgsType) -> GroupCLI:
         return _run(words)
     except MisconfigurationException as error:
         raise InputError(" ".join(str(error).split())) from error
+    except (ValueError, ModuleNotFoundError, RuntimeError) as error:
+        said = _from_outside(error)
+        if said is None:
+            raise
+        raise InputError(said) from error
     except SIGTERMException as stop:
         # Lightning ends with status 0, as if the run were finished.
         raise SystemExit(128 + signal.SIGTERM) from stop
@@ -263,6 +269,20 @@ def with_config_of_run(words: list[str]) -> list[str]:
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     config = {key: saved[key] for key in kept if key in saved}
     return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
+
+
+def _from_outside(error: BaseException | None) -> str | None:
+    """What a library says of a setting that cannot be used, without where in it that was found."""
+    while error is not None and reason_of(error) is None:
+        words = " ".join(str(error).split())
+        if isinstance(error, ModuleNotFoundError):
+            return f"what is asked for needs a package that is not installed: {words}"
+        if isinstance(error, RepresenterError):
+            return f"the configuration of the run cannot be saved: {words}; for a Timer give --trainer.max_time"
+        if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
+            return words
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:
