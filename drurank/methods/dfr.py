@@ -22,7 +22,7 @@ from drurank.methods.evaluation import key_prefixes
 from drurank.methods.global_batch import gather_rows
 from drurank.methods.last_layer import check_subsets, mean_coefficients
 from drurank.methods.loaders import check_groups
-from drurank.methods.stages import choose_only_selectable, refuse_averaging, refuse_sharding
+from drurank.methods.stages import check_replaceable, choose_only_selectable
 
 MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]
@@ -83,8 +83,7 @@ class DFR(ERM):
         super().check_run(trainer, datamodule)
         if trainer.state.fn not in (None, "fit"):
             return
-        refuse_averaging(trainer, self.title)
-        refuse_sharding(trainer, self.title)
+        check_replaceable(trainer, self.title)
         if trainer.fast_dev_run:
             raise InputError(
                 "fast_dev_run ends before DFR fits the last layer; give --trainer.max_epochs 1 "

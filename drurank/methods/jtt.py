@@ -15,7 +15,7 @@ from drurank.errors import InputError, check_choice, is_count
 from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.methods.const import check_factor
 from drurank.methods.loaders import reads_all
-from drurank.methods.stages import choose_only_selectable, refuse_averaging, refuse_sharding, steps_of_epoch
+from drurank.methods.stages import check_replaceable, choose_only_selectable, steps_of_epoch
 from drurank.record import UNKNOWN, EpochRecord
 
 Semantics = Literal["reweight", "repeat"]
@@ -84,8 +84,7 @@ class JTT(GroupModule):
         super().check_run(trainer, datamodule)
         if trainer.state.fn not in (None, "fit"):
             return
-        refuse_averaging(trainer, self.title)
-        refuse_sharding(trainer, self.title)
+        check_replaceable(trainer, self.title)
         if trainer.fast_dev_run:
             raise InputError(
                 "fast_dev_run trains one epoch and JTT two stages; give --trainer.max_epochs 2 "

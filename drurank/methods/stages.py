@@ -58,11 +58,11 @@ def steps_of_run(trainer: Any, epochs: int | None = None) -> int | None:
     return min(limits, default=None)
 
 
-def refuse_averaging(trainer: Any, method: str) -> None:
-    """Refuse averages of weights over steps in between which a method replaces them.
+def check_replaceable(trainer: Any, method: str) -> None:
+    """Refuse a trainer in which a method cannot replace the whole weights, as JTT and DFR do at the end of a stage.
 
     Raises:
-        InputError: naming the callback.
+        InputError: naming what averages weights over that point, or leaves each process a part of them.
     """
     for callback in trainer.callbacks:
         if isinstance(callback, WeightAveraging | StochasticWeightAveraging):
@@ -70,19 +70,10 @@ def refuse_averaging(trainer: Any, method: str) -> None:
                 f"{type(callback).__name__} would average weights from before and after {method} replaces them; leave "
                 "it out"
             )
-
-
-def refuse_sharding(trainer: Any, method: str) -> None:
-    """Refuse strategies that leave each process a part of the weights, where a method puts whole ones in their place.
-
-    Raises:
-        InputError: naming the strategy.
-    """
-    strategy = trainer.strategy
-    if isinstance(strategy, FSDPStrategy | ModelParallelStrategy | DeepSpeedStrategy):
+    if isinstance(trainer.strategy, FSDPStrategy | ModelParallelStrategy | DeepSpeedStrategy):
         raise InputError(
-            f"{type(strategy).__name__} splits the weights over the processes and {method} replaces whole ones; give "
-            "--trainer.strategy ddp"
+            f"{type(trainer.strategy).__name__} splits the weights over the processes and {method} replaces whole ones; "
+            "give --trainer.strategy ddp"
         )
 
 
