@@ -72,7 +72,7 @@ def check_replaceable(trainer: Any, method: str) -> None:
             )
     if isinstance(trainer.strategy, FSDPStrategy | ModelParallelStrategy | DeepSpeedStrategy):
         raise InputError(
-            f"{type(trainer.strategy).__name__} splits the weights over the processes and {method} replaces whole ones; "
+            f"{type(trainer.strategy).__name__} splits the weights over processes and {method} replaces whole ones; "
             "give --trainer.strategy ddp"
         )
 
