@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from lightning.pytorch import Callback
 from lightning.pytorch.callbacks import ModelCheckpoint
 from torch import nn
 from torch.utils.data import TensorDataset
@@ -96,13 +97,58 @@ def test_gradient_that_is_inf_is_left_out_though_the_loss_is_finite(trainer):
         trainer().fit(made, *loaders())
 
 
-def test_weights_of_groups_stay_finite_where_steps_are_left_out(trainer):
-    for preset in ("wilds", "sagawa"):
-        made = GroupDRO(preset, network=nn.Linear(2, 2), on_nonfinite="skip")
-        with pytest.warns(UserWarning, match="1 of 6 steps"):
-            trainer().fit(made, *loaders(broken=[9]))
-        q = (made.state["log_q"] - made.state["log_z"]).exp()
-        assert float(q.sum()) == pytest.approx(1)
+@pytest.mark.parametrize("preset", ["wilds", "sagawa"])
+def test_weights_of_groups_are_those_without_the_step_left_out(trainer, preset):
+    found = []
+    for broken in (range(8, 12), ()):
+        torch.manual_seed(0)
+        made = GroupDRO(preset, network=nn.Linear(2, 2), on_nonfinite="skip", step_size=0.5)
+        train, _ = loaders(broken=broken)
+        if not broken:
+            kept = [row for row in range(24) if row not in range(8, 12)]
+            whole = train.dataset
+            rows = TensorDataset(*(tensor[kept] for tensor in whole.dataset.tensors))
+            train = make_loader(GroupedDataset(rows, whole.group[kept], group_names=whole.group_names), 4)
+        trainer().fit(made, train)
+        found.append((made.state["log_q"] - made.state["log_z"]).exp())
+    torch.testing.assert_close(found[0], found[1])
+    assert float(found[0].sum()) == pytest.approx(1)
+
+
+def test_running_statistics_of_a_step_left_out_are_as_before(trainer):
+    network = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2))
+    with pytest.warns(UserWarning, match="1 of 6 steps"):
+        trainer().fit(ERM(network=network, on_nonfinite="skip"), *loaders(broken=[9]))
+    assert network[0].running_mean.isfinite().all()
+    assert network[0].num_batches_tracked == 5
+
+
+def test_rows_of_all_steps_left_out_are_named(trainer):
+    with pytest.warns(UserWarning, match=r"3 of 6 steps .* rows 0, 9, 20 \(groups g0, g2\)"):
+        trainer().fit(ERM(network=nn.Linear(2, 2), on_nonfinite="skip", detect=True), *loaders(broken=[0, 9, 20]))
+
+
+class Late(CrossEntropy):
+    """Finite losses; the gradient of those of row 23's batch is inf."""
+
+    def forward(self, logits, label):
+        flat = (logits[:, 0] - logits[:, 0].detach()).abs().sqrt()
+        return super().forward(logits, label) + (flat if self.training and self.steep else 0)
+
+    steep = False
+
+
+@pytest.mark.parametrize("method", ["ERM", "JTT"])
+@pytest.mark.parametrize("end", [{}, {"max_steps": 6}])
+def test_gradient_that_breaks_the_last_step_is_noticed(trainer, method, end):
+    class Steepen(Callback):
+        def on_train_batch_start(self, trainer, module, batch, batch_idx):
+            module.loss.steep = trainer.current_epoch == 0 and batch_idx == 5
+
+    made = getattr(methods, method)(network=nn.Linear(2, 2), loss=Late())
+    end = {**end, "max_steps": 12} if method == "JTT" and end else end
+    with pytest.raises(InputError, match="nan or inf in epoch"):
+        trainer(max_epochs=2, callbacks=[Steepen()], **end).fit(made, *loaders())
 
 
 def test_logged_loss_is_finite_where_steps_are_left_out(trainer):

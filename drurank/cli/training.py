@@ -9,9 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
-from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
@@ -23,7 +21,6 @@ from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import SELECTION_FILE, read_selection
-from drurank.checkpoint_io import ReplacingCheckpointIO
 from drurank.cli.parser import reason_of
 from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
@@ -31,7 +28,7 @@ from drurank.errors import InputError
 from drurank.files import remove_leftovers
 from drurank.logger import RunLogger
 from drurank.methods import GroupModule
-from drurank.methods.checkpoint import read_saved
+from drurank.methods.checkpoint import read_checkpoint, read_saved
 from drurank.methods.loaders import check_groups
 
 CONFIG_FILE = "config.yaml"
@@ -95,8 +92,6 @@ class GroupCLI(LightningCLI):
             if reason_of(error) is not None:
                 raise
             raise InputError(f"the trainer cannot be made: {' '.join(str(error).split())}") from error
-        if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
-            trainer.strategy.checkpoint_io = ReplacingCheckpointIO()
         return trainer
 
     def _run_logger(self) -> RunLogger:
@@ -105,8 +100,7 @@ class GroupCLI(LightningCLI):
         if run is not None:
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
-            step = torch.load(checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"]
-            return RunLogger(run.parent, version=run.name, before_step=step)
+            return RunLogger(run.parent, version=run.name, before_step=read_checkpoint(checkpoint)["global_step"])
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
 
     def before_instantiate_classes(self) -> None:
@@ -149,7 +143,7 @@ class GroupCLI(LightningCLI):
         self.model.check_run(self.trainer, self.datamodule)
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
         file = checkpoint if run is None else next(iter(read_selection(Path(run)).values()))["file"]
-        saved = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+        saved = read_checkpoint(file)
         # What the trainer does once it has made the folder; the parts that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
         state = saved.get(type(self.datamodule).__qualname__)

@@ -185,9 +185,10 @@ class TrainingPass(Dataset[Batch]):
 
     def __getitem__(self, index: list[int]) -> Batch:
         """The batch of these rows."""
-        if self.collate is None or not index:
+        if self.collate is None:
             return self.dataset[index]
-        batch: Batch = self.collate([self.dataset[i] for i in index])
+        # A share without rows is the first one again, since only the collate knows what an empty batch is.
+        batch: Batch = self.collate([self.dataset[i] for i in index or [0]])
         return batch
 
 
@@ -247,8 +248,9 @@ def evaluation_loader(train: DataLoader[Any] | GroupedDataset, batch_size: int |
     dataset = loader.dataset if loader is not None else train
     if not isinstance(dataset, GroupedDataset):
         raise InputError(f"the training set is a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)")
-    collate = loader.collate_fn if loader is not None and loader.batch_size is not None else None
-    size = batch_size or (loader.batch_size if loader is not None else None) or 64
+    batches = loader.batch_sampler if loader is not None else None
+    collate = loader.collate_fn if loader is not None and batches is not None else None
+    size = batch_size or getattr(batches, "batch_size", None) or 64
     workers = loader.num_workers if loader is not None else 0
     return make_loader(TrainingPass(dataset, collate), size, num_workers=workers)
 

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Literal
 
 import torch
 import torch.distributed as dist
+from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 
+from drurank.checkpoint_io import ReplacingCheckpointIO
 from drurank.data.dataset import GroupedDataset
 from drurank.data.orders import Draw
 from drurank.data.sampler import rank_and_world
@@ -138,12 +140,12 @@ class GroupModule(FiniteModule, ABC):
         loader: Any = self.trainer.train_dataloader
         largest = batch_size_of(loader)
         if self.accuracy_from == "training":
-            seen = batch["index"], self.is_right(output, batch["label"])
+            seen = batch["index"], self.right_of(output, batch["label"])
             # The last prediction of a row counts, whichever process made it.
             self.record.write(*(gather_predictions(*seen, largest) if draws_again(loader) else seen))
         of_global = {"share": self._share(losses), "largest": largest}
         objective = self.objective(output, losses, {**batch, **of_global})
-        self.watch(losses, objective, batch["index"])
+        self.watch(losses, objective, batch["index"], batch_idx)
         # The plain mean, without weights, so that methods can be compared by it.
         shown = losses.detach() if self.on_nonfinite == "stop" else losses.detach().nan_to_num(0, 0, 0)
         rows = losses.shape[-1]
@@ -170,6 +172,7 @@ class GroupModule(FiniteModule, ABC):
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:
+        self.check_weights()
         self._ended_epoch = epoch
         if not self.reweights_after(epoch):
             self.record.forget_fresh()
@@ -239,7 +242,9 @@ class GroupModule(FiniteModule, ABC):
         self.find_criteria(trainer, grouped=grouped)
 
     def on_fit_start(self) -> None:
-        """Have the loggers note the sizes, which come from the data and stand in no configuration."""
+        """Have checkpoints replaced whole, and the loggers note the sizes, which stand in no configuration."""
+        if type(self.trainer.strategy.checkpoint_io) is TorchCheckpointIO:
+            self.trainer.strategy.checkpoint_io = ReplacingCheckpointIO()
         if self.sizes is not None:
             for logger in self.loggers:
                 # As a list, since a tuple would make hparams.yaml unreadable for a safe reader.
@@ -283,6 +288,12 @@ class GroupModule(FiniteModule, ABC):
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
+        super().on_train_batch_start(batch, batch_idx)
+        if batch_idx == 0 and getattr(self, "_ended_epoch", -2) < self.current_epoch - 1:
+            raise InputError(
+                f"{type(self).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
+                "super()'s, which ranks the groups; call it first"
+            )
         seed = self.epoch_seed()
         if batch_idx == 0 and seed is not None:
             torch.manual_seed(seed)

@@ -65,7 +65,8 @@ class SavedModule(EvaluatedModule):
         """Add the method's class, network, sizes and tables."""
         saved: dict[str, Any] = {
             "method": _path_of(self),
-            "network": self.network_description,
+            "network": None if self.forwards_itself else self.network_description,
+            "fixed": self._fixed(),
             "sizes": None
             if self.sizes is None
             else {**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)},
@@ -130,7 +131,14 @@ class SavedModule(EvaluatedModule):
                 f"the checkpoint was made with {saved['method']}, not {_path_of(self)}; go on with --model "
                 f"{saved['method'].rpartition('.')[2]}, or start without it"
             )
-        mine = self.network_description
+        for name, now in self._fixed().items():
+            before = saved.get("fixed", {}).get(name, now)
+            if before != now:
+                raise InputError(
+                    f"the checkpoint was made with {name}={before!r}, which cannot become {now!r} in it; start anew, "
+                    "or give the same"
+                )
+        mine = None if self.forwards_itself else self.network_description
         if saved["network"] != mine:
             before, now = (
                 "an object without an import path" if one is None else differences(one, other or ANYTHING)
@@ -145,14 +153,12 @@ class SavedModule(EvaluatedModule):
                 f"{sizes}"
             )
 
+    def _fixed(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.fixed_options}
+
     def _note_changes(self, saved: dict[str, Any]) -> None:
         now: Mapping[str, Any] = self.hparams
         changed = [name for name in saved if name in now and is_plain(now[name]) and saved[name] != now[name]]
-        for name in set(changed) & set(self.fixed_options):
-            raise InputError(
-                f"the checkpoint was made with {name}={saved[name]!r}, which cannot become {now[name]!r} in it; start "
-                "anew, or give the same"
-            )
         if changed:
             before = ", ".join(f"{name}={saved[name]!r}" for name in changed)
             after = ", ".join(f"{name}={now[name]!r}" for name in changed)
@@ -192,18 +198,23 @@ class SavedModule(EvaluatedModule):
         self._has_news, self._ended_epoch = restored["has_news"], restored["ended_epoch"]
 
 
-def read_saved(path: str | Path) -> dict[str, Any]:
-    """What a checkpoint file holds under the key ``drurank``.
+def read_checkpoint(path: str | Path) -> dict[str, Any]:
+    """A checkpoint file, mapped, so that only what is looked at is read, and not the weights.
 
     Raises:
         InputError: if it cannot be read, or was not made by drurank.
     """
     try:
-        # Mapped, so that only what is looked at is read, and not the weights.
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        saved: dict[str, Any] = checkpoint[KEY]
+        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        checkpoint[KEY]
     except Exception as error:
         raise InputError(f"{path} is no checkpoint of drurank; give one that `fit` wrote") from error
+    return checkpoint
+
+
+def read_saved(path: str | Path) -> dict[str, Any]:
+    """What a checkpoint file holds under the key ``drurank``; see ``read_checkpoint``."""
+    saved: dict[str, Any] = read_checkpoint(path)[KEY]
     return saved
 
 

@@ -70,6 +70,11 @@ class DFR(ERM):
         self.needs_groups = split == "train"
 
     @property
+    def _owner(self) -> Any:
+        """What has ``features`` and ``head``: the network, or a rebased module itself."""
+        return self if self.forwards_itself else self.network
+
+    @property
     def selectable(self) -> bool:
         """Only once the last layer is fitted anew."""
         return bool(self.state.get("refitted", False))
@@ -120,11 +125,11 @@ class DFR(ERM):
     def on_fit_start(self) -> None:
         """Also keep all epochs but the last out of the choice of checkpoints."""
         super().on_fit_start()
-        head: Any = getattr(self.network, "head", None)
+        head: Any = getattr(self._owner, "head", None)
         own = dict(head.named_parameters()) if isinstance(head, nn.Linear) else {}
         shared = sum(value is own.get("weight") for _, value in self.named_parameters(remove_duplicate=False))
-        if own.keys() != {"weight", "bias"} or shared > 1 or not callable(getattr(self.network, "features", None)):
-            name = type(self.network).__name__
+        if own.keys() != {"weight", "bias"} or shared > 1 or not callable(getattr(self._owner, "features", None)):
+            name = type(self._owner).__name__
             raise InputError(
                 "DFR needs a network with features(x) and head, an nn.Linear with a plain weight and bias of its own; "
                 f"{name} lacks one of them"
@@ -161,7 +166,7 @@ class DFR(ERM):
 
     def _check_head(self, source: TrainingPass) -> None:
         """Refuse a network whose scores are not those of ``head`` on ``features``."""
-        network: Any = self.network
+        network: Any = self._owner
         batch = self._move(source[list(range(min(len(source), 2)))])
         with self._evaluating():
             features, scores = self._features_of(batch["inputs"]), self(batch["inputs"])
@@ -174,7 +179,7 @@ class DFR(ERM):
 
     @contextmanager
     def _evaluating(self) -> Iterator[None]:
-        network: Any = self.network
+        network: Any = self._owner
         training = network.training
         network.eval()
         with torch.no_grad(), self.trainer.precision_plugin.forward_context():
@@ -187,7 +192,7 @@ class DFR(ERM):
         return self.unpack(moved)
 
     def _features_of(self, inputs: Any) -> Tensor:
-        network: Any = self.network
+        network: Any = self._owner
         features: Tensor = network.features(**inputs) if isinstance(inputs, dict) else network.features(inputs)
         return features
 
@@ -199,7 +204,7 @@ class DFR(ERM):
         if not np.isfinite(features).all():
             raise InputError("the network's features became nan or inf; lower the learning rate, or clip gradients")
         check_subsets(label, places)  # on every process, since the others would wait for the one that fits
-        head: Any = self.network.head  # type: ignore[union-attr]
+        head: Any = self._owner.head
         fitted = None
         if rank_and_world()[0] == 0:
             fitted = mean_coefficients(

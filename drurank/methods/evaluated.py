@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
@@ -85,6 +86,19 @@ class EvaluatedModule(LightningModule):
         """
         return is_right(output, label)
 
+    def right_of(self, output: Tensor, label: Tensor) -> Tensor:
+        """What ``is_right`` says, bool ``[B]``; a sample with a score of nan is never right.
+
+        Raises:
+            InputError: if that is not one bool a sample.
+        """
+        right = self.is_right(output, label)
+        if right.dtype != torch.bool or right.shape != output.shape[:1]:
+            raise InputError(
+                f"is_right gave {right.dtype} {list(right.shape)} for {len(output)} samples; it must give one bool each"
+            )
+        return right & ~output.isnan().flatten(1).any(dim=1)
+
     def on_validation_epoch_start(self) -> None:
         """Begin to count the validation parts."""
         self._evaluation = Evaluation(self.trainer.val_dataloaders, "val", self.training_record(), self.device)
@@ -107,7 +121,7 @@ class EvaluatedModule(LightningModule):
         record = self._evaluation.record_of(dataloader_idx)
         if record is not None:
             batch = self.unpack(batch)
-            record.write(batch["index"], self.is_right(self(batch["inputs"]), batch["label"]))
+            record.write(batch["index"], self.right_of(self(batch["inputs"]), batch["label"]))
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria."""

@@ -87,8 +87,6 @@ class GroupDRO(ERM):
         largest = batch.get("largest")
         group = gather_rows(batch["group"], fill=-1, largest=largest)
         everywhere = gather_rows(losses.detach().to(exact), fill=0.0, largest=largest)
-        if self.on_nonfinite == "skip":
-            everywhere = everywhere.nan_to_num(0, 0, 0)  # a step that is left out must leave q as it is
         if "log_q" not in state:
             state.update(self._start(losses.shape[:-1], exact))
         step = self._wilds if self.preset == "wilds" else self._sagawa

@@ -45,6 +45,7 @@ class JTT(GroupModule):
         InputError: if an option is out of range.
     """
 
+    constant_state = ("weight", "initial.", "second_stage")
     fixed_options = ("first_stage_epochs", "upweight_factor", "semantics", "accuracy_from")
 
     def __init__(
