@@ -80,6 +80,8 @@ def process(words, log):
             stdout=out,
             stderr=out,
             start_new_session=True,
+            # A shell's background job ignores interrupts, and so would all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     try:
         yield running
