@@ -243,6 +243,19 @@ def test_another_optimizer_or_schedule_is_refused_on_resume(refused, copied, wor
 
 
 @pytest.mark.parametrize(
+    "make", [lambda params: torch.optim.SGD(params, lr=0.01), lambda params: torch.optim.Adam(params, lr=0.5)]
+)
+def test_another_optimizer_object_is_refused_on_resume(trainer, tmp_path, make):
+    data = Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16)
+    first = trainer(enable_checkpointing=True, default_root_dir=tmp_path)
+    first.fit(ERM(optimizer=lambda params: torch.optim.SGD(params, lr=0.5)), datamodule=data)
+    with pytest.raises(InputError, match=r"made with SGD\(lr=0.5, .*this run has .*a resumed run keeps its own"):
+        trainer(max_epochs=2).fit(
+            ERM(optimizer=make), datamodule=data, ckpt_path=first.checkpoint_callback.best_model_path
+        )
+
+
+@pytest.mark.parametrize(
     ("words", "now"),
     [
         (["--data.batch_size", 8], "8 rows by shuffle"),

@@ -77,6 +77,7 @@ class SavedModule(EvaluatedModule):
                 "record": self.record.state_dict(),
                 "state": {name: tensor.cpu() for name, tensor in self.state.items()},
                 "batches": batches_of(self.trainer.train_dataloader),
+                "optimizers": optimizers_in_words(self.trainer.optimizers),
                 "has_news": self._has_news,
                 "ended_epoch": self._ended_epoch,
             }
@@ -187,6 +188,12 @@ class SavedModule(EvaluatedModule):
         if restored is None:
             return
         _refuse_other_data(restored, train, self._fingerprint)
+        optimizers = optimizers_in_words(self.trainer.optimizers)
+        if restored.get("optimizers", optimizers) != optimizers:
+            raise InputError(
+                f"the checkpoint was made with {restored['optimizers']}, this run has {optimizers}; a resumed run "
+                "keeps its own: give that, or start without the checkpoint"
+            )
         before, now = restored.get("batches"), batches_of(self.trainer.train_dataloader)
         if before != now:
             rank_zero_warn(f"the checkpoint's run drew batches of {before}; this one goes on with {now}")
@@ -196,6 +203,19 @@ class SavedModule(EvaluatedModule):
             name: tensor.to(self.state.get(name, default).device) for name, tensor in restored["state"].items()
         }
         self._has_news, self._ended_epoch = restored["has_news"], restored["ended_epoch"]
+
+
+def optimizers_in_words(optimizers: list[Any]) -> str:
+    """Class and plain defaults of each optimizer, which loading a checkpoint does not change."""
+
+    def words(value: Any) -> str:
+        return f"{value.item():g}" if isinstance(value, Tensor) and value.numel() == 1 else repr(value)
+
+    found = []
+    for optimizer in optimizers:
+        defaults = ", ".join(f"{name}={words(value)}" for name, value in optimizer.defaults.items())
+        found.append(f"{type(optimizer).__name__}({defaults})")
+    return "; ".join(found)
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
