@@ -97,6 +97,32 @@ def test_what_a_library_refuses_is_said_in_a_sentence(refused, tmp_path, words, 
     assert said in refused(*FIT, *where, *words)
 
 
+@pytest.mark.parametrize("content", [b"", b"[1, 2]", b"no json", b"\xe9"])
+def test_damaged_selection_is_refused(refused, copied, content):
+    (copied / "selection.json").write_bytes(content)
+    assert "selection.json is damaged" in refused("test", "--run", copied)
+
+
+@pytest.mark.parametrize("content", [b"", b"- 1", b"a: \xe9"])
+def test_damaged_configuration_is_refused(refused, copied, content):
+    (copied / "config.yaml").write_bytes(content)
+    assert "config.yaml cannot be read" in refused("test", "--run", copied)
+
+
+@pytest.mark.parametrize("keep", [100, 5000])
+def test_torn_checkpoint_is_refused(refused, copied, keep):
+    file = copied / "checkpoints/qdcg10.ckpt"
+    file.write_bytes(file.read_bytes()[:keep])
+    assert "qdcg10.ckpt is no checkpoint of drurank" in refused("test", "--run", copied)
+
+
+def test_weights_alone_are_nothing_to_go_on_from(refused, copied):
+    file = copied / "checkpoints/last.ckpt"
+    saved = torch.load(file, weights_only=True)
+    torch.save({key: value for key, value in saved.items() if key not in ("optimizer_states", "lr_schedulers")}, file)
+    assert "holds weights only" in refused("fit", "--ckpt_path", file, "--trainer.max_epochs", 3)
+
+
 def test_package_that_is_not_installed_is_named(refused, tmp_path):
     if importlib.util.find_spec("tensorboard") or importlib.util.find_spec("tensorboardX"):
         pytest.skip("a TensorBoard is installed")

@@ -151,6 +151,24 @@ def test_gradient_that_breaks_the_last_step_is_noticed(trainer, method, end):
         trainer(max_epochs=2, callbacks=[Steepen()], **end).fit(made, *loaders())
 
 
+@pytest.mark.parametrize("algorithm", ["norm", "value"])
+def test_steps_left_out_have_nothing_to_clip(trainer, algorithm):
+    made = ERM(network=nn.Linear(2, 2), on_nonfinite="skip")
+    run = trainer(gradient_clip_val=0.1, gradient_clip_algorithm=algorithm)
+    with pytest.warns(UserWarning, match="1 of 6 steps"):
+        run.fit(made, *loaders(broken=[3]))
+
+
+def test_checkpoint_whose_weights_are_nan_is_refused(trainer, tmp_path):
+    run, made = trainer(enable_checkpointing=True, default_root_dir=tmp_path), ERM(network=nn.Linear(2, 2))
+    run.fit(made, *loaders())
+    saved = torch.load(run.checkpoint_callback.best_model_path, weights_only=True)
+    saved["state_dict"]["network.bias"][0] = torch.nan
+    torch.save(saved, tmp_path / "nan.ckpt")
+    with pytest.raises(InputError, match=r"network\.bias is nan or inf"):
+        ERM.load_from_checkpoint(tmp_path / "nan.ckpt", network=nn.Linear(2, 2))
+
+
 def test_logged_loss_is_finite_where_steps_are_left_out(trainer):
     run = trainer()
     with pytest.warns(UserWarning, match="left out"):

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -115,3 +116,71 @@ def test_other_batches_are_refused_with_the_remedy(batch, said):
     with pytest.raises(InputError, match=said) as error:
         ERM().unpack(batch)
     assert "override unpack(batch)" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        (lambda output, label: (output.argmax(1) == label).float(), r"is_right gave torch\.float32 \[4\]"),
+        (lambda output, label: (output.argmax(1) == label)[:, None], r"is_right gave torch\.bool \[4, 1\]"),
+        (lambda output, label: (output.argmax(1) == label).all(), r"is_right gave torch\.bool \[\]"),
+    ],
+)
+def test_is_right_must_give_one_bool_a_sample(trainer, right, said):
+    class Other(ERM):
+        def is_right(self, output, label):
+            return right(output, label)
+
+    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
+    with pytest.raises(InputError, match=said):
+        trainer().fit(Other(network=nn.Linear(2, 2)), make_loader(rows, 4))
+
+
+def test_scores_of_nan_are_right_by_no_notion(page):
+    output, label = torch.tensor([[torch.nan, -1.0], [1.0, -1.0]]), torch.tensor([[0, 0], [1, 0]])
+    assert page["several"].right_of(output, label).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("name", ["index", "group"])
+@pytest.mark.parametrize("change", [lambda v: v.int(), lambda v: v[:, None], lambda v: v[:1], lambda v: v.tolist()])
+def test_what_unpack_gives_is_looked_at(name, change):
+    class Other(ERM):
+        def unpack(self, batch):
+            return {**batch, name: change(batch[name])}
+
+    batch = {"inputs": torch.zeros(2, 3), "label": torch.zeros(2), "group": torch.arange(2), "index": torch.arange(2)}
+    with pytest.raises(InputError, match=f"as {name}; it must give a dict"):
+        Other().unpacked(batch)
+
+
+@pytest.mark.parametrize("weight", [None, torch.ones(3), [1.0] * 8])
+def test_weights_of_another_length_are_refused(trainer, weight):
+    class Other(ERM):
+        def reweight(self, record):
+            return weight
+
+    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
+    with pytest.raises(InputError, match="must give a tensor of 8 weights"):
+        trainer().fit(Other(network=nn.Linear(2, 2)), make_loader(rows, 4))
+
+
+def test_hook_that_hides_ours_is_noticed(trainer):
+    class Other(DRU):
+        def on_train_epoch_end(self):
+            pass
+
+    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
+    with pytest.raises(InputError, match=r"does not call super\(\)'s"):
+        trainer(max_epochs=2).fit(Other(network=nn.Linear(2, 2), accuracy_from="training"), make_loader(rows, 4))
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (torch.tensor([0, 10**12]), "go up to number 1,000,000,000,000 in 2 rows"),
+        (np.array([0, 2**63 + 5], dtype=np.uint64), "is too large a number"),
+    ],
+)
+def test_group_numbers_with_gaps_are_refused(groups, said):
+    with pytest.raises(InputError, match=said):
+        GroupedDataset(TensorDataset(torch.zeros(2, 1), torch.zeros(2).long()), groups)

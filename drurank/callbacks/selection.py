@@ -135,9 +135,16 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     file = run / SELECTION_FILE
     if not file.is_file():
         raise InputError(f"{run} has no {SELECTION_FILE}; give the folder of a run that `fit` made")
-    noted = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        noted = {name: {**entry, "file": run / entry["file"]} for name, entry in _read_noted(file).items()}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise InputError(f"{file} is damaged; give the folder of a run that `fit` made, or fit again") from error
     for name, entry in noted.items():
-        entry["file"] = run / entry["file"]
         if not entry["file"].is_file():
             raise InputError(f"{file} names {entry['file']} as the best by {name}, which is not there; fit again")
-    return dict(noted)
+    return noted
+
+
+def _read_noted(file: Path) -> dict[str, dict[str, Any]]:
+    noted: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return noted

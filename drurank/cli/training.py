@@ -255,13 +255,13 @@ def with_config_of_run(words: list[str]) -> list[str]:
         if run:
             raise InputError(f"{run} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
         return words
+    kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     try:
         saved = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+        config = {key: dict(saved)[key] for key in kept if key in dict(saved)}
+    except (yaml.YAMLError, ValueError, TypeError) as error:
         said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
         raise InputError(said) from error
-    kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
-    config = {key: saved[key] for key in kept if key in saved}
     return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
 
 
@@ -275,6 +275,8 @@ def _from_outside(error: BaseException | None) -> str | None:
             return f"the configuration of the run cannot be saved: {words}; for a Timer give --trainer.max_time"
         if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
             return words
+        if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
+            return f"the checkpoint is damaged and cannot be read ({words}); give another one of the run"
         error = error.__cause__ or error.__context__
     return None
 

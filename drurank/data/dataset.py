@@ -24,6 +24,9 @@ from drurank.splits import SPLITS
 Batch = dict[str, Any]
 
 
+MOST_NUMBER, MOST_NUMBERS = 2**63 - 1, 10_000_000
+
+
 class GroupedDataset(Dataset[Batch]):
     """Gives each row of any map-style dataset its group and its index.
 
@@ -273,7 +276,14 @@ def number_groups(groups: Any, names: Sequence[str] | None = None) -> tuple[Tens
         if number.is_floating_point() or number.dtype == torch.bool or number.ndim != 1:
             raise InputError(f"groups is {number.dtype} {list(number.shape)}; give one integer or name a row")
         number = number.long()
+        if isinstance(groups, np.ndarray) and groups.dtype == np.uint64 and (groups > MOST_NUMBER).any():
+            raise InputError(f"group {groups.max()} is too large a number; give names (strings), or number from 0")
         size = int(number.max()) + 1 if len(number) else 0
+        if names is None and size > max(MOST_NUMBERS, 100 * len(number)):
+            raise InputError(
+                f"groups go up to number {size - 1:,} in {len(number):,} rows, and each number takes room; give names "
+                "(strings), or number them from 0"
+            )
         if names is not None and size > len(names):
             raise InputError(f"group {size - 1} has no name among the {len(names)} of group_names; name each number")
         return number, list(names) if names is not None else [str(i) for i in range(max(size, 1))]

@@ -134,7 +134,7 @@ class GroupModule(FiniteModule, ABC):
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Objective of a batch; notes its predictions where they rank the groups."""
-        batch = self.unpack(batch)
+        batch = self.unpacked(batch)
         output = self(batch["inputs"])
         losses = self.sample_losses(output, batch["label"])
         loader: Any = self.trainer.train_dataloader
@@ -160,6 +160,9 @@ class GroupModule(FiniteModule, ABC):
     def sample_losses(self, logits: Tensor, label: Tensor) -> Tensor:
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
         losses: Tensor = self.loss(logits.float(), label)
+        if not isinstance(losses, Tensor) or not losses.is_floating_point():
+            found = losses.dtype if isinstance(losses, Tensor) else type(losses).__name__
+            raise InputError(f"the loss gave a {found}; it must give a tensor of one float per sample")
         if losses.shape != label.shape[:1]:
             raise InputError(
                 f"the loss gave {list(losses.shape)} for labels {list(label.shape)}; it must give one value per sample "
@@ -185,7 +188,12 @@ class GroupModule(FiniteModule, ABC):
                 "left out in it?); the weights stay as they are"
             )
             return
-        weight = self.reweight(self.record).to(torch.float32)
+        weight: Any = self.reweight(self.record)
+        rows = len(self.record.group)
+        if not isinstance(weight, Tensor) or weight.shape[-1:] != (rows,):
+            found = list(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
+            raise InputError(f"{type(self).__name__}.reweight gave {found}; it must give a tensor of {rows} weights")
+        weight = weight.to(torch.float32)
         if not bool(weight.isfinite().all()):
             raise InputError(f"{type(self).__name__}.reweight gave weights that are nan or inf")
         self.state["weight"] = weight

@@ -102,7 +102,16 @@ class SavedModule(EvaluatedModule):
         if saved is None:
             raise InputError("the checkpoint was not made by drurank; give one that `fit` wrote")
         self._restored = saved.get("training")
+        broken = [
+            name
+            for name, value in checkpoint["state_dict"].items()
+            if isinstance(value, Tensor) and not bool(value.isfinite().all())
+        ]
+        if broken:
+            raise InputError(f"the checkpoint's {broken[0]} is nan or inf, so it predicts nothing; give another one")
         if self._trainer is not None and self._trainer.state.fn == "fit":
+            if "optimizer_states" not in checkpoint:
+                raise InputError("the checkpoint holds weights only, from which no training goes on; give a whole one")
             self.check_resume(saved, self.sizes)
             self._note_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}))
             return

@@ -189,7 +189,7 @@ class DFR(ERM):
     def _move(self, batch: Any) -> Any:
         trainer: Any = self.trainer
         moved = trainer.precision_plugin.convert_input(trainer.strategy.batch_to_device(batch))
-        return self.unpack(moved)
+        return self.unpacked(moved)
 
     def _features_of(self, inputs: Any) -> Tensor:
         network: Any = self._owner

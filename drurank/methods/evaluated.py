@@ -74,6 +74,24 @@ class EvaluatedModule(LightningModule):
             )
         return batch
 
+    def unpacked(self, batch: Any) -> dict[str, Any]:
+        """What ``unpack`` gives, looked at.
+
+        Raises:
+            InputError: if an entry is missing, or index or group are none.
+        """
+        found: Any = self.unpack(batch)
+        rows = len(found["label"]) if isinstance(found, dict) and found.keys() >= set(ENTRIES) else None
+        for name in ("index", "group"):
+            value = found[name] if rows is not None else None
+            if not isinstance(value, Tensor) or value.dtype != torch.int64 or value.shape != (rows,):
+                what = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+                raise InputError(
+                    f"unpack gave {what} as {name}; it must give a dict with {', '.join(ENTRIES)}, index and group "
+                    "int64 of one entry a sample"
+                )
+        return dict(found)
+
     def is_right(self, output: Tensor, label: Tensor) -> Tensor:
         """Whether each sample is classified rightly; overridden where right means something else.
 
@@ -120,7 +138,7 @@ class EvaluatedModule(LightningModule):
         """Count a batch by group, or, of the training set, note which rows are right."""
         record = self._evaluation.record_of(dataloader_idx)
         if record is not None:
-            batch = self.unpack(batch)
+            batch = self.unpacked(batch)
             record.write(batch["index"], self.right_of(self(batch["inputs"]), batch["label"]))
 
     def on_validation_epoch_end(self) -> None:
@@ -137,7 +155,7 @@ class EvaluatedModule(LightningModule):
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
         """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
-        batch = self.unpack(batch)
+        batch = self.unpacked(batch)
         logits = self(batch["inputs"])
         rows = {key: batch[key] for key in ("index", "label", "group")}
         return {**rows, "prediction": predicted_class(logits)[0], "probability": class_probabilities(logits)}

@@ -83,6 +83,11 @@ class FiniteModule(BuiltModule):
         # The scaler of half precision tries large scales by itself; their steps are none that went wrong.
         self._skipped += getattr(self.trainer.precision_plugin, "scaler", None) is None
 
+    def configure_gradient_clipping(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        """Clip, unless the step is left out and there is no gradient."""
+        if any(value.grad is not None for group in optimizer.param_groups for value in group["params"]):
+            super().configure_gradient_clipping(optimizer, *args, **kwargs)
+
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Stop a run whose objective is not finite, looked at once a logging interval."""
         trainer: Any = self.trainer
@@ -106,7 +111,9 @@ class FiniteModule(BuiltModule):
         self._steps = self._skipped = 0
         words = f"{skipped} of {steps} steps of epoch {self.current_epoch} had a gradient that is nan or inf"
         if skipped == steps:
-            raise InputError(f"{words}{self._rows_in_words()}, so nothing was learnt; lower the learning rate")
+            raise InputError(
+                f"{words}{self._rows_in_words()}, so nothing was learnt; lower the learning rate{self.nan_hint}"
+            )
         rank_zero_warn(f"{words} and were left out{self._rows_in_words()}")
         self._bad.zero_()
 
