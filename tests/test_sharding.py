@@ -41,3 +41,9 @@ def test_methods_that_leave_the_weights_to_the_optimizer_take_any_strategy(train
 @pytest.mark.parametrize("method", [JTT, DFR])
 def test_whole_weights_on_each_process_are_no_hindrance(trainer, method):
     check(trainer, method(), DDPStrategy())
+
+
+@pytest.mark.parametrize("strategy", SHARDED.values(), ids=SHARDED)
+def test_processes_that_know_a_part_of_the_gradient_cannot_leave_steps_out(trainer, strategy):
+    with pytest.raises(InputError, match="give on_nonfinite='stop'"):
+        check(trainer, DRU(on_nonfinite="skip"), strategy())

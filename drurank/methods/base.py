@@ -26,6 +26,7 @@ from drurank.methods.built import LRInterval
 from drurank.methods.finite import FiniteModule, OnNonfinite
 from drurank.methods.global_batch import gather_predictions
 from drurank.methods.loaders import batch_size_of, batches_of, check_training_pass, draws_again, training_set
+from drurank.methods.stages import SHARDED
 from drurank.networks import MLP
 from drurank.ranking import Ties
 from drurank.record import EpochRecord
@@ -247,6 +248,11 @@ class GroupModule(FiniteModule, ABC):
             raise InputError(f"{type(self).__name__} needs groups and the data names none; name the group column")
         if not grouped and (self.shrink or self.min_count > 1):
             raise InputError("shrink and min_count are about groups and the data names none; leave them out")
+        if self.on_nonfinite == "skip" and isinstance(trainer.strategy, SHARDED):
+            raise InputError(
+                f"with {type(trainer.strategy).__name__} each process has a part of the gradient, and they would not "
+                "agree on the steps to leave out; give on_nonfinite='stop'"
+            )
         self.find_criteria(trainer, grouped=grouped)
 
     def on_fit_start(self) -> None:

@@ -18,6 +18,8 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from drurank.errors import InputError
 from drurank.schedules import Decay
 
+SHARDED = (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy)
+"""Strategies that leave each process a part of the weights."""
 CHOOSING = ("on_train_batch_end", "on_train_epoch_end", "on_validation_end")
 """Hooks in which callbacks that monitor a criterion look at it."""
 
@@ -70,7 +72,7 @@ def check_replaceable(trainer: Any, method: str) -> None:
                 f"{type(callback).__name__} would average weights from before and after {method} replaces them; leave "
                 "it out"
             )
-    if isinstance(trainer.strategy, FSDPStrategy | ModelParallelStrategy | DeepSpeedStrategy):
+    if isinstance(trainer.strategy, SHARDED):
         raise InputError(
             f"{type(trainer.strategy).__name__} splits the weights over processes and {method} replaces whole ones; "
             "give --trainer.strategy ddp"
