@@ -184,3 +184,30 @@ def test_hook_that_hides_ours_is_noticed(trainer):
 def test_group_numbers_with_gaps_are_refused(groups, said):
     with pytest.raises(InputError, match=said):
         GroupedDataset(TensorDataset(torch.zeros(2, 1), torch.zeros(2).long()), groups)
+
+
+def test_labels_that_are_floats_ask_for_a_notion_of_right(trainer):
+    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.randn(8)), torch.arange(8) % 4)
+
+    class Squared(nn.Module):
+        def forward(self, output, label):
+            return (output[:, 0] - label) ** 2
+
+    with pytest.raises(InputError, match="override is_right"):
+        trainer().fit(ERM(network=nn.Linear(2, 1), loss=Squared()), make_loader(rows, 4))
+
+
+def test_what_was_loaded_is_fitted_anew_on_other_data_with_another_rate(trainer, tmp_path):
+    def data(seed):
+        inputs = torch.randn(8, 2, generator=torch.Generator().manual_seed(seed))
+        return make_loader(GroupedDataset(TensorDataset(inputs, torch.arange(8) % 2), torch.arange(8) % 4), 4)
+
+    first = trainer(enable_checkpointing=True, default_root_dir=tmp_path)
+    first.fit(DRU(network=nn.Linear(2, 2), accuracy_from="training"), data(0))
+    path = first.checkpoint_callback.best_model_path
+    loaded = DRU.load_from_checkpoint(
+        path, network=nn.Linear(2, 2), optimizer=lambda params: torch.optim.SGD(params, lr=0.0)
+    )
+    before = {name: value.clone() for name, value in loaded.state_dict().items()}
+    trainer().fit(loaded, data(1))
+    assert all(torch.equal(before[name], value) for name, value in loaded.state_dict().items())

@@ -101,7 +101,6 @@ class SavedModule(EvaluatedModule):
         saved = checkpoint.get(KEY)
         if saved is None:
             raise InputError("the checkpoint was not made by drurank; give one that `fit` wrote")
-        self._restored = saved.get("training")
         broken = [
             name
             for name, value in checkpoint["state_dict"].items()
@@ -112,6 +111,7 @@ class SavedModule(EvaluatedModule):
         if self._trainer is not None and self._trainer.state.fn == "fit":
             if "optimizer_states" not in checkpoint:
                 raise InputError("the checkpoint holds weights only, from which no training goes on; give a whole one")
+            self._restored = saved.get("training")
             self.check_resume(saved, self.sizes)
             self._note_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}))
             return
@@ -136,7 +136,7 @@ class SavedModule(EvaluatedModule):
         Raises:
             InputError: naming what differs.
         """
-        if saved["method"] != _path_of(self):
+        if _known_as(saved["method"]) != _known_as(_path_of(self)):
             raise InputError(
                 f"the checkpoint was made with {saved['method']}, not {_path_of(self)}; go on with --model "
                 f"{saved['method'].rpartition('.')[2]}, or start without it"
@@ -201,7 +201,7 @@ class SavedModule(EvaluatedModule):
         if restored.get("optimizers", optimizers) != optimizers:
             raise InputError(
                 f"the checkpoint was made with {restored['optimizers']}, this run has {optimizers}; a resumed run "
-                "keeps its own: give that, or start without the checkpoint"
+                "keeps its own: give that, or fit anew what load_from_checkpoint gives"
             )
         before, now = restored.get("batches"), batches_of(self.trainer.train_dataloader)
         if before != now:
@@ -261,6 +261,11 @@ def _path_of(module: object) -> str:
     where = type(module).__module__
     where = "drurank.methods" if where.startswith("drurank.methods.") else where
     return f"{where}.{type(module).__qualname__}"
+
+
+def _known_as(path: str) -> str:
+    # A class of a script is __main__'s while the script runs, and the script's where it is imported.
+    return path.rpartition(".")[2] if path.startswith("__main__.") or not path.startswith("drurank.") else path
 
 
 def _sizes(saved: dict[str, Any]) -> Sizes:

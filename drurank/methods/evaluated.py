@@ -101,7 +101,12 @@ class EvaluatedModule(LightningModule):
 
         Returns:
             Bool ``[B]``; here whether the class of the highest score is the label, and the score finite.
+
+        Raises:
+            InputError: if labels are floats.
         """
+        if label.is_floating_point():
+            raise InputError("labels are floats, which no class can equal; override is_right to say what is right")
         return is_right(output, label)
 
     def right_of(self, output: Tensor, label: Tensor) -> Tensor:

@@ -99,8 +99,8 @@ class FiniteModule(BuiltModule):
         if bool(self._broken) and self.on_nonfinite == "stop":
             raise InputError(
                 f"the training loss became nan or inf in epoch {self.current_epoch}{self._rows_in_words()}; lower the "
-                "learning rate, clip gradients (--trainer.gradient_clip_val 1), or look for extreme inputs"
-                f"{self.nan_hint}"
+                "learning rate, clip gradients (--trainer.gradient_clip_val 1), or look for extreme inputs "
+                f"(detect=True names rows, on_nonfinite='skip' leaves such steps out){self.nan_hint}"
             )
         if trainer.is_last_batch and self._skipped:
             self._say_what_was_skipped()
