@@ -239,10 +239,6 @@ class GroupModule(FiniteModule, ABC):
             raise InputError(f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; give an int of 1 or more")
         if trainer.overfit_batches:
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
-        fitting = trainer.state.fn in (None, "fit")
-        for limit in ("max_epochs", "max_steps", "limit_train_batches") if fitting else ():
-            if getattr(trainer, limit) == 0:
-                raise InputError(f"{limit} is 0, with which nothing is trained; leave it out, or give more")
         grouped = getattr(datamodule, "grouped", True)
         if self.needs_groups and not grouped:
             raise InputError(f"{type(self).__name__} needs groups and the data names none; name the group column")
@@ -254,6 +250,14 @@ class GroupModule(FiniteModule, ABC):
                 "agree on the steps to leave out; give on_nonfinite='stop'"
             )
         self.find_criteria(trainer, grouped=grouped)
+        if trainer.state.fn in (None, "fit"):
+            self.check_fit(trainer, datamodule)
+
+    def check_fit(self, trainer: Any, datamodule: Any) -> None:
+        """What ``check_run`` refuses of a fit alone."""
+        for limit in ("max_epochs", "max_steps", "limit_train_batches"):
+            if getattr(trainer, limit) == 0:
+                raise InputError(f"{limit} is 0, with which nothing is trained; leave it out, or give more")
 
     def on_fit_start(self) -> None:
         """Have checkpoints replaced whole, and the loggers note the sizes, which stand in no configuration."""

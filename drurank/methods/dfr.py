@@ -83,11 +83,9 @@ class DFR(ERM):
         """Also whether the last layer was fitted anew."""
         return {**super().first_state(), "refitted": torch.tensor(False)}
 
-    def check_run(self, trainer: Any, datamodule: Any) -> None:
+    def check_fit(self, trainer: Any, datamodule: Any) -> None:
         """Also refuse a run whose last epoch is not known, or that chooses by the rows of ``split``."""
-        super().check_run(trainer, datamodule)
-        if trainer.state.fn not in (None, "fit"):
-            return
+        super().check_fit(trainer, datamodule)
         check_replaceable(trainer, self.title)
         if trainer.fast_dev_run:
             raise InputError(

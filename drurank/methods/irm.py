@@ -64,12 +64,12 @@ class IRM(ERM):
         self.penalty_weight = penalty_weight
         self.anneal_steps = ANNEAL_STEPS if anneal_steps is None else anneal_steps
 
-    def check_run(self, trainer: Any, datamodule: Any) -> None:
+    def check_fit(self, trainer: Any, datamodule: Any) -> None:
         """Also refuse batches of one row a group, which have no halves."""
-        super().check_run(trainer, datamodule)
+        super().check_fit(trainer, datamodule)
         groups = 2 if getattr(datamodule, "groups_per_batch", None) is None else datamodule.groups_per_batch
         by_group = hasattr(datamodule, "draw_of") and datamodule.draw_of(self) == "groups_per_batch"
-        if trainer.state.fn in (None, "fit") and by_group and datamodule.batch_size < 2 * groups:
+        if by_group and datamodule.batch_size < 2 * groups:
             raise InputError(
                 f"batch_size={datamodule.batch_size} has fewer than two rows for each of {groups} groups, so IRM would "
                 "have no penalty; give larger batches, or fewer groups_per_batch"

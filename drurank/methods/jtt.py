@@ -80,11 +80,9 @@ class JTT(GroupModule):
         factor = self.upweight_factor + (self.semantics == "repeat")
         return torch.where(wrong, factor, torch.ones_like(wrong, dtype=torch.float32))
 
-    def check_run(self, trainer: Any, datamodule: Any) -> None:
+    def check_fit(self, trainer: Any, datamodule: Any) -> None:
         """Also refuse a run that ends within the first stage, or whose error set nothing would tell."""
-        super().check_run(trainer, datamodule)
-        if trainer.state.fn not in (None, "fit"):
-            return
+        super().check_fit(trainer, datamodule)
         check_replaceable(trainer, self.title)
         if trainer.fast_dev_run:
             raise InputError(
