@@ -51,10 +51,10 @@ def describe_factory(factory: Any, base: type = nn.Module) -> dict[str, Any] | N
     return {"class_path": f"{target.__module__}.{target.__qualname__}", "init_args": kwargs}
 
 
-def differences(one: dict[str, Any], other: dict[str, Any]) -> str:
+def differences(one: dict[str, Any], other: dict[str, Any] | None) -> str:
     """A described factory in words: its class, and those arguments in which another one of the class differs."""
     name = one["class_path"].rpartition(".")[2]
-    theirs = other["init_args"] if one["class_path"] == other["class_path"] else {}
+    theirs = other["init_args"] if other is not None and one["class_path"] == other["class_path"] else {}
     arguments = ", ".join(f"{key}={value!r}" for key, value in one["init_args"].items() if theirs.get(key) != value)
     return f"{name}({arguments})"
 

@@ -20,7 +20,6 @@ from drurank.networks import MLP, Sizes
 from drurank.record import EpochRecord
 
 KEY = "drurank"
-ANYTHING: dict[str, Any] = {"class_path": "", "init_args": {}}
 
 
 class SavedModule(EvaluatedModule):
@@ -151,7 +150,7 @@ class SavedModule(EvaluatedModule):
         mine = None if self.forwards_itself else self.network_description
         if saved["network"] != mine:
             before, now = (
-                "an object without an import path" if one is None else differences(one, other or ANYTHING)
+                "an object without an import path" if one is None else differences(one, other)
                 for one, other in ((saved["network"], mine), (mine, saved["network"]))
             )
             raise InputError(f"the checkpoint's network is {before}, this run's {now}")
@@ -265,7 +264,7 @@ def _path_of(module: object) -> str:
 
 def _known_as(path: str) -> str:
     # A class of a script is __main__'s while the script runs, and the script's where it is imported.
-    return path.rpartition(".")[2] if path.startswith("__main__.") or not path.startswith("drurank.") else path
+    return path if path.startswith("drurank.") else path.rpartition(".")[2]
 
 
 def _sizes(saved: dict[str, Any]) -> Sizes:
