@@ -33,7 +33,8 @@ class GroupedDataset(Dataset[Batch]):
     Args:
         dataset: has ``__len__`` and ``__getitem__``. An item is a pair of inputs and label, or a dict: with an entry
             ``inputs``, or else every entry but the label is passed to the network as a keyword. One with a method
-            ``cut_batch(indices)`` is asked for whole batches instead.
+            ``cut_batch(indices)`` is asked for whole batches instead, and where it has ``lengths``, int64 ``[n]``, rows
+            of about one length are put into a batch.
         groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array, where a
             negative number means none.
         split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; decides how the
@@ -82,6 +83,11 @@ class GroupedDataset(Dataset[Batch]):
     def num_training_groups(self) -> int:
         """Number of groups that have training rows; of a training set, that of all, if it does not say."""
         return self.num_groups if self.num_seen is None else self.num_seen
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """Length of each row, int64 ``[n]``, where the dataset says it, as one of texts; alike ones share a batch."""
+        return getattr(self.dataset, "lengths", None)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -181,6 +187,7 @@ class TrainingPass(Dataset[Batch]):
         self.dataset, self.collate = dataset, collate
         self.split = "train"
         self.num_groups = dataset.num_groups
+        self.lengths = dataset.lengths
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -212,7 +219,7 @@ def make_loader(
         num_workers: worker processes; 0 reads in this one.
         pin_memory: put batches in page-locked memory, for a GPU.
     """
-    sampler = GlobalBatchSampler(dataset, batch_size, shuffle=shuffle)
+    sampler = GlobalBatchSampler(dataset, batch_size, shuffle=shuffle, lengths=dataset.lengths)
     return loader_of(dataset, sampler, num_workers=num_workers, pin_memory=pin_memory)
 
 

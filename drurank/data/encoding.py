@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,8 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.nn import functional
 
-from drurank.errors import InputError, nearest
+from drurank.data.names import Names, translate
+from drurank.errors import InputError
 from drurank.networks import Sizes
 from drurank.tabular.columns import LARGEST, Column, determines_label, to_number
 
@@ -91,7 +92,7 @@ class CategoricalFeature:
     def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
         """Codes, int64 ``[n]``."""
         place = {value: code for code, value in enumerate(self.values, start=1)}
-        codes: np.ndarray = _translate([*map(_alike, column.texts), None], place, UNSEEN)[column.codes[rows]]
+        codes: np.ndarray = translate([*map(_alike, column.texts), None], place, UNSEEN)[column.codes[rows]]
         self._warn_of_spelling(column, rows[codes == UNSEEN])
         return codes
 
@@ -135,21 +136,17 @@ class OneHot:
 
 
 @dataclass
-class Encoder:
+class Encoder(Names):
     """What was fitted on the training rows of a table.
 
     Attributes:
         numeric: features that are numbers.
         categorical: features that are codes.
-        labels: label by class number.
-        groups: name of each training group by number.
         encoding: whether the network gets codes as ``onehot`` blocks in one tensor, or apart, to ``embed`` them.
     """
 
     numeric: list[NumericFeature]
     categorical: list[CategoricalFeature]
-    labels: list[str]
-    groups: list[str]
     encoding: Encoding
 
     @property
@@ -200,31 +197,12 @@ class Encoder:
             return None
         return OneHot(tuple(feature.cardinality for feature in self.categorical))
 
-    def label(self, column: Column, rows: np.ndarray, *, blank: bool = False) -> Tensor:
-        """Class number of each row, int64 ``[n]``; -1 for a blank one where that is allowed.
-
-        Raises:
-            InputError: if a label is blank and must not be, or is none of training's.
-        """
-        codes = column.codes[rows]
-        if (codes < 0).any() and not blank:
-            raise column.error(int(rows[np.argmax(codes < 0)]), "is no label; give each row one, or leave the row out")
-        place = {name: number for number, name in enumerate(self.labels)}
-        number = _translate([*column.texts, None], place, -1)[codes]
-        unknown = (number < 0) & (codes >= 0)
-        if unknown.any():
-            known = nearest(column.texts[codes[np.argmax(unknown)]], self.labels)
-            row = int(rows[np.argmax(unknown)])
-            raise column.error(row, f"is a label that training lacks; {known}; mend it, or leave the row out")
-        return torch.from_numpy(number)
-
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {
+            **super().state_dict(),
             "numeric": [vars(feature).copy() for feature in self.numeric],
             "categorical": [vars(feature).copy() for feature in self.categorical],
-            "labels": list(self.labels),
-            "groups": list(self.groups),
             "encoding": self.encoding,
         }
 
@@ -233,37 +211,12 @@ class Encoder:
         """From what ``state_dict`` gave."""
         numeric = [NumericFeature(**feature) for feature in state["numeric"]]
         categorical = [CategoricalFeature(**feature) for feature in state["categorical"]]
-        return cls(numeric, categorical, state["labels"], state["groups"], state["encoding"])
-
-
-def sorted_labels(column: Column, rows: np.ndarray) -> list[str]:
-    """Labels of the training rows in the order of their numbers, or else of the alphabet.
-
-    Raises:
-        InputError: if there is but one, or they are numbers that are not whole.
-    """
-    codes = column.codes[rows]
-    names = [column.texts[code] for code in np.unique(codes[codes >= 0])]
-    if len(names) < 2:
-        found = f"one label, {names[0]!r}," if names else "no label"
-        raise InputError(f"{column.path}: column {column.name!r} has {found} in training; give rows of two or more")
-    number = {name: to_number(name) for name in names}
-    if np.isinf(list(number.values())).any():
-        return sorted(names)
-    for name in names:
-        if not number[name].is_integer():
-            row = int(rows[np.argmax(codes == column.texts.index(name))])
-            raise column.error(row, "is no whole number, and labels are classes; give whole numbers or else names")
-    return sorted(names, key=lambda name: (number[name], name))
+        return cls(state["labels"], state["groups"], numeric, categorical, state["encoding"])
 
 
 def _plain(text: str) -> Any:
     number = to_number(text)
     return number if np.isfinite(number) else text.strip().casefold()
-
-
-def _translate(names: Sequence[Any], place: Mapping[Any, int], default: int) -> np.ndarray:
-    return np.array([place.get(name, default) for name in names], dtype=np.int64)
 
 
 def _empty(column: Column) -> InputError:

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, loader_of, make_loader
 from drurank.data.orders import Draw
-from drurank.data.sampler import GlobalBatchSampler
+from drurank.data.sampler import POOL_BATCHES, GlobalBatchSampler
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
 from drurank.tabular.rows import GroupedRows
@@ -54,6 +54,7 @@ class GroupDataModule(LightningDataModule, ABC):
             raise InputError(f"num_workers is {num_workers}; give an int of 0 or more")
         check_choice("sampler", sampler, Sampler)
         self.num_workers, self.sampler, self.groups_per_batch = num_workers, sampler, groups_per_batch
+        self.pool_batches = POOL_BATCHES
         self._parts: dict[str, GroupedDataset] = {}
 
     @property
@@ -126,6 +127,8 @@ class GroupDataModule(LightningDataModule, ABC):
             group=None if draw == "shuffle" else train.group,
             groups_per_batch=2 if self.groups_per_batch is None else self.groups_per_batch,
             starts_anew_at=getattr(method, "starts_anew_at", None),
+            lengths=train.lengths,
+            pool_batches=self.pool_batches,
         )
         return loader_of(train, sampler, **self._options())
 

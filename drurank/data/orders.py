@@ -62,6 +62,34 @@ def groups_per_batch(group: Tensor, generator: torch.Generator, *, groups: int, 
     return found
 
 
+def pooled(drawn: Tensor, lengths: Tensor, generator: torch.Generator, *, batch: int, pool_batches: int) -> Tensor:
+    """The same rows in batches of rows of about one length.
+
+    What is drawn is cut into pools of so many batches, each pool is sorted by length and cut into batches, and the
+    order of all batches is random. What is left for a last, smaller batch stays at the end.
+
+    Args:
+        drawn: rows in random order, int64 ``[k]``.
+        lengths: length of each row there is, int64 ``[n]``.
+        generator: where chance comes from.
+        batch: rows of a batch.
+        pool_batches: batches of a pool.
+
+    Returns:
+        The same rows, int64 ``[k]``.
+    """
+    whole = len(drawn) // batch * batch
+    pools = torch.split(drawn[:whole], batch * pool_batches)
+    batches = torch.cat([pool[lengths[pool].argsort(stable=True)] for pool in pools]).view(-1, batch)
+    mixed = batches[torch.randperm(len(batches), generator=generator)]
+    return torch.cat([mixed.reshape(-1), drawn[whole:]])
+
+
+def longest_first(lengths: Tensor) -> Tensor:
+    """All rows, the longest first, so that too little memory shows at once; int64 ``[n]``."""
+    return lengths.argsort(descending=True, stable=True)
+
+
 def check_groups_per_batch(found: int, wanted: int) -> None:
     """Refuse batches of more groups than training has."""
     if found < wanted:

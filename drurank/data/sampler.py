@@ -9,8 +9,19 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import Dataset, DistributedSampler
 
-from drurank.data.orders import Draw, balanced, check_groups_per_batch, groups_per_batch, subsample
+from drurank.data.orders import (
+    Draw,
+    balanced,
+    check_groups_per_batch,
+    groups_per_batch,
+    longest_first,
+    pooled,
+    subsample,
+)
 from drurank.errors import InputError, is_count
+
+POOL_BATCHES = 50
+"""Global batches whose rows are sorted by length together."""
 
 
 class GlobalBatchSampler(DistributedSampler[list[int]]):
@@ -31,6 +42,10 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         group: group of each row, int64 ``[n]``, for all but ``shuffle``.
         groups_per_batch: how many groups one process has in a batch.
         starts_anew_at: epoch from which the orders of the first ones come again, if any.
+        lengths: length of each row, int64 ``[n]``, where rows of about one length are to be in a batch: what is drawn
+            is sorted by length within each ``pool_batches`` global batches, whose order is random; without ``shuffle``
+            all rows are, the longest first. ``groups_per_batch`` knows no lengths.
+        pool_batches: see ``lengths``; 1 leaves all as it is drawn.
 
     Raises:
         InputError: if ``batch_size`` is not an int of 1 or more, or the rows cannot be drawn so.
@@ -46,6 +61,8 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         group: torch.Tensor | None = None,
         groups_per_batch: int = 2,
         starts_anew_at: int | None = None,
+        lengths: torch.Tensor | None = None,
+        pool_batches: int = POOL_BATCHES,
     ) -> None:
         if not is_count(batch_size):
             raise InputError(f"batch_size is {batch_size!r}; give an int of 1 or more")
@@ -54,6 +71,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         self.num_rows = len(dataset)  # type: ignore[arg-type]
         self.batch_size, self.draw, self.groups_per_batch = batch_size, draw, groups_per_batch
         self.starts_anew_at = starts_anew_at
+        self.lengths, self.pool_batches = lengths, pool_batches
         self.group = torch.zeros(0) if group is None else group
         if draw != "shuffle" and (len(self.group) != self.num_rows or bool((self.group < 0).any())):
             raise InputError(f"sampler={draw!r} needs the group of every training row; name it, or use 'shuffle'")
@@ -86,11 +104,18 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         """The rows of this epoch in order, int64 ``[n]``."""
         generator = self._generator(epoch_of_stage(self.epoch, self.starts_anew_at))
         if not self.shuffle:
-            return torch.arange(self.num_rows)
-        if self.draw == "balanced":
-            return balanced(self.group, generator)
+            return torch.arange(self.num_rows) if self.lengths is None else longest_first(self.lengths)
         if self.draw == "groups_per_batch":
             return self._in_groups(generator)
+        drawn = self._drawn(generator)
+        if self.lengths is None or self.pool_batches == 1:
+            return drawn
+        batch = self.batch_size * rank_and_world()[1]
+        return pooled(drawn, self.lengths, generator, batch=batch, pool_batches=self.pool_batches)
+
+    def _drawn(self, generator: torch.Generator) -> torch.Tensor:
+        if self.draw == "balanced":
+            return balanced(self.group, generator)
         mixed = torch.randperm(self.num_rows, generator=generator)
         return self.kept[mixed] if self.draw == "subsample" else mixed
 

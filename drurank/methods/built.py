@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable, ReduceLROnPlateau
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -99,6 +100,7 @@ class BuiltModule(SavedModule):
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise InputError("no parameter of the network requires a gradient, so nothing trains; unfreeze some")
         optimizer = self.optimizer(params)
+        self._warn_of_rate(optimizer)
         if self.lr_scheduler is None:
             return optimizer
         scheduler = self.lr_scheduler(optimizer)
@@ -109,6 +111,14 @@ class BuiltModule(SavedModule):
             config["monitor"] = scheduler.monitor
             self.ask_for(scheduler.monitor, scheduler.mode)
         return {"optimizer": optimizer, "lr_scheduler": config}
+
+    def _warn_of_rate(self, optimizer: Optimizer) -> None:
+        rate, most = max(group["lr"] for group in optimizer.param_groups), getattr(self.network, "highest_rate", None)
+        if most is not None and rate > most:
+            rank_zero_warn(
+                f"the learning rate is {float(rate):g}, and above {most:g} a pretrained network as good as always "
+                "loses what it knew; give one of about 1e-5: --model.optimizer AdamW --model.optimizer.lr 1e-5"
+            )
 
     def end_schedules(self) -> None:
         """Tell schedules that end with the training how long the stage in progress is."""

@@ -70,6 +70,9 @@ class SavedModule(EvaluatedModule):
             if self.sizes is None
             else {**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)},
         }
+        arguments = getattr(self.network, "saved_arguments", None)
+        if callable(arguments):
+            saved["rebuild"] = arguments()
         if self.state:
             saved["training"] = {
                 "fingerprint": self._fingerprint,
@@ -175,8 +178,9 @@ class SavedModule(EvaluatedModule):
 
     def _build_saved_network(self, saved: dict[str, Any]) -> None:
         if saved["network"] is not None:
-            self.network_factory = find_factory(saved["network"])
             self.network_description = saved["network"]
+            known = {**saved["network"]["init_args"], **saved.get("rebuild", {})}
+            self.network_factory = find_factory({**saved["network"], "init_args": known})
         elif saved["sizes"] is None or self.network_description == describe_factory(MLP):
             name = type(self).__name__
             raise InputError(
@@ -268,4 +272,4 @@ def _known_as(path: str) -> str:
 
 
 def _sizes(saved: dict[str, Any]) -> Sizes:
-    return Sizes(saved["in_features"], saved["num_classes"], tuple(saved["cardinalities"]))
+    return Sizes(**saved)

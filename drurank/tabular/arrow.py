@@ -68,7 +68,37 @@ def read_dataset(path: str, folder: Path, split: str) -> pa.Table:
     if not (folder / PARTS).is_file():
         return _read_shards(path, folder)
     names: list[str] = _noted(path, folder / PARTS, "splits")
-    parts = {name: _read_shards(path, folder / name) for name in names}
+    return _joined(path, {name: _read_shards(path, folder / name) for name in names}, split)
+
+
+def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:
+    """The rows of a ``Dataset`` or ``DatasetDict`` of the library ``datasets``; see ``read_dataset``.
+
+    Raises:
+        InputError: also if it is neither, or has no rows.
+    """
+    if isinstance(dataset, dict):
+        parts = {name: _rows_of(path, part) for name, part in dataset.items()}
+        return _joined(path, {name: part for name, part in parts.items() if part.num_rows}, split)
+    table = _rows_of(path, dataset)
+    if table.num_rows == 0:
+        raise InputError(f"{path} has no rows; give a table with at least one")
+    return table
+
+
+def _rows_of(path: str, dataset: Any) -> pa.Table:
+    if not hasattr(dataset, "with_format"):
+        raise InputError(f"{path} is none of the library datasets; give a Dataset or a DatasetDict")
+    rows = dataset.with_format("arrow")
+    table: pa.Table = rows[:] if len(rows) else rows.data.table.slice(0, 0)
+    # What says that numbers stand for labels is in the metadata, which a selection of rows loses.
+    metadata = {b"huggingface": json.dumps({"info": {"features": dataset.features.to_dict()}}).encode()}
+    return _checked(path, table.replace_schema_metadata(metadata))
+
+
+def _joined(path: str, parts: dict[str, pa.Table], split: str) -> pa.Table:
+    """The rows of all parts, with a column for the part where there is none of that name."""
+    names = list(parts)
     if not parts:
         raise InputError(f"{path} has no parts; give a folder with at least one")
     first = next(iter(parts.values())).schema

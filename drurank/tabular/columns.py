@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -213,6 +213,25 @@ def code_groups(columns: Sequence[Column], rows: np.ndarray, *, blank: bool) -> 
     code[missing] = -1
     renumbered = np.array([*np.argsort(order), -1], dtype=np.int64)
     return renumbered[code], sorted(names)
+
+
+def relabelled(column: Column, meant: Mapping[str, str], *, every: bool) -> pa.Array:
+    """The cells of a column of labels with some of them standing for others, as text.
+
+    Args:
+        column: the labels.
+        meant: label as it is written to what it stands for.
+        every: whether each written one must occur.
+
+    Raises:
+        InputError: if one does not.
+    """
+    for written in meant:
+        if every and written not in column.texts:
+            known = nearest(written, column.texts)
+            raise InputError(f"{column.path}: relabel names {written!r}, which no row has as {column.name!r}; {known}")
+    texts = np.array([*(meant.get(text, text) for text in column.texts), None], dtype=object)
+    return pa.array(texts[column.codes], pa.string())
 
 
 def join_names(parts: list[str]) -> str:

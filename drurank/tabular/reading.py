@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import logging
 import os
+import re
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError, nearest
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
+from drurank.tabular.hub import read_hub
 from drurank.tabular.jsonlines import read_json_lines
 from drurank.tabular.text import TextFile, check_delimiter, read_delimited
 
@@ -21,6 +23,8 @@ JSON_LINES = (".jsonl", ".ndjson", ".json")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather")
 KNOWN = (*DELIMITERS, *JSON_LINES, *PARQUET, *ARROW)
+HUB_NAME = re.compile(r"[\w-]+(/[\w.-]*[\w-])?")
+"""What may be the name of a data set on the hub: no ending of ours, no folder within a folder."""
 ODD = (RecursionError, UnicodeError, KeyError, TypeError)
 """What damaged files and odd encodings make of parsers."""
 OFFERED = f"{', '.join(KNOWN)} (the text ones also with .gz)"
@@ -48,7 +52,11 @@ def read_table(
     suffix = suffix_of(path)
     try:
         _refuse_other_files(path, file, suffix)
-        if file.is_dir():
+        if not file.exists():
+            suffix = "a data set of the hub"
+            _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
+            table = read_hub(path, split)
+        elif file.is_dir():
             suffix = "a datasets folder"
             _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
             table = read_dataset(path, file, split)
@@ -79,6 +87,11 @@ def read_table(
     return table
 
 
+def may_be_on_hub(path: str) -> bool:
+    """Whether a path that does not exist may be the name of a data set on the hub."""
+    return HUB_NAME.fullmatch(path) is not None and suffix_of(path) not in KNOWN
+
+
 def suffix_of(path: str | Path) -> str:
     """The ending of a file's name that says its format, in lower case; of a compressed text file the one before."""
     name = Path(str(path).lower())
@@ -87,10 +100,12 @@ def suffix_of(path: str | Path) -> str:
 
 
 def _refuse_other_files(path: str, file: Path, suffix: str) -> None:
-    if not file.exists():
+    if not file.exists() and not may_be_on_hub(path):
         beside = file.parent.glob("*") if file.parent.is_dir() else ()
         found = sorted(str(other) for other in beside if suffix_of(other) in KNOWN)
         raise InputError(f"there is no file {path}; {nearest(str(file), found)}")
+    if not file.exists():
+        return
     if file.is_dir():
         if not is_dataset(file):
             raise InputError(

@@ -1,14 +1,14 @@
-"""Networks, each built from the sizes of the data. Any other ``nn.Module`` does as well."""
+"""A small network for numbers and codes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from drurank.errors import InputError, check_choice
+from drurank.networks.sizes import Sizes
 
 Activation = Literal["leaky_relu", "relu", "gelu", "silu"]
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -17,21 +17,6 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "gelu": nn.GELU,
     "silu": nn.SiLU,
 }
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What the data fixes about a network.
-
-    Attributes:
-        in_features: width of the numeric input.
-        num_classes: number of labels.
-        cardinalities: number of codes of each categorical input that is to be embedded; empty where there is none.
-    """
-
-    in_features: int
-    num_classes: int
-    cardinalities: tuple[int, ...] = ()
 
 
 class MLP(nn.Module):
@@ -46,7 +31,7 @@ class MLP(nn.Module):
         embedding_dim: width of the embedding of each categorical input (where the data embeds them).
 
     Raises:
-        InputError: if an argument is out of range.
+        InputError: if an argument is out of range, or the data is text.
     """
 
     def __init__(
@@ -59,6 +44,11 @@ class MLP(nn.Module):
         embedding_dim: int = 16,
     ) -> None:
         super().__init__()
+        if sizes.vocabulary:
+            raise InputError(
+                "the data gives the tokens of texts, and MLP takes numbers; give --model.network TextClassifier, or "
+                "--data.frozen true for the features of a pretrained encoder"
+            )
         check_choice("activation", activation, Activation)
         for name, value in (("hidden", hidden), ("layers", layers), ("embedding_dim", embedding_dim)):
             if value < 1:

@@ -1,0 +1,277 @@
+"""Texts with a label, a group and a split by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from torch import Tensor
+
+from drurank.data.dataset import Batch, InMemory
+from drurank.data.file import FileData
+from drurank.data.names import Names, sorted_labels
+from drurank.errors import InputError, check_choice, is_count
+from drurank.networks import Sizes
+from drurank.networks.text_classifier import Pooling
+from drurank.tabular.checks import refuse_label_as_group
+from drurank.tabular.columns import Names as ColumnNames
+from drurank.tabular.columns import as_names, refuse_unknown
+from drurank.tabular.rows import GroupedRows, gather_rows
+from drurank.text.features import embed_tokens
+from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
+from drurank.text.tokens import Tokens, tokenise
+
+
+@dataclass
+class TextEncoder(Names):
+    """What is kept of the training rows of texts.
+
+    Attributes:
+        tokenizer: digest of what cuts the texts.
+        vocabulary: number of its tokens.
+        max_length: most tokens of a text.
+        pooling: how the frozen encoder's output became features; ``None`` where tokens are given.
+        mean: of each feature over the training rows; empty where tokens are given.
+        scale: standard deviation of each, 1 where they are all the same.
+    """
+
+    tokenizer: str
+    vocabulary: int
+    max_length: int
+    pooling: Pooling | None
+    mean: list[float]
+    scale: list[float]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {**vars(self), **super().state_dict()}
+
+
+class TextRows:
+    """Rows whose inputs are the tokens of texts, each batch padded to its own longest.
+
+    Args:
+        tokens: of all texts of a file.
+        rows: places of these rows in it, int64 ``[n]``.
+        label: int64 ``[n]``.
+    """
+
+    def __init__(self, tokens: Tokens, rows: np.ndarray, label: Tensor) -> None:
+        self.tokens, self.rows, self.label = tokens, rows, label
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.label)
+
+    def __getitem__(self, index: int) -> Batch:
+        """One row as a dict of inputs and label."""
+        batch = self.cut_batch([index])
+        return {"inputs": {name: value[0] for name, value in batch["inputs"].items()}, "label": batch["label"][0]}
+
+    def cut_batch(self, index: list[int]) -> Batch:
+        """Rows as a dict of inputs and label."""
+        where = np.asarray(index, dtype=np.int64)
+        return {"inputs": self.tokens.batch(self.rows[where]), "label": self.label[torch.from_numpy(where)]}
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each row, int64 ``[n]``, by which alike ones are put into a batch."""
+        return torch.from_numpy(self.tokens.lengths[self.rows])
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What these rows are told apart by from those of other data."""
+        return (*self.tokens.contents(self.rows), self.label)
+
+
+class Text(FileData):
+    """Texts with a label, a group and a split by row, from a file or a folder.
+
+    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), Parquet, Arrow
+    and Feather are read, and what the library ``datasets`` saved or has on the hub (see ``FileData``). Only the named
+    columns are looked at.
+
+    Texts are cut into tokens once and kept in a cache, for all methods, seeds and processes; other texts or another
+    tokenizer are noticed. A batch is padded to its own longest text, and holds texts of about one length.
+
+    Args:
+        path: the file or folder.
+        label: column of the label; text or whole numbers.
+        group: column of the group, as the writer, or several (with commas), whose combinations are the groups.
+            Without any, only the criterion ``overall`` is offered.
+        split: column of the split; its values are train, ood_val, id_val, val, ood_test, id_test and test. Without it
+            all rows are for testing.
+        text: column of the text, or several (with commas), which a newline joins; a missing cell is an empty text.
+        tokenizer: local folder or hub name of a pretrained encoder with its tokenizer; ``TextClassifier`` takes that
+            encoder too, if it is given no other.
+        max_length: most tokens of a text, 2 or more; of a longer one the rest is left out, and how many there are is
+            said in the report.
+        frozen: whether the encoder stays as it is: its features of each text are then computed once and kept, and the
+            network learns from these, standardised by the training rows, as from numbers (``--model.network MLP``).
+        pooling: with ``frozen``, the features of a text: the ``first`` token's output or the ``mean`` over tokens;
+            mean, if not given.
+        pool_batches: tokens are shuffled by text, and within so many batches at a time sorted by length; 1 leaves them
+            as they were shuffled.
+        cache_dir: folder that tokens and features are kept in; ``drurank`` in the user's folder for caches, if not
+            given.
+        **kwargs: those of ``FileData``.
+
+    Raises:
+        InputError: if an option is not one of these; bad data is told when a run starts.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        label: str,
+        group: ColumnNames = None,
+        split: str | None = None,
+        text: ColumnNames = "text",
+        tokenizer: str = DEFAULT,
+        max_length: int = 512,
+        frozen: bool = False,
+        pooling: Pooling | None = None,
+        pool_batches: int = 50,
+        cache_dir: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(path, label, group, split, **kwargs)
+        self.text = as_names(text)
+        if not self.text:
+            raise InputError("text names no column; give the one that holds the texts")
+        for name in self.text:
+            if name in (label, split):
+                raise InputError(f"text names {name!r}, which is the label or the split; name the column of the texts")
+        if not is_count(max_length) or max_length < 2:
+            raise InputError(f"max_length is {max_length!r}; give a number of tokens of 2 or more, as 512")
+        if not is_count(pool_batches):
+            raise InputError(f"pool_batches is {pool_batches!r}; give an int of 1 or more")
+        if pooling is not None:
+            check_choice("pooling", pooling, Pooling)
+            if not frozen:
+                raise InputError(
+                    f"pooling is {pooling!r} and the encoder is not frozen; give --model.network.pooling, or "
+                    "--data.frozen true"
+                )
+        self.tokenizer, self.max_length, self.cache_dir = tokenizer, max_length, cache_dir
+        self.pooling: Pooling | None = (pooling or "mean") if frozen else None
+        self.pool_batches = pool_batches
+
+    @property
+    def sizes(self) -> Sizes:
+        """Tokens or features, and classes."""
+        encoder = self.encoder
+        if encoder.pooling is not None:
+            return Sizes(len(encoder.mean), len(encoder.labels))
+        classes, vocabulary, longest = len(encoder.labels), encoder.vocabulary, encoder.max_length
+        return Sizes(0, classes, vocabulary=vocabulary, max_length=longest, tokenizer=self.tokenizer)
+
+    def make_rows(self, split: str, rows: np.ndarray) -> TextRows | InMemory:
+        """Tokens or features, and labels, of the rows at these places."""
+        encoder, label = self.encoder, self._labels(rows)
+        if encoder.pooling is None:
+            return TextRows(self._tokens, rows, label)
+        mean, scale = (np.array(value, np.float32) for value in (encoder.mean, encoder.scale))
+        return InMemory(torch.from_numpy((self._features[rows] - mean) / scale), label)
+
+    def fit_encoder(self) -> TextEncoder:
+        """Note the labels and groups of the training rows, and how texts are cut."""
+        rows, label = self._training_rows(), self._column(self.label)
+        if len(self.group) == 1:
+            refuse_label_as_group(self._column(self.group[0]), label)
+        names = sorted_labels(label, rows), self._training_groups(rows)
+        mean, scale = self._fit_features(rows) if self.pooling is not None else ([], [])
+        cut = self._tokenizer
+        return TextEncoder(*names, fingerprint_of(cut), len(cut), self.max_length, self.pooling, mean, scale)
+
+    def read_encoder(self, state: dict[str, Any]) -> TextEncoder:
+        """What a checkpoint kept.
+
+        Raises:
+            InputError: if it was made of no texts, or the tokenizer is another one now.
+        """
+        if "tokenizer" not in state:
+            raise InputError("the checkpoint was made of a table and not of texts; give --data Table")
+        encoder = TextEncoder(**state)
+        if fingerprint_of(self._tokenizer) != encoder.tokenizer:
+            raise InputError(
+                f"the checkpoint was trained on texts cut by another tokenizer than {self.tokenizer}; give that one as "
+                "--data.tokenizer"
+            )
+        for name in ("_tokens", "_features"):
+            self.__dict__.pop(name, None)  # They depend on the longest that a text may be.
+        return encoder
+
+    def raw_rows(self) -> GroupedRows:
+        """Label, group, split and texts as they stand in the file, nothing refused."""
+        return gather_rows(
+            self.path,
+            self._table,
+            label=self.label,
+            group=self.group,
+            split=self.split,
+            split_names=self.split_names,
+            features=self.text,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What a report says of the texts: the longest that one may be, and how many were longer by split."""
+        cut = {split: self._tokens.truncated[self._rows[split]] for split in self.splits()}
+        return {
+            "max_length": self.encoder.max_length,
+            "truncated": {split: int(longer.sum()) for split, longer in cut.items()},
+        }
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return load_tokenizer(self.tokenizer)
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        max_length = self.max_length if self._encoder is None else self._encoder.max_length
+        tokens = tokenise(self._texts(), self._tokenizer, max_length, source=self.path, cache_dir=self.cache_dir)
+        longer = int(tokens.truncated.sum())
+        rank_zero_info(
+            f"{self.path}: {len(tokens.lengths):,} texts of {tokens.lengths.mean():.0f} tokens on average"
+            + (f", {longer:,} cut off at {max_length:,}" if longer else "")
+        )
+        return tokens
+
+    @cached_property
+    def _features(self) -> np.ndarray:
+        encoder = self._encoder
+        return embed_tokens(
+            self._tokens,
+            self.tokenizer,
+            source=self.path,
+            pooling=(self.pooling if encoder is None else encoder.pooling) or "mean",
+            max_length=self.max_length if encoder is None else encoder.max_length,
+            cache_dir=self.cache_dir,
+        )
+
+    def _fit_features(self, rows: np.ndarray) -> tuple[list[float], list[float]]:
+        features = self._features[rows].astype(np.float64)
+        mean, scale = features.mean(axis=0), features.std(axis=0)
+        return mean.tolist(), np.where(scale > 1e-14 * np.abs(mean), scale, 1.0).tolist()
+
+    def _texts(self) -> pa.LargeStringArray:
+        refuse_unknown(self.path, self._table, self.text)
+        cells = []
+        for name in self.text:
+            column = self._column(name)
+            if not column.is_text:
+                raise InputError(
+                    f"{self.path}: column {name!r} holds {column.values.type} and no text; name the column of the "
+                    "texts with --data.text"
+                )
+            cells.append(pc.fill_null(column.values, ""))
+        joined: pa.LargeStringArray = cells[0]
+        if len(cells) > 1:
+            joined = pc.binary_join_element_wise(*cells, pa.scalar("\n", pa.large_string()))
+        return joined

@@ -1,0 +1,29 @@
+"""What the data fixes about a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the data fixes about a network.
+
+    Attributes:
+        in_features: width of the numeric input.
+        num_classes: number of labels.
+        cardinalities: number of codes of each categorical input that is to be embedded; empty where there is none.
+        vocabulary: number of tokens where the input is text, else 0.
+        max_length: most tokens of a text, else 0.
+        tokenizer: folder or hub name of what cut the texts, else empty.
+    """
+
+    in_features: int
+    num_classes: int
+    cardinalities: tuple[int, ...] = ()
+    vocabulary: int = 0
+    max_length: int = 0
+    tokenizer: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cardinalities", tuple(self.cardinalities))

@@ -1,0 +1,179 @@
+"""A pretrained encoder of texts with a classifier on top."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from drurank.errors import InputError, check_choice, check_number
+from drurank.networks.sizes import Sizes
+
+Pooling = Literal["first", "mean"]
+
+
+class TextClassifier(nn.Module):
+    """Any encoder that ``transformers.AutoModel`` loads, fine-tuned, with a classifier on top.
+
+    The classifier is that of ``DistilBertForSequenceClassification``: linear, ReLU, dropout, linear. Weights are
+    float32 whatever the file holds, dropout is on in training, and no code that a model brings is run.
+
+    Args:
+        sizes: sizes of the data; never typed, the data gives it.
+        pretrained: local folder, or name on the hub; that of the data's tokenizer, if not given.
+        pooling: what of the encoder's output is classified: the ``first`` token's, or the ``mean`` over tokens.
+        dropout: chance that a unit before the last layer is dropped in training, in [0, 1); the encoder has its own.
+        config: what the encoder is made from, as ``encoder.config.to_dict()``, with random weights, in place of
+            ``pretrained``; checkpoints build it so.
+
+    Raises:
+        InputError: if an argument is out of range, the data is no text, the encoder cannot be had, or it takes other
+            tokens or shorter texts than the data gives.
+    """
+
+    highest_rate = 1e-4
+    """Learning rate above which fine-tuning as good as always loses what was learnt before."""
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        pretrained: str | None = None,
+        pooling: Pooling = "first",
+        dropout: float = 0.2,
+        config: dict[str, Any] | None = None,
+    ) -> None:
+        from drurank.text.pretrained import load_encoder
+
+        super().__init__()
+        check_choice("pooling", pooling, Pooling)
+        check_number("dropout", dropout, high=1, below=True)
+        name = pretrained or sizes.tokenizer
+        if not sizes.vocabulary:
+            raise InputError(
+                "TextClassifier takes the tokens of texts, and the data gives numbers; give --data Text (without "
+                "frozen), or --model.network MLP"
+            )
+        self.encoder: Any = load_encoder(name, config)
+        if config is None and pretrained not in (None, sizes.tokenizer):
+            _refuse_other_tokens(name, sizes)
+        _refuse_sizes(name, self.encoder.config, sizes)
+        self.pooling = pooling
+        width = self.encoder.config.hidden_size
+        self.dense, self.dropout = nn.Linear(width, width), nn.Dropout(dropout)
+        self.head = nn.Linear(width, sizes.num_classes)
+        for layer in (self.dense, self.head):
+            nn.init.normal_(layer.weight, std=getattr(self.encoder.config, "initializer_range", 0.02))
+            nn.init.zeros_(layer.bias)
+        # These would wait for the device at each batch to see whether its mask is all true, but take a whole one as is.
+        where = sys.modules[type(self.encoder).__module__]
+        attention = getattr(self.encoder.config, "_attn_implementation", None)
+        self._takes_whole_mask = hasattr(where, "create_bidirectional_mask") and attention == "sdpa"
+
+    def saved_arguments(self) -> dict[str, Any]:
+        """The arguments that build it again for weights at hand, where neither folder nor hub may be."""
+        return {"config": self.encoder.config.to_dict()}
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Parameters for an optimizer: no weight decay on biases and norms, which are those of one dimension."""
+        parameters = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        return [
+            {"params": [parameter for parameter in parameters if parameter.ndim > 1]},
+            {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
+        ]
+
+    def features(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """What the last layer sees in evaluation, float ``[B, hidden_size]``; arguments as of ``forward``."""
+        if len(input_ids) == 0:
+            # An encoder takes no batch without rows, and a process without a share still takes part in the gradients.
+            return self.features(input_ids.new_zeros(1, 1))[:0]
+        pooled = pool(self.encode(input_ids, attention_mask), attention_mask, self.pooling)
+        features: Tensor = self.dropout(torch.relu(self.dense(pooled)))
+        return features
+
+    def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """The encoder's output for each token, float ``[B, T, hidden_size]``; arguments as of ``forward``."""
+        mask = attention_mask
+        if mask is not None and self._takes_whole_mask:
+            mask = mask.bool()[:, None, None, :].expand(-1, 1, mask.shape[1], -1)
+        encoded: Tensor = self.encoder(input_ids=input_ids, attention_mask=mask).last_hidden_state
+        return encoded
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Scores by class.
+
+        Args:
+            input_ids: tokens, int64 ``[B, T]``.
+            attention_mask: 1 at tokens and 0 at padding, int64 ``[B, T]``; ``None`` where nothing is padded.
+
+        Returns:
+            Logits, float ``[B, num_classes]``.
+        """
+        logits: Tensor = self.head(self.features(input_ids, attention_mask))
+        return logits
+
+
+def pool(encoded: Tensor, attention_mask: Tensor | None, pooling: Pooling) -> Tensor:
+    """One vector a text from those of its tokens.
+
+    Args:
+        encoded: float ``[B, T, d]``.
+        attention_mask: 1 at tokens and 0 at padding, ``[B, T]``; ``None`` where nothing is padded.
+        pooling: the ``first`` token's, or the ``mean`` over tokens.
+
+    Returns:
+        Float ``[B, d]``.
+    """
+    if pooling == "first":
+        return encoded[:, 0]
+    if attention_mask is None:
+        return encoded.mean(dim=1)
+    mask = attention_mask[..., None].to(encoded.dtype)
+    return (encoded * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+
+
+def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
+    """Stop where the encoder comes with another tokenizer than the one that cut the texts."""
+    from drurank.text.pretrained import fingerprint_of, load_tokenizer
+
+    try:
+        own = load_tokenizer(name)
+    except InputError:
+        return  # A folder of weights alone.
+    if fingerprint_of(own) != fingerprint_of(load_tokenizer(sizes.tokenizer)):
+        raise InputError(
+            f"the encoder {name} comes with another tokenizer than {sizes.tokenizer}, which cut the texts; give "
+            f"--data.tokenizer {name}"
+        )
+
+
+def _refuse_sizes(name: str, config: Any, sizes: Sizes) -> None:
+    if sizes.vocabulary > config.vocab_size:
+        raise InputError(
+            f"the texts have {sizes.vocabulary:,} tokens by {sizes.tokenizer}, and the encoder {name} knows "
+            f"{config.vocab_size:,}; give --data.tokenizer {name}"
+        )
+    longest = longest_text(config)
+    if longest is not None and sizes.max_length > longest:
+        raise InputError(
+            f"max_length is {sizes.max_length:,} tokens and the encoder {name} takes {longest:,}; give "
+            f"--data.max_length {longest}"
+        )
+
+
+def longest_text(config: Any) -> int | None:
+    """Most tokens that an encoder takes, where its positions end."""
+    positions: int | None = getattr(config, "max_position_embeddings", None)
+    if positions is None or positions < 1:
+        return None
+    # RoBERTa and its kin number positions from behind that of the padding.
+    after_padding = config.model_type in (
+        "roberta",
+        "xlm-roberta",
+        "camembert",
+        "mpnet",
+        "longformer",
+        "xlm-roberta-xl",
+    )
+    return positions - config.pad_token_id - 1 if after_padding else positions

@@ -1,0 +1,1 @@
+"""Texts with pretrained encoders: loaded, cut into tokens once, embedded once."""

@@ -1,0 +1,79 @@
+"""Folders of arrays that are made once and kept for the next run, method, seed and process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from rich.markup import escape
+from rich.progress import Progress, TextColumn
+
+FORMAT = "1"
+"""Part of each key; another one where what is written means something else."""
+
+
+def cache_folder(cache_dir: str | None) -> Path:
+    """Where such folders are kept: ``cache_dir``, or else ``drurank`` in the user's folder for caches."""
+    if cache_dir is not None:
+        return Path(cache_dir).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "drurank"
+
+
+def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """A folder that is there whole or not at all; of several processes one makes it, and the others wait.
+
+    Args:
+        folder: where it is to be; its name says what it is made of.
+        make: fills the folder that it is given.
+    """
+    from filelock import FileLock, Timeout
+
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{folder}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        rank_zero_info(f"Another process makes {folder}; waiting for it")
+        lock.acquire()
+    try:
+        if not folder.is_dir():
+            # Only who holds the lock writes here, so what lies here is of a process that was killed.
+            beside = folder.with_name(f".{folder.name}")
+            shutil.rmtree(beside, ignore_errors=True)
+            beside.mkdir()
+            make(beside)
+            beside.rename(folder)
+    finally:
+        lock.release()
+    return folder
+
+
+@contextmanager
+def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on the terminal; gives what is called with the number of things done since the last call."""
+    with Progress(
+        *Progress.get_default_columns(), TextColumn("{task.completed:,.0f} of {task.total:,.0f}")
+    ) as progress:
+        task = progress.add_task(escape(title), total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+def digest_of(texts: pa.LargeStringArray, *facts: object) -> str:
+    """A digest of texts, none of them null, and of whatever else decides what is made of them."""
+    digest = hashlib.sha256("\n".join(map(str, (FORMAT, *facts, len(texts)))).encode())
+    if len(texts):
+        _, offsets, letters = texts.buffers()
+        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        digest.update(np.diff(ends).data)
+        if letters is not None:
+            digest.update(memoryview(letters)[ends[0] : ends[-1]])
+    return digest.hexdigest()[:32]

@@ -1,0 +1,113 @@
+"""What a pretrained encoder makes of texts, computed once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from drurank.errors import InputError
+from drurank.networks.text_classifier import Pooling, longest_text, pool
+from drurank.text.cache import bar, cache_folder, made_once
+from drurank.text.pretrained import load_encoder, load_tokenizer
+from drurank.text.tokens import Tokens, tokenise
+
+TOKENS_AT_ONCE = 16384
+"""Most tokens of a batch, padding included."""
+OF_THE_FILE = ("_name_or_path", "transformers_version", "dtype", "architectures")
+"""What a configuration says of the file that it was read from."""
+
+
+def embed_texts(
+    texts: pa.ChunkedArray,
+    pretrained: str,
+    *,
+    source: str,
+    pooling: Pooling = "mean",
+    max_length: int = 512,
+    cache_dir: str | None = None,
+) -> np.ndarray:
+    """One vector a text by a pretrained encoder in evaluation mode, on a GPU where there is one.
+
+    Args:
+        texts: cells of text, a missing one being an empty text, ``[n]``.
+        pretrained: local folder, or name on the hub.
+        source: what the texts are of, for the progress bar.
+        pooling: the ``first`` token's vector, or the ``mean`` over tokens.
+        max_length: most tokens of a text.
+        cache_dir: where tokens and vectors are kept; a folder of the user's for caches, if not given.
+
+    Returns:
+        Float32 ``[n, d]``, mapped into memory.
+
+    Raises:
+        InputError: if the encoder cannot be had, or takes shorter texts.
+    """
+    cells = pc.fill_null(texts.cast(pa.large_string()).combine_chunks(), "")
+    tokens = tokenise(cells, load_tokenizer(pretrained), max_length, source=source, cache_dir=cache_dir)
+    return embed_tokens(tokens, pretrained, source=source, pooling=pooling, max_length=max_length, cache_dir=cache_dir)
+
+
+def embed_tokens(
+    tokens: Tokens, pretrained: str, *, source: str, pooling: Pooling, max_length: int, cache_dir: str | None
+) -> np.ndarray:
+    """One vector a text whose tokens are known; see ``embed_texts``."""
+    encoder = load_encoder(pretrained).eval()
+    config: Any = encoder.config
+    longest = longest_text(config)
+    if longest is not None and max_length > longest:
+        raise InputError(
+            f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give a max_length of "
+            f"{longest}"
+        )
+    name = hashlib.sha256(f"{tokens.folder.name} {_weights_of(encoder)} {pooling}".encode()).hexdigest()[:32]
+    folder = cache_folder(cache_dir) / "features" / name
+    made_once(folder, lambda beside: _write(beside, tokens, encoder, pooling, source))
+    try:
+        features: np.ndarray = np.load(folder / "features.npy", mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"the features in {folder} cannot be read ({error}); remove that folder") from error
+    return features
+
+
+@torch.inference_mode()
+def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source: str) -> None:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    encoder.to(device)
+    lengths = tokens.lengths
+    shape = (len(lengths), encoder.config.hidden_size)
+    features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
+    with bar(f"Encoding {source}", int(lengths.sum())) as advance:
+        for rows in _batches(lengths):
+            batch = {name: tensor.to(device) for name, tensor in tokens.batch(rows).items()}
+            vectors = pool(encoder(**batch).last_hidden_state, batch.get("attention_mask"), pooling)
+            features[rows] = vectors.float().cpu().numpy()
+            advance(int(lengths[rows].sum()))
+    features.flush()
+
+
+def _batches(lengths: np.ndarray) -> list[np.ndarray]:
+    """Rows in batches of about as many tokens, the longest texts first, so that too little memory shows at once."""
+    order = np.argsort(-lengths, kind="stable")
+    batches, begin = [], 0
+    while begin < len(order):
+        size = max(1, TOKENS_AT_ONCE // int(lengths[order[begin]]))
+        batches.append(order[begin : begin + size])
+        begin += size
+    return batches
+
+
+def _weights_of(encoder: Any) -> str:
+    """A digest of what an encoder computes, wherever it was loaded from."""
+    config = {key: value for key, value in encoder.config.to_dict().items() if key not in OF_THE_FILE}
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    for name, tensor in sorted(encoder.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.contiguous().view(torch.uint8).numpy().data if tensor.ndim else str(tensor).encode())
+    return digest.hexdigest()

@@ -1,0 +1,139 @@
+"""Pretrained encoders and their tokenizers, from a local folder, the hub's local cache, or the hub.
+
+What is in the local cache is taken as it is, without a word to the hub; no code that a folder brings is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from drurank.errors import InputError
+
+DEFAULT = "distilbert-base-uncased"
+SECONDS = 10
+"""How long the hub is given to say whether it has a model."""
+
+
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a pretrained encoder.
+
+    Args:
+        name: local folder, or name on the hub.
+
+    Raises:
+        InputError: if there is none, or it cannot be had.
+    """
+    from transformers import AutoTokenizer  # here, since it is slow to import
+
+    tokenizer = _load(AutoTokenizer, "tokenizer", name)
+    if tokenizer.pad_token_id is None:
+        raise InputError(f"the tokenizer {name} has no token to pad with; give another one, as {DEFAULT}")
+    return tokenizer
+
+
+def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
+    """A pretrained encoder with float32 weights, in training mode.
+
+    Args:
+        name: local folder, or name on the hub.
+        config: what the encoder is made from, with random weights, in place of what ``name`` says.
+
+    Raises:
+        InputError: if there is none, it cannot be had, or it is none for single texts.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    with _quiet():
+        if config is None:
+            encoder = _load(AutoModel, "encoder", name, dtype=torch.float32)
+        else:
+            kind = {key: value for key, value in config.items() if key != "model_type"}
+            encoder = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **kind), dtype=torch.float32)
+    if encoder.config.is_encoder_decoder:
+        raise InputError(f"{name} is an encoder with a decoder; give one that is an encoder alone, as {DEFAULT}")
+    if isinstance(getattr(encoder, "pooler", None), nn.Module):
+        # Of no use for single texts, and DDP stops at weights without gradients.
+        encoder.pooler = None
+    return encoder.train()  # they are loaded in evaluation mode, which Lightning would keep
+
+
+def fingerprint_of(tokenizer: Any) -> str:
+    """A short digest of all that decides how a tokenizer cuts a text."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        # Padding and truncation are options of a call that it happens to keep.
+        said = {
+            key: value for key, value in json.loads(backend.to_str()).items() if key not in ("padding", "truncation")
+        }
+    else:
+        said = {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        name = str(folder)
+    try:
+        return kind.from_pretrained(name, local_files_only=True, **options)
+    except Exception as error:
+        if folder.is_dir():
+            said = " ".join(str(error).split())[:200]
+            raise InputError(
+                f"no {what} can be loaded from the folder {name}: {said}; give one that save_pretrained wrote, with "
+                "config.json, the weights and the tokenizer's files"
+            ) from error
+    _ask_hub(what, name)
+    try:
+        return kind.from_pretrained(name, **options)
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(f"the {what} {name!r} cannot be loaded from the hub: {said}; {_remedy(name)}") from error
+
+
+def _ask_hub(what: str, name: str) -> None:
+    """One question in place of the retries for each file."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    try:
+        HfApi().model_info(name, timeout=SECONDS)
+    except Exception as error:
+        why = "the hub has none of that name"
+        if not isinstance(error, RepositoryNotFoundError):
+            why = "the hub cannot be reached, nor is one in the local cache"
+            if "repo" in str(error).lower() and "id" in str(error).lower():
+                why = "that is no name on the hub"
+        raise InputError(f"there is no folder {name!r} with a pretrained {what}, and {why}; {_remedy(name)}") from error
+
+
+def _remedy(name: str) -> str:
+    last = name.rstrip("/").rpartition("/")[2] or "model"
+    return (
+        f"where the hub is at hand, save_pretrained('{last}') both AutoModel and AutoTokenizer, and give that folder: "
+        f"--data.tokenizer /path/to/{last}"
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the bar for loading and the table of weights that are not taken over."""
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()

@@ -1,0 +1,124 @@
+"""Texts cut into tokens once, and kept as arrays that are mapped into memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from drurank.errors import InputError
+from drurank.files import write_json
+from drurank.text.cache import bar, cache_folder, digest_of, made_once
+from drurank.text.pretrained import fingerprint_of
+
+CHUNK = 4096
+"""Texts that are cut at a time."""
+
+
+class Tokens:
+    """Tokens of texts, one text behind the other, mapped into memory; other processes map the same pages.
+
+    Attributes:
+        ids: number of each token, ``[t]``.
+        ends: where each text begins in ``ids``, and last the end, int64 ``[n + 1]``.
+        truncated: whether a text was longer than it may be, bool ``[n]``.
+        pad: number of the token that fills a batch.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+            self.pad = int(about["pad"])
+            self.ends: np.ndarray = np.load(folder / "ends.npy", mmap_mode="r")
+            self.truncated: np.ndarray = np.load(folder / "truncated.npy")
+            self.ids: np.ndarray = np.memmap(folder / "ids", about["dtype"], mode="r", shape=(int(self.ends[-1]),))
+        except (OSError, ValueError, EOFError, KeyError) as error:
+            raise InputError(f"the tokens in {folder} cannot be read ({error}); remove that folder") from error
+
+    def __reduce__(self) -> Any:
+        """Map the files anew in another process, in place of copying what stands in them."""
+        return Tokens, (self.folder,)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each text, int64 ``[n]``."""
+        lengths: np.ndarray = np.diff(self.ends)
+        return lengths
+
+    def contents(self, rows: np.ndarray) -> Iterator[Tensor]:
+        """The tokens of some texts, in pieces: the lengths, int64, and then the numbers, one behind the other."""
+        lengths = self.lengths[rows]
+        yield torch.from_numpy(lengths)
+        for begin in range(0, len(rows), CHUNK):
+            some, length = rows[begin : begin + CHUNK], lengths[begin : begin + CHUNK]
+            place = np.arange(length.sum()) + np.repeat(self.ends[some] - (np.cumsum(length) - length), length)
+            yield torch.from_numpy(self.ids[place].astype(np.int32))
+
+    def batch(self, rows: np.ndarray) -> dict[str, Tensor]:
+        """Some texts, padded to the longest of them.
+
+        Args:
+            rows: which, int64 ``[B]``.
+
+        Returns:
+            ``input_ids`` int64 ``[B, T]``, and, where any is padded, ``attention_mask`` int64 ``[B, T]``.
+        """
+        begin, length = self.ends[rows], self.ends[rows + 1] - self.ends[rows]
+        longest = int(length.max(initial=1))
+        inside = np.arange(longest) < length[:, None]
+        padded = np.full((len(rows), longest), self.pad, dtype=np.int64)
+        padded[inside] = self.ids[(begin[:, None] + np.arange(longest))[inside]]
+        batch = {"input_ids": torch.from_numpy(padded)}
+        return batch if inside.all() else {**batch, "attention_mask": torch.from_numpy(inside.astype(np.int64))}
+
+
+def tokenise(
+    texts: pa.LargeStringArray, tokenizer: Any, max_length: int, *, source: str, cache_dir: str | None = None
+) -> Tokens:
+    """Cut texts into tokens, or take what was cut before of the same texts by the same tokenizer.
+
+    Args:
+        texts: none of them null, ``[n]``.
+        tokenizer: that of ``transformers``.
+        max_length: most tokens of a text, those included that stand at its ends; the rest of a longer text is left out.
+        source: what is cut, for the progress bar.
+        cache_dir: where tokens are kept; see ``cache_folder``.
+    """
+    name = digest_of(texts, "tokens", fingerprint_of(tokenizer), max_length)
+    folder = cache_folder(cache_dir) / "tokens" / name
+    return Tokens(made_once(folder, lambda beside: _write(beside, texts, tokenizer, max_length, source)))
+
+
+def _write(folder: Path, texts: pa.LargeStringArray, tokenizer: Any, max_length: int, source: str) -> None:
+    dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
+    lengths, truncated = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
+    with (folder / "ids").open("wb") as file, bar(f"Tokenising {source}", len(texts)) as advance:
+        for begin in range(0, len(texts), CHUNK):
+            ids, cut = _cut(texts[begin : begin + CHUNK].to_pylist(), tokenizer, max_length)
+            here = slice(begin, begin + len(ids))
+            lengths[here], truncated[here] = [len(row) for row in ids], cut
+            np.array([number for row in ids for number in row], dtype).tofile(file)
+            advance(len(ids))
+    np.save(folder / "ends.npy", np.concatenate([[0], np.cumsum(lengths)]))
+    np.save(folder / "truncated.npy", truncated)
+    write_json(folder / "about.json", {"dtype": dtype, "pad": tokenizer.pad_token_id})
+
+
+def _cut(texts: list[str], tokenizer: Any, max_length: int) -> tuple[list[list[int]], np.ndarray]:
+    """Tokens of each text, and whether it was longer."""
+    found = tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
+    full = [place for place, ids in enumerate(found) if len(ids) == max_length]
+    truncated = np.zeros(len(texts), bool)
+    if full:
+        # Whether a text that fills all room was longer only shows where there is more of it.
+        more = tokenizer([texts[place] for place in full], truncation=True, max_length=max_length + 1)["input_ids"]
+        truncated[full] = [len(ids) > max_length for ids in more]
+    # Some tokenizers put nothing around an empty text, and a network needs something to look at.
+    return [ids or [tokenizer.pad_token_id] for ids in found], truncated
