@@ -116,6 +116,22 @@ def test_rows_in_another_order_get_the_same_parts(centres):
             assert other["distances"][name] == pytest.approx(distances)
 
 
+def test_of_pairs_that_are_as_far_apart_the_order_of_rows_does_not_choose():
+    # The corners of a square, and both diagonals; the mean of a writer's rows is a corner but for rounding.
+    corner = np.array([[0, 0], [10, 0], [0, 10], [10, 10]])
+    writer = np.repeat([f"w{i}" for i in range(8)], 7)
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(-300, 300, (8, 7, 2))
+    noise -= noise.mean(1, keepdims=True)
+    embedding = (corner[np.arange(8) // 2][:, None] + noise).reshape(56, 2)
+    x, found = np.arange(56), set()
+    for _ in range(20):
+        order = rng.permutation(56)
+        part, _ = split_rows(writer[order], embedding[order], {"x": x[order]}, clusters=4)
+        found.add(tuple(part[np.argsort(order)]))
+    assert len(found) == 1
+
+
 def test_rows_that_are_alike_are_interchangeable():
     writer, _, embedding = writers(TWO, sizes=(6,) * 4)
     x = np.arange(len(writer)) % 2

@@ -14,8 +14,8 @@ from drurank.tabular.splitting import PartSummary
 LABELS_SHOWN = 10
 DISTANCES = {
     "distance": "distance to train",
-    "spreads": "the same, in spreads of train",
-    "labels": "distance of label shares to train",
+    "spreads": "in spreads of train",
+    "labels": "distance by label shares",
 }
 """Name in the manifest to what it is called."""
 

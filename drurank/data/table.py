@@ -36,10 +36,10 @@ GroupIn = Literal["all", "eval"]
 class Table(GroupDataModule):
     """A table with a label, a group and a split by row, from a file or a folder.
 
-    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), Parquet, Arrow
-    and Feather are read, and folders that the library ``datasets`` saved: of a ``DatasetDict`` the parts' names are the
-    column of the split where there is none of its name (``validation`` is ``val``), and a ``ClassLabel`` is read as
-    the names of its labels.
+    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), one JSON array
+    of objects (``.json``), Parquet, Arrow and Feather are read, and folders that the library ``datasets`` saved: of a
+    ``DatasetDict`` the parts' names are the column of the split where there is none of its name (``validation`` is
+    ``val``), and a ``ClassLabel`` is read as the names of its labels.
 
     Numbers are standardised by the training rows; text and booleans are categories, of which one that training lacks
     has a slot of its own. In CSV and TSV a column is one of numbers where all its training cells are (blank, NA, N/A,

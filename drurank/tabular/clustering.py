@@ -196,8 +196,9 @@ def _two(
     """The clusters that are in-distribution and OOD."""
     centre = _means(mean, cluster, options.clusters)
     apart = np.linalg.norm(centre[:, None] - centre[None], axis=2)
-    # Of the upper half alone, lest rounding choose between the two orders of one pair.
-    two = [int(number) for number in np.unravel_index(np.argmax(np.triu(apart)), apart.shape)]
+    # The first of pairs that are as far apart but for rounding, which hangs on the order of rows.
+    farthest = np.argmax(apart >= apart.max() * (1 - EQUAL))
+    two = [int(number) for number in np.unravel_index(farthest, apart.shape)]
     size = np.bincount(cluster)
     if size[two].min() < 2:
         which = f"of {len(size)} clusters the two farthest apart" if len(size) > 2 else "the two clusters"
