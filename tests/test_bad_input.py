@@ -431,12 +431,12 @@ FILES = {
         ["line 3 (the first is 1) is no JSON", "write one whole object a line"],
     ),
     "JSON array": (
-        "bad.json",
+        "bad.jsonl",
         b'[{"x": 1},\n {"x": 2}]\n',
-        ["is one JSON array", "one object a line, without brackets"],
+        ["is one JSON array", "one object a line, without brackets", "end in .json"],
     ),
     "JSON array in a line": (
-        "bad.json",
+        "bad.jsonl",
         b'[{"x": 1}, {"x": 2}]',
         ["line 1 (the first is 1) is an array", "one object"],
     ),

@@ -656,7 +656,7 @@ def test_every_trainer_configuration_runs(run, tmp_path, name):
 
 
 def test_every_configuration_is_of_a_kind_that_is_run():
-    assert {path.name for path in CONFIGS.iterdir()} == {"data", "method", "trainer"}
+    assert {path.name for path in CONFIGS.iterdir()} == {"data", "method", "split", "trainer"}
 
 
 def test_table_given_by_flags_alone(run, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from drurank.data import Table
 from drurank.errors import InputError
 from drurank.tabular.columns import Column
+from drurank.tabular.jsonarray import _objects, _Window
 from drurank.tabular.reading import read_table, suffix_of
 from runs import CONFIGS
 
@@ -80,6 +81,110 @@ def test_json_lines_keep_their_types_and_lack_what_they_do_not_say(tmp_path, nam
         "late": [None, "2020-01-01", None],
         "g": [None, None, "007"],
     }
+
+
+ARRAYS = {
+    "one line": (", ", "[", "]"),
+    "a line each": (",\n", "[\n", "\n]\n"),
+    "blanks everywhere": (" \t,\r\n\n ", "\n  [ ", " ]\n \n"),
+}
+
+
+@pytest.mark.parametrize("comma", ARRAYS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_json_array_of_objects_is_a_table(tmp_path, comma, encoding, zipped):
+    between, start, end = ARRAYS[comma]
+    text = start + between.join(json.dumps(row, ensure_ascii=False) for row in ROWS) + end
+    content = text.encode(encoding)
+    content, name = (gzip.compress(content), "t.json.gz") if zipped else (content, "T.JSON")
+    assert read(tmp_path, name, content) == TYPED
+
+
+@pytest.mark.parametrize("piece", [1, 2, 7, 64])
+def test_a_json_array_may_be_cut_anywhere(tmp_path, monkeypatch, piece):
+    rows = [
+        {"t": 'a "quote", a \\ and ]}', "x": -1.5e-3, "b": True, "n": None, "l": [{"k": "]"}]},
+        {"t": "\u00e9\u2028\n" * 30, "x": 12345678901, "b": False, "n": None, "l": []},
+        {"late": "\U0001f600"},
+    ]
+    monkeypatch.setattr("drurank.tabular.jsonarray.PIECE", piece)
+    table = read(tmp_path, "t.json", json.dumps(rows, indent=piece).encode())
+    assert table == {
+        "t": [rows[0]["t"], rows[1]["t"], None],
+        "x": [-1.5e-3, 12345678901.0, None],
+        "b": [True, False, None],
+        "n": [None] * 3,
+        "l": [[{"k": "]"}], [], None],
+        "late": [None, None, "\U0001f600"],
+    }
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_blocks_of_json_rows_are_one_table(tmp_path, monkeypatch, name):
+    # In blocks of two rows each column's kind is found anew, and a column may come late or be null for long.
+    monkeypatch.setattr("drurank.tabular.jsoncolumns.BLOCK", 2)
+    rows = [{}, {}, {"x": 1}, {"x": 2, "t": None}, {}, {"x": None}, {"x": 0.5, "t": "a"}, {"l": [1]}, {"l": []}]
+    lines = list(map(json.dumps, rows))
+    text = f"[{','.join(lines)}]" if name.endswith("json") else "\n".join(lines)
+    assert read(tmp_path, name, text.encode()) == {
+        "x": [None, None, 1.0, 2.0, None, None, 0.5, None, None],
+        "t": [None] * 6 + ["a", None, None],
+        "l": [None] * 7 + [[1], []],
+    }
+
+
+@pytest.mark.parametrize(("cell", "kind"), [('"two"', "text"), ("true", "a truth value"), ("[1]", "a list")])
+def test_another_kind_in_a_later_block_is_refused(tmp_path, monkeypatch, cell, kind):
+    monkeypatch.setattr("drurank.tabular.jsoncolumns.BLOCK", 2)
+    text = '{"x": null}\n{}\n{"x": 1}\n{"x": 2.5}\n{"x": null}\n{"x": CELL}\n'.replace("CELL", cell)
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, "t.jsonl", text.encode())
+    assert f"column 'x', row 5 (the first is 0): {cell} is {kind}, and the cells before are each a number" in str(
+        caught.value
+    )
+
+
+def test_whole_numbers_too_large_for_decimals_are_refused_in_a_later_block_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("drurank.tabular.jsoncolumns.BLOCK", 1)
+    with pytest.raises(InputError, match="column 'x' cannot be kept"):
+        read(tmp_path, "t.json", b'[{"x": 1152921504606846977}, {"x": 0.5}]')
+
+
+BAD_ARRAYS = {
+    "empty": (b"[ ]\n", ["is an empty array", "one array of objects"]),
+    "numbers": (b'[{"x": 1}, 7]', ["row 1 (the first is 0) is 7, no object"]),
+    "arrays": (b"[[1, 2], [3, 4]]", ["row 0 (the first is 0) is an array, no object"]),
+    "no comma": (b'[{"x": 1} {"x": 2}]', ["after row 0 (the first is 0) comes '{\"x\": 2}]', no comma"]),
+    "comma at the end": (b'[{"x": 1}, {"x": 2},]', ["row 2 (the first is 0) is no JSON: Expecting value at ']'"]),
+    "not closed": (b'[{"x": 1}, {"x": 2}\n', ["after row 1 (the first is 0) comes the end of the file, no comma"]),
+    "cut in an object": (b'[{"x": 1}, {"x": ', ["row 1 (the first is 0) is no JSON", "where the file ends"]),
+    "cut in a text": (b'[{"x": "a"}, {"x": "b', ["row 1 (the first is 0) is no JSON: Unterminated string"]),
+    "more after it": (b'[{"x": 1}]\n[{"x": 2}]', ["after its array comes '[{\"x\": 2}]'"]),
+    "twice": (b'[{"x": 1}, {"x": 1, "y": 2, "x": 3}]', ["row 1 (the first is 0) has 'x' twice"]),
+    "two kinds": (b'[{"x": 1}, {"x": "two"}]', ["column 'x', row 1 (the first is 0)", '"two" is text']),
+    "Latin-1": (b'[{"x": "a"},\n{"x": "\xe9"}]', ["line 2 (the first is 1)", "is not UTF-8"]),
+    "no names": (b"[{}, {}]", ["has no rows"]),
+    "open": (b"[", ["row 0 (the first is 0) is no JSON", "where the file ends"]),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
+def test_an_array_that_is_no_table(tmp_path, content, expected):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, "bad.json", content)
+    assert all(piece in str(caught.value) for piece in ["bad.json", *expected]), str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_fault_near_the_start_of_an_array_ends_the_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr("drurank.tabular.jsonarray.PIECE", 100)
+    rest = ", ".join(['{"x": 1}'] * 10_000)
+    (tmp_path / "t.json").write_text(f'[{{"x" 1}}, {rest}]')
+    with (tmp_path / "t.json").open() as file:
+        with pytest.raises(InputError, match=r"row 0 \(the first is 0\) is no JSON: Expecting ':' delimiter at '1}"):
+            list(_objects("t.json", _Window(file)))
+        assert file.buffer.tell() <= 1 << 14
 
 
 def test_nested_values_of_json_lines_are_no_hindrance_where_they_are_not_used(tmp_path):

@@ -519,7 +519,10 @@ def test_a_folder_without_write_permission(capsys):
 def test_missing_options_are_named(capsys):
     with pytest.raises(SystemExit):
         main(["split", "--path", "t.csv"])
-    assert capsys.readouterr().err == "error: --label, --group, --output is missing; give it on the command line\n"
+    assert (
+        capsys.readouterr().err
+        == "error: --label, --group, --output is missing; give it on the command line or by --config\n"
+    )
 
 
 def test_the_function_says_which_options_are_wrong():

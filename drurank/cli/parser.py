@@ -78,6 +78,8 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
     if option:
         owner = re.search(r"class_path='([\w.]+)'", option[2]) or _last(r"given class_path '([\w.]+)'", message)
         name = owner[1] if owner else path
+        if not name:
+            return f"there is no option --{option[1]}: {_nearest_option(f'--{option[1]}', options)}"
         return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], _options_of(name))}"
     foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
     unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
@@ -96,6 +98,9 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
             f"--{path}.{unnamed[1]} is an option of a class, and none is named; write --{path} <class> first, "
             f"{nearest('', class_names(path.rpartition('.')[2]))}"
         )
+    config = re.search(r"(?:Unexpected config|Problems parsing config): (.*)", message, re.DOTALL)
+    if config and not path:
+        return f"--config holds no options by name: {' '.join(config[1].split())[:200]}; give a YAML file of options"
     literal = re.search(r"Expected a typing\.Literal\[(.*?)\]\. Got value: (\S+)", message)
     if literal:
         known = re.findall(r"'([^']+)'", literal[1])

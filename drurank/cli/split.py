@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, fields
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from dataclasses import fields
+from typing import Any, Literal
 
 from drurank.cli.parser import SentenceParser
+from drurank.cli.split_file import TextOptions, split_file
+from drurank.cli.split_shown import show
 from drurank.errors import InputError
-from drurank.files import write_json
-from drurank.splits import SPLITS
-from drurank.tabular.columns import Column, as_names, code_groups, refuse_unknown
-from drurank.tabular.reading import DELIMITERS, read_table, suffix_of
-from drurank.tabular.splitting import LEFT_OUT, TRAIN, PartSummary, SplitOptions, split_by_group, summarise
-from drurank.tabular.writing import WRITTEN, write_table
+from drurank.tabular.clustering import ClusterOptions
+from drurank.tabular.columns import as_names
+from drurank.tabular.splitting import SplitOptions
 
-LABELS_SHOWN = 10
+SHARED = {"min_count", "seed"}
+OPTIONS: dict[str, tuple[type, ...]] = {"group": (SplitOptions,), "cluster": (ClusterOptions, TextOptions)}
+"""Method to the classes of its options."""
 
 
 def run(words: list[str]) -> dict[str, Any]:
@@ -34,163 +26,75 @@ def run(words: list[str]) -> dict[str, Any]:
     Returns:
         The manifest.
     """
-    parser = SentenceParser(prog="cli.py split", description="Split a table by group.")
-    parser.add_function_arguments(split_file, skip={"options"})
-    parser.add_class_arguments(SplitOptions)
-    parser.let_stand_alone("overwrite", "stratify")
-    given = vars(parser.parse_args(words))
-    options = SplitOptions(**{field.name: given.pop(field.name) for field in fields(SplitOptions)})
-    manifest = split_file(**given, options=options)
-    _show(manifest, given["output"])
-    fit = ["python", "cli.py", "fit", "--data", "Table", "--data.path", given["output"], "--data.label", given["label"]]
-    fit += ["--data.group", ",".join(as_names(given["group"])), "--data.split", given["split"], "--model", "DRU"]
-    print(f"Train on it: {shlex.join(fit)}")
+    parser = _parser()
+    # Without defaults, so that an option of the other method is known to be given.
+    given = vars(parser.parse_args(words, defaults=False))
+    given.pop("config", None)
+    method = given.pop("method", "group")
+    _refuse_others(method, given)
+    of_method = {name: given.pop(name) for name in _names(method) & given.keys()}
+    options, *texts = [
+        made(**{name: of_method[name] for name in _fields(made) & of_method.keys() if of_method[name] is not None})
+        for made in OPTIONS[method]
+    ]
+    manifest = split_file(**given, options=options, texts=texts[0] if texts else None)
+    show(manifest, given["output"])
+    print(f"Train on it: {shlex.join(_fit(given, texts[0] if texts else None))}")
     return manifest
 
 
-def split_file(
-    path: str,
-    label: str,
-    group: str | list[str],
-    output: str,
-    split: str = "split",
-    overwrite: bool = False,
-    delimiter: str | None = None,
-    text_encoding: str | None = None,
-    options: SplitOptions | None = None,
-) -> dict[str, Any]:
-    """Write a table again with a column for the part of each row, and beside it ``<output>.manifest.json``.
-
-    Args:
-        path: the table.
-        label: its column of the label.
-        group: its column of the group, or several (with commas), whose combinations are the groups.
-        output: file to write; .csv, .tsv, .parquet or .pq. All columns and the order of rows stay as they are
-            (an index that pandas wrote without a name is no column).
-        split: name of the new column; its values are train, id_val, ood_val, id_test and ood_test.
-        overwrite: whether an output and a manifest that exist are replaced.
-        delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
-        text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
-        options: how groups and rows are shared out; the defaults, if not given.
-
-    Returns:
-        The manifest.
-
-    Raises:
-        InputError: if the table cannot be split so, or the output not be written.
-    """
-    options, target = options or SplitOptions(), Path(os.path.expanduser(output))
-    manifest_file = target.with_name(f"{target.stem}.manifest.json")
-    _refuse_output(path, target, manifest_file, overwrite)
-    table, names = read_table(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
-    _refuse_columns(path, table, [label, *names], split)
-    every = np.arange(table.num_rows)
-    labels = Column(path, label, table[label])
-    if (labels.codes < 0).any():
-        raise labels.error(int(np.argmax(labels.codes < 0)), "is no label; give each row one, or leave the row out")
-    y, label_names = code_groups([labels], every, blank=False)
-    g, group_names = code_groups([Column(path, name, table[name]) for name in names], every, blank=False)
-    part = split_by_group(table, y, g, group_names, options, source=path)
-    _refuse_lost_label(path, part, y, label_names)
-    left_out = np.bincount(g[part == LEFT_OUT], minlength=len(group_names))
-    manifest = {
-        "source": {"name": Path(path).name, "rows": table.num_rows, "sha256": _fingerprint(path)},
-        "output": target.name,
-        "columns": {"label": label, "group": names, "split": split},
-        "options": asdict(options),
-        "parts": {name: asdict(summary) for name, summary in summarise(part, y, g, label_names).items()},
-        "left_out": {
-            "rows": int(left_out.sum()),
-            "groups": int((left_out > 0).sum()),
-            "group_rows": {group_names[number]: int(left_out[number]) for number in np.flatnonzero(left_out)},
-        },
-    }
-    _write(table, part, split, target, manifest_file, manifest)
-    return manifest
+def _parser() -> SentenceParser:
+    # A configuration printed whole would give options of both methods.
+    parser = SentenceParser(prog="cli.py split", description="Split a table by group.", print_config=None)
+    parser.add_argument("--config", action="config", help="A YAML file of these options, as configs/split/imdb.yaml.")
+    parser.add_argument(
+        "--method",
+        type=Literal["group", "cluster"],
+        default="group",
+        help="What goes to the OOD parts: groups drawn by the seed, or a cluster of groups whose texts are alike",
+    )
+    parser.add_function_arguments(split_file, skip={"options", "texts"})
+    parser.add_argument(
+        "--min_count",
+        type=int | None,
+        default=None,
+        help="groups with fewer rows are left out of the output, which is said there and in the manifest; if not "
+        f"given, {SplitOptions.min_count} by --method group and {ClusterOptions.min_count} by --method cluster",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=SplitOptions.seed,
+        help="another one gives another split; one seed always the same, in whatever order the rows are",
+    )
+    for made in (made for classes in OPTIONS.values() for made in classes):
+        parser.add_class_arguments(made, skip=SHARED & _fields(made))
+    parser.let_stand_alone("overwrite", "stratify", "drop_missing")
+    return parser
 
 
-def _refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool) -> None:
-    suffix = target.suffix.lower()
-    if suffix not in WRITTEN:
-        raise InputError(f"output is {str(target)!r}; give a file that ends in {', '.join(WRITTEN)}")
-    if suffix_of(path) in DELIMITERS and suffix not in DELIMITERS:
-        raise InputError(
-            f"{path} is of text, whose numbers would be words in {suffix}; give an --output that ends in "
-            f"{' or '.join(DELIMITERS)}"
-        )
-    if target.resolve() == Path(path).expanduser().resolve():
-        raise InputError(f"output is {str(target)!r}, the table itself; give another file")
-    for file in (target, manifest_file):
-        exists = file.exists()
-        if exists and file.is_dir():
-            raise InputError(f"{file} is a folder; give another --output")
-        if exists and not overwrite:
-            raise InputError(f"{file} exists; give another --output, or write --overwrite to replace it")
+def _fields(made: type) -> set[str]:
+    return {field.name for field in fields(made)}
 
 
-def _refuse_columns(path: str, table: pa.Table, wanted: list[str], split: str) -> None:
-    refuse_unknown(path, table, wanted)
-    if not split.strip():
-        raise InputError(f"split is {split!r}; give a name for the new column")
-    if split in table.column_names:
-        raise InputError(
-            f"{path} has a column {split!r} already; give the new one another name, as --split {split}_2, or take the "
-            "old one out of the file"
-        )
+def _names(method: str) -> set[str]:
+    return set().union(*map(_fields, OPTIONS[method]))
 
 
-def _refuse_lost_label(path: str, part: np.ndarray, label: np.ndarray, names: list[str]) -> None:
-    rows = np.bincount(label[part >= 0], minlength=len(names))
-    lost = np.flatnonzero((rows > 0) & (np.bincount(label[part == TRAIN], minlength=len(names)) == 0))
-    if len(lost):
-        raise InputError(
-            f"{path}: the label {names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training row, "
-            "since these are drawn for other parts; give another --seed, or leave its rows out"
-        )
+def _refuse_others(method: str, given: Mapping[str, Any]) -> None:
+    for other in OPTIONS:
+        for name in given:
+            if name in _names(other) - _names(method):
+                raise InputError(
+                    f"{name} is an option of --method {other}, and the method is {method}; leave {name} out, or write "
+                    f"--method {other}"
+                )
 
 
-def _fingerprint(path: str) -> str:
-    source = Path(os.path.expanduser(path))
-    if source.is_dir():
-        files = sorted(file for file in source.rglob("*") if file.is_file())
-        return hashlib.sha256("".join(map(_digest, files)).encode()).hexdigest()
-    return _digest(source)
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _write(
-    table: pa.Table, part: np.ndarray, split: str, target: Path, manifest_file: Path, manifest: Mapping[str, Any]
-) -> None:
-    kept = part != LEFT_OUT
-    rows = table if kept.all() else table.filter(pa.array(kept))
-    new = pa.DictionaryArray.from_arrays(pa.array(part[kept], pa.int8()), list(SPLITS)).cast(pa.string())
-    write_table(rows.append_column(split, new), target)
-    write_json(manifest_file, manifest)
-
-
-def _show(manifest: Mapping[str, Any], output: str) -> None:
-    parts = {name: PartSummary(**summary) for name, summary in manifest["parts"].items()}
-    labels = list(next(iter(parts.values())).label_shares)
-    table = Table("", title=escape(f"{output}: {sum(part.rows for part in parts.values()):,} rows"))
-    for name in parts:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_row("groups", *(f"{part.groups:,}" for part in parts.values()))
-    table.add_row("rows", *(f"{part.rows:,}" for part in parts.values()))
-    table.add_row("rows of a group, fewest", *(f"{part.min_group_rows:,}" for part in parts.values()))
-    table.add_row("rows of a group, median", *(f"{part.median_group_rows:,.10g}" for part in parts.values()))
-    for label in labels[:LABELS_SHOWN]:
-        said = escape(f"share of {manifest['columns']['label']} {label}")
-        table.add_row(said, *(f"{part.label_shares[label]:.3f}" for part in parts.values()))
-    Console().print(table)
-    if len(labels) > LABELS_SHOWN:
-        print(f"The shares of all {len(labels):,} labels stand in the manifest")
-    left_out = manifest["left_out"]
-    if left_out["rows"]:
-        print(
-            f"Left out: {left_out['rows']:,} rows of {left_out['groups']:,} groups with fewer than "
-            f"{manifest['options']['min_count']:,} rows; the manifest names them"
-        )
+def _fit(given: Mapping[str, Any], texts: TextOptions | None) -> list[str]:
+    """The words of a fit on what was written."""
+    words = ["python", "cli.py", "fit", "--data", "Text" if texts else "Table", "--data.path", given["output"]]
+    if texts:
+        words += ["--data.text", ",".join(as_names(texts.text))]
+    words += ["--data.label", given["label"], "--data.group", ",".join(as_names(given["group"]))]
+    return [*words, "--data.split", given.get("split", "split"), "--model", "DRU"]

@@ -29,11 +29,11 @@ GroupIn = Literal["all", "eval"]
 class FileData(GroupDataModule):
     """Rows of a file or a folder, with columns for the label, the group and the split.
 
-    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), Parquet, Arrow
-    and Feather are read, folders that the library ``datasets`` saved, and data sets by their name on the hub: of a
-    ``DatasetDict`` the parts' names are the column of the split where there is none of its name (``validation`` is
-    ``val``), and a ``ClassLabel`` is read as the names of its labels. Groups and labels are taken as written, so 007
-    and 7 differ.
+    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), one JSON array
+    of objects (``.json``), Parquet, Arrow and Feather are read, folders that the library ``datasets`` saved, and data
+    sets by their name on the hub: of a ``DatasetDict`` the parts' names are the column of the split where there is none
+    of its name (``validation`` is ``val``), and a ``ClassLabel`` is read as the names of its labels. Groups and labels
+    are taken as written, so 007 and 7 differ.
 
     Args:
         path: the file or folder.

@@ -24,8 +24,9 @@ Missing = Literal["error", "indicator", "drop"]
 class Table(FileData):
     """A table with a label, a group and a split by row, from a file or a folder; all other columns are features.
 
-    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), Parquet, Arrow
-    and Feather are read, and what the library ``datasets`` saved or has on the hub (see ``FileData``).
+    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), one JSON array
+    of objects (``.json``), Parquet, Arrow and Feather are read, and what the library ``datasets`` saved or has on the
+    hub (see ``FileData``).
 
     Numbers are standardised by the training rows; text and booleans are categories, of which one that training lacks
     has a slot of its own. In CSV and TSV a column is one of numbers where all its training cells are (blank, NA, N/A,

@@ -93,9 +93,9 @@ class TextRows:
 class Text(FileData):
     """Texts with a label, a group and a split by row, from a file or a folder.
 
-    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), Parquet, Arrow
-    and Feather are read, and what the library ``datasets`` saved or has on the hub (see ``FileData``). Only the named
-    columns are looked at.
+    CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), one JSON array
+    of objects (``.json``), Parquet, Arrow and Feather are read, and what the library ``datasets`` saved or has on the
+    hub (see ``FileData``). Only the named columns are looked at.
 
     Texts are cut into tokens once and kept in a cache, for all methods, seeds and processes; other texts or another
     tokenizer are noticed. A batch is padded to its own longest text, and holds texts of about one length.

@@ -15,11 +15,13 @@ import pyarrow as pa
 from drurank.errors import InputError, nearest
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.hub import read_hub
+from drurank.tabular.jsonarray import is_array, read_json_array
 from drurank.tabular.jsonlines import read_json_lines
 from drurank.tabular.text import TextFile, check_delimiter, read_delimited
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON_LINES = (".jsonl", ".ndjson", ".json")
+JSON_ARRAY = ".json"
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather")
 KNOWN = (*DELIMITERS, *JSON_LINES, *PARQUET, *ARROW)
@@ -33,8 +35,9 @@ OFFERED = f"{', '.join(KNOWN)} (the text ones also with .gz)"
 def read_table(
     path: str, *, delimiter: str | None = None, text_encoding: str | None = None, split: str = "split"
 ) -> pa.Table:
-    """Read a file of CSV, TSV, JSON lines, Parquet or Arrow, or a folder that the library ``datasets`` saved.
+    """Read a file of CSV, TSV, JSON, Parquet or Arrow, or a folder that the library ``datasets`` saved.
 
+    JSON is one object a line; a file that ends in ``.json`` may also be one array of objects.
     In CSV and TSV every column is text. What ``datasets`` calls a ``ClassLabel`` is read as the names of its labels.
 
     Args:
@@ -65,7 +68,8 @@ def read_table(
             table = read_delimited(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
         elif suffix in JSON_LINES:
             _refuse_unused(path, delimiter=delimiter)
-            table = read_json_lines(TextFile(path, file, text_encoding))
+            text = TextFile(path, file, text_encoding)
+            table = read_json_array(text) if suffix == JSON_ARRAY and is_array(text) else read_json_lines(text)
         else:
             _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
             table = (read_parquet if suffix in PARQUET else read_arrow)(path, file)

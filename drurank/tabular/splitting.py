@@ -25,7 +25,7 @@ HALF = 0.5 + 1e-9
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """How groups and rows are shared out.
+    """How groups and rows are shared out: the method ``group``.
 
     Groups are drawn whatever their labels are, also with ``stratify``: a group that comes later does not come by label.
     A share of a count is the nearest whole number, halves up, and where the share is not 0 at least 1.

@@ -74,6 +74,12 @@ class TextFile:
         """Its text, line ends as they are."""
         return io.TextIOWrapper(self.open_bytes(), encoding=self.encoding, errors=errors, newline="")
 
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Each line's place and what stands there, also where that cannot be decoded."""
+        with self.open(errors="surrogateescape") as lines:
+            for number, line in enumerate(lines, start=1):
+                yield f"line {number} (the first is 1)", line
+
     def _refuse_garbling(self, asked: str, marked: str | None) -> None:
         """Stop where the file is surely in another encoding, in which the asked one would read other letters."""
         found = marked

@@ -1,0 +1,59 @@
+"""What split refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.errors import InputError
+from drurank.tabular.columns import refuse_unknown
+from drurank.tabular.reading import DELIMITERS, suffix_of
+from drurank.tabular.several import files_of
+from drurank.tabular.splitting import TRAIN
+from drurank.tabular.writing import WRITTEN
+
+
+def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool) -> None:
+    """Refuse an output that cannot be written, is the table itself or would replace a file unasked."""
+    suffix, files = target.suffix.lower(), files_of(path)
+    if suffix not in WRITTEN:
+        raise InputError(f"output is {str(target)!r}; give a file that ends in {', '.join(WRITTEN)}")
+    if any(suffix_of(file) in DELIMITERS for file in files) and suffix not in DELIMITERS:
+        raise InputError(
+            f"{path} is of text, whose numbers would be words in {suffix}; give an --output that ends in "
+            f"{' or '.join(DELIMITERS)}"
+        )
+    if target.resolve() in [Path(file).expanduser().resolve() for file in files]:
+        itself = "the table itself" if len(files) == 1 else f"one of the files of {path}"
+        raise InputError(f"output is {str(target)!r}, {itself}; give another file")
+    for file in (target, manifest_file):
+        exists = file.exists()
+        if exists and file.is_dir():
+            raise InputError(f"{file} is a folder; give another --output")
+        if exists and not overwrite:
+            raise InputError(f"{file} exists; give another --output, or write --overwrite to replace it")
+
+
+def refuse_columns(path: str, table: pa.Table, wanted: list[str], split: str) -> None:
+    """Refuse columns that are not there, and a name of the new one that is."""
+    refuse_unknown(path, table, wanted)
+    if not split.strip():
+        raise InputError(f"split is {split!r}; give a name for the new column")
+    if split in table.column_names:
+        raise InputError(
+            f"{path} has a column {split!r} already; give the new one another name, as --split {split}_2, or take the "
+            "old one out of the file"
+        )
+
+
+def refuse_lost_label(path: str, part: np.ndarray, label: np.ndarray, names: list[str]) -> None:
+    """Refuse a split whose training rows lack a label that others have."""
+    rows = np.bincount(label[part >= 0], minlength=len(names))
+    lost = np.flatnonzero((rows > 0) & (np.bincount(label[part == TRAIN], minlength=len(names)) == 0))
+    if len(lost):
+        raise InputError(
+            f"{path}: the label {names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training row, "
+            "since these are drawn for other parts; give another --seed, or leave its rows out"
+        )

@@ -1,0 +1,193 @@
+"""What split does: a table read, split by either method and written, and what the manifest says of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.cli.split_checks import refuse_columns, refuse_lost_label, refuse_output
+from drurank.errors import InputError, is_count
+from drurank.files import write_json
+from drurank.splits import SPLITS
+from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
+from drurank.tabular.columns import Column, as_names, code_groups
+from drurank.tabular.dropping import kept_rows, texts_of
+from drurank.tabular.several import Source
+from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
+from drurank.tabular.writing import write_table
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How texts are embedded: the method ``cluster``.
+
+    Args:
+        text: column of the text, or several (with commas), which are joined with a line end between.
+        pretrained: encoder whose mean over a text's tokens is its embedding; a folder, or its name on the hub.
+        max_length: tokens after which a text is cut.
+        cache_dir: folder where embeddings are kept, if not the usual one.
+
+    Raises:
+        InputError: if no text is named, or ``max_length`` is no number of tokens.
+    """
+
+    text: str | list[str] | None = None
+    pretrained: str = "distilbert-base-uncased"
+    max_length: int = 512
+    cache_dir: str | None = None
+
+    def __post_init__(self) -> None:
+        if not any(as_names(self.text)):
+            raise InputError("text is missing; name the column of the text, as --text review")
+        if not is_count(self.max_length):
+            raise InputError(f"max_length is {self.max_length!r}; give a whole number of tokens of 1 or more")
+
+
+def split_file(
+    path: str,
+    label: str,
+    group: str | list[str],
+    output: str,
+    split: str = "split",
+    overwrite: bool = False,
+    drop_missing: bool = False,
+    delimiter: str | None = None,
+    text_encoding: str | None = None,
+    options: SplitOptions | ClusterOptions | None = None,
+    texts: TextOptions | None = None,
+) -> dict[str, Any]:
+    """Write a table again with a column for the part of each row, and beside it ``<output>.manifest.json``.
+
+    Args:
+        path: the table; several files with the same columns by commas or a pattern, as 'part-*.json', are one table, in
+            the order of their names.
+        label: its column of the label.
+        group: its column of the group, or several (with commas), whose combinations are the groups.
+        output: file to write; .csv, .tsv, .parquet or .pq. All columns and the order of rows stay as they are
+            (an index that pandas wrote without a name is no column).
+        split: name of the new column; its values are train, id_val, ood_val, id_test and ood_test.
+        overwrite: whether an output and a manifest that exist are replaced.
+        drop_missing: whether rows without a label, a group or a text are left out, which is said there and in the
+            manifest; else they are refused.
+        delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
+        text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
+        options: how groups and rows are shared out, which says the method; the defaults of ``SplitOptions``, if not
+            given.
+        texts: what groups are clustered by, with ``ClusterOptions``.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        InputError: if the table cannot be split so, or the output not be written.
+    """
+    options, target = options or SplitOptions(), Path(os.path.expanduser(output))
+    clusters, text = isinstance(options, ClusterOptions), as_names(texts.text) if texts else []
+    if clusters != bool(text):
+        raise InputError("texts go with ClusterOptions, and only with these; give both or neither")
+    manifest_file = target.with_name(f"{target.stem}.manifest.json")
+    refuse_output(path, target, manifest_file, overwrite)
+    source, names = Source.read(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
+    refuse_columns(path, source.table, [label, *names, *text], split)
+    labels, groups = ([Column(path, name, source.table[name]) for name in columns] for columns in ([label], names))
+    kept, dropped = kept_rows(source, labels[0], groups, text, drop=drop_missing)
+    y, label_names = code_groups(labels, kept, blank=False)
+    g, group_names = code_groups(groups, kept, blank=False)
+    rows = _at(source.table, kept)
+    facts: dict[str, Any] = {}
+    if isinstance(options, ClusterOptions):
+        assert texts is not None
+        embed = _Embed(source, kept, texts)
+        part, facts = split_by_cluster(rows, g, group_names, embed, options, source=path)
+    else:
+        part = split_by_group(rows, y, g, group_names, options, source=path)
+    refuse_lost_label(path, part, y, label_names)
+    manifest = {
+        "source": _source(source),
+        "output": target.name,
+        "columns": {"label": label, "group": names, "split": split, **({"text": text} if text else {})},
+        "method": "cluster" if clusters else "group",
+        "options": asdict(options) | (_recorded(texts) if texts else {}),
+        "parts": {name: asdict(summary) for name, summary in summarise(part, y, g, label_names).items()},
+        "left_out": _left_out(part, g, group_names),
+        "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
+        **facts,
+    }
+    _add_label_distances(manifest)
+    _write(rows, part, split, target, manifest_file, manifest)
+    return manifest
+
+
+class _Embed:
+    """Embeddings of some of the rows that are kept."""
+
+    def __init__(self, source: Source, kept: np.ndarray, options: TextOptions) -> None:
+        self.source, self.kept, self.options = source, kept, options
+
+    def __call__(self, places: np.ndarray) -> np.ndarray:
+        """Those at these places, which ascend, float32 ``[k, d]``."""
+        from drurank.text.features import embed_texts
+
+        texts = texts_of(self.source, as_names(self.options.text))
+        some = np.zeros(len(texts), dtype=bool)
+        some[self.kept[places]] = True
+        found: np.ndarray = embed_texts(
+            texts.filter(pa.array(some)),
+            self.options.pretrained,
+            source=self.source.path,
+            pooling="mean",
+            max_length=self.options.max_length,
+            cache_dir=self.options.cache_dir,
+        )
+        return found
+
+
+def _at(table: pa.Table, places: np.ndarray) -> pa.Table:
+    """The rows at these places, which ascend; a filter, since taking fails where text is above 2 GiB."""
+    some = np.zeros(table.num_rows, dtype=bool)
+    some[places] = True
+    return table if some.all() else table.filter(pa.array(some))
+
+
+def _source(source: Source) -> dict[str, Any]:
+    said = {"name": Path(source.path).name, "rows": source.table.num_rows, "sha256": source.fingerprint()}
+    if len(source.files) > 1:
+        counts = np.diff([*source.starts, source.table.num_rows])
+        said["files"] = {Path(file).name: int(count) for file, count in zip(source.files, counts, strict=True)}
+    return said
+
+
+def _recorded(texts: TextOptions) -> dict[str, Any]:
+    """What changes the embeddings; the columns stand among the others."""
+    return {"pretrained": texts.pretrained, "max_length": texts.max_length}
+
+
+def _left_out(part: np.ndarray, group: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+    count = np.bincount(group[part == LEFT_OUT], minlength=len(names))
+    return {
+        "rows": int(count.sum()),
+        "groups": int((count > 0).sum()),
+        "group_rows": {names[number]: int(count[number]) for number in np.flatnonzero(count).tolist()},
+    }
+
+
+def _add_label_distances(manifest: Mapping[str, Any]) -> None:
+    parts = manifest["parts"]
+    for name, distances in manifest.get("distances", {}).items():
+        distances["labels"] = label_distance(parts[name]["label_shares"], parts["train"]["label_shares"])
+
+
+def _write(
+    table: pa.Table, part: np.ndarray, split: str, target: Path, manifest_file: Path, manifest: Mapping[str, Any]
+) -> None:
+    kept = part != LEFT_OUT
+    rows = table if kept.all() else table.filter(pa.array(kept))
+    new = pa.DictionaryArray.from_arrays(pa.array(part[kept], pa.int8()), list(SPLITS)).cast(pa.string())
+    write_table(rows.append_column(split, new), target)
+    write_json(manifest_file, manifest)

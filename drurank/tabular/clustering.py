@@ -1,0 +1,265 @@
+"""A split by clusters of writers: training sees writers of one kind, the OOD parts hold writers of another."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.errors import InputError, is_count
+from drurank.splits import SPLITS
+from drurank.tabular.splitting import ID_TEST, ID_VAL, LEFT_OUT, OOD_TEST, OOD_VAL, TRAIN, hash_rows
+
+BATCH = 1 << 14
+"""Rows whose embeddings are held in float64 at once."""
+EQUAL = 1e-6
+"""Differences between embeddings below this share of the largest entry are rounding."""
+Embedding = np.ndarray | Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """How writers are clustered: the method ``cluster``.
+
+    The seed draws which of two clusters is in-distribution, so that its writers train, and which OOD. In the paper each
+    writer of IMDB has 25 rows at least (50 where they train), of Amazon 75 and of Yelp 100.
+
+    Args:
+        clusters: of k-means over the mean embeddings of writers. Of more than two, the two whose centres are farthest
+            apart are taken, and the writers of the others left out.
+        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest; at least
+            2, since the rows of a writer who trains are halved.
+        seed: another one gives another split; one seed always the same, in whatever order the rows are.
+
+    Raises:
+        InputError: if there are fewer than two clusters, or ``min_count`` or ``seed`` is out of its range.
+    """
+
+    clusters: int = 2
+    min_count: int = 25
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not is_count(self.clusters) or self.clusters < 2:
+            raise InputError(f"clusters is {self.clusters!r}; give a whole number of 2 or more, one is OOD")
+        if not is_count(self.min_count) or self.min_count < 2:
+            raise InputError(
+                f"min_count is {self.min_count!r}, and the rows of a group that trains are halved; give a whole number "
+                "of rows of 2 or more"
+            )
+        if not 0 <= self.seed < 2**64:
+            raise InputError(f"seed is {self.seed}; give a whole number of 0 or more and below 2**64")
+
+
+def split_by_cluster(
+    rows: pa.Table,
+    group: np.ndarray,
+    group_names: Sequence[str],
+    embedding: Embedding,
+    options: ClusterOptions,
+    *,
+    source: str = "the table",
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The part of each row, by clusters of the groups (the writers).
+
+    A writer's embedding is the mean of those of its rows. K-means over them finds clusters; of the two that are taken
+    the seed draws one to be in-distribution. Its writers' rows are halved into train (the larger half) and evaluation,
+    and its writers into id_val (the larger half) and id_test. The other cluster's writers go with all their rows to
+    ood_val (the larger half of the writers) and ood_test.
+
+    The facts say, plainly enough for JSON:
+
+    - ``under_min_count``: ``writers`` with too few rows, and their ``rows``.
+    - ``clusters``: of each ``writers``, ``rows`` and ``role``: id, ood or left out. They are numbered by the first
+      writer in the alphabet.
+    - ``spread``: the root mean squared distance of train's writers to their mean.
+    - ``distances``: by part but train, ``distance``, the Euclidean distance between the mean over the part's writers
+      and that over train's, and ``spreads``, the same in units of ``spread`` (``None`` where that is 0). A writer's
+      embedding is here the mean of those of its rows in that part.
+
+    Args:
+        rows: every column of the table, ``n`` rows.
+        group: group number, int64 ``[n]``.
+        group_names: name by group number, each with rows.
+        embedding: of each row, float32 ``[n, d]``; or a function that is given the places of rows, int64 ``[k]``, and
+            gives theirs, float32 ``[k, d]``. It is called once, with the rows of writers who have enough of them.
+        options: how many clusters, of whom.
+        source: file, for messages.
+
+    Returns:
+        Place of each row's part in ``SPLITS``, int64 ``[n]``, -1 where it is left out; and the facts.
+
+    Raises:
+        InputError: if there are too few writers or their embeddings do not fall into that many clusters, one of the
+            two clusters has one writer, or an embedding is not finite.
+    """
+    count = np.bincount(group, minlength=len(group_names))
+    kept = sorted(np.flatnonzero(count >= options.min_count).tolist(), key=group_names.__getitem__)
+    _refuse_few(source, count, len(kept), options)
+    names = [group_names[number] for number in kept]
+    number_of = np.full(len(count), -1)
+    number_of[kept] = np.arange(len(kept))
+    places = np.flatnonzero(number_of[group] >= 0)
+    writer = number_of[group[places]]
+    if callable(embedding):
+        vectors = _checked(embedding(places), len(places))
+    else:
+        vectors = _checked(embedding, rows.num_rows)[places]
+    mean = _means(vectors, writer, len(kept))
+    _refuse_infinite(source, mean, names)
+    cluster = _clusters(source, mean, options)
+    two = _two(source, cluster, mean, names, options)
+    inside = np.zeros(rows.num_rows, dtype=bool)
+    inside[places] = True
+    part = np.full(rows.num_rows, LEFT_OUT)
+    part[places] = _parts(rows.filter(pa.array(inside)), writer, cluster, names, two, options.seed)
+    facts = {
+        "under_min_count": {"writers": len(count) - len(kept), "rows": len(group) - len(places)},
+        "clusters": _cluster_facts(cluster, count[kept], two),
+        **_distances(vectors, writer, part[places]),
+    }
+    return part, facts
+
+
+def label_distance(shares: Mapping[str, float], others: Mapping[str, float]) -> float:
+    """Total variation distance of two parts' label shares: half the sum of the differences, from 0 to 1."""
+    return sum(abs(shares.get(name, 0) - others.get(name, 0)) for name in {**shares, **others}) / 2
+
+
+def _refuse_few(source: str, count: np.ndarray, kept: int, options: ClusterOptions) -> None:
+    needed = max(4, options.clusters)
+    if kept < needed:
+        why = "two clusters need 2 groups each" if needed == 4 else f"clusters is {options.clusters}"
+        raise InputError(
+            f"{source}: groups with at least min_count {options.min_count:,} rows are {kept:,} of {len(count):,}, the "
+            f"largest of all has {count.max():,}, and {why}; give a lower --min_count, fewer --clusters or more rows"
+        )
+
+
+def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
+    if vectors.ndim != 2 or len(vectors) != rows:
+        raise InputError(f"embedding has the shape {list(vectors.shape)}; give one vector a row, [{rows}, d]")
+    return vectors
+
+
+def _refuse_infinite(source: str, mean: np.ndarray, names: Sequence[str]) -> None:
+    wrong = ~np.isfinite(mean).all(axis=1)
+    if wrong.any():
+        raise InputError(
+            f"{source}: the embedding of a row of group {names[int(np.argmax(wrong))]!r} is nan or inf, and so of "
+            f"{wrong.sum():,} {'group' if wrong.sum() == 1 else 'groups'}; give another --pretrained encoder"
+        )
+
+
+def _means(vectors: np.ndarray, code: np.ndarray, size: int) -> np.ndarray:
+    """Mean vector by code, float64 ``[size, d]``; each code has a vector at least, and -1 is none."""
+    total = np.zeros((size + 1, vectors.shape[1]))
+    for start in range(0, len(code), BATCH):
+        some = slice(start, start + BATCH)
+        np.add.at(total, code[some], vectors[some].astype(np.float64))
+    mean: np.ndarray = total[:size] / np.bincount(code[code >= 0], minlength=size)[:, None]
+    return mean
+
+
+def _clusters(source: str, mean: np.ndarray, options: ClusterOptions) -> np.ndarray:
+    """Cluster of each writer, int64 ``[w]``, numbered by their first writers."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    if np.ptp(mean, axis=0).max() <= EQUAL * np.abs(mean).max():
+        raise InputError(
+            f"{source}: the mean embeddings of all {len(mean):,} groups are equal, so that there are no clusters; give "
+            "another --text column or another --pretrained encoder"
+        )
+    state = int(np.random.SeedSequence(options.seed).generate_state(1)[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # Of fewer distinct points than clusters; told below.
+        found = KMeans(n_clusters=options.clusters, n_init=10, random_state=state).fit(mean).labels_
+    _, first, code = np.unique(found, return_index=True, return_inverse=True)
+    if len(first) < options.clusters:
+        raise InputError(
+            f"{source}: the mean embeddings of {len(mean):,} groups fall into {len(first)} clusters only, for they are "
+            f"no more than so many; give --clusters {len(first)} or fewer"
+        )
+    # Which of equal solutions k-means returns, and so its numbers, may hang on rounding.
+    cluster: np.ndarray = np.argsort(np.argsort(first))[code]
+    return cluster
+
+
+def _two(
+    source: str, cluster: np.ndarray, mean: np.ndarray, names: Sequence[str], options: ClusterOptions
+) -> tuple[int, int]:
+    """The clusters that are in-distribution and OOD."""
+    centre = _means(mean, cluster, options.clusters)
+    apart = np.linalg.norm(centre[:, None] - centre[None], axis=2)
+    # The first of pairs that are as far apart but for rounding, which hangs on the order of rows.
+    farthest = np.argmax(apart >= apart.max() * (1 - EQUAL))
+    two = [int(number) for number in np.unravel_index(farthest, apart.shape)]
+    size = np.bincount(cluster)
+    if size[two].min() < 2:
+        which = f"of {len(size)} clusters the two farthest apart" if len(size) > 2 else "the two clusters"
+        raise InputError(
+            f"{source}: {which} have {size[two[0]]:,} and {size[two[1]]:,} groups, and each needs 2, for validation "
+            "and test; give another --seed, other --clusters or another --min_count"
+        )
+    first = [names[int(np.argmax(cluster == number))] for number in two]
+    # Hashes of their own, so that the draw of the cluster says nothing of the draw of its writers.
+    drawn = hash_rows(pa.table({"draw": ["cluster"] * 2, "group": first}), options.seed)
+    return (two[0], two[1]) if drawn[0] < drawn[1] else (two[1], two[0])
+
+
+def _parts(
+    rows: pa.Table, writer: np.ndarray, cluster: np.ndarray, names: Sequence[str], two: tuple[int, int], seed: int
+) -> np.ndarray:
+    """Part of each row, int64 ``[k]``, of writers in clusters of which two are in-distribution and OOD."""
+    hashes = hash_rows(pa.table({"group": list(names)}), seed)
+    id_part = _halved(np.flatnonzero(cluster == two[0]), hashes, ID_VAL, ID_TEST)
+    part: np.ndarray = _halved(np.flatnonzero(cluster == two[1]), hashes, OOD_VAL, OOD_TEST)[writer]
+    trains = id_part[writer] != LEFT_OUT
+    of_row = writer[trains]
+    order = np.lexsort((hash_rows(rows.filter(pa.array(trains)), seed), of_row))
+    count, laid = np.bincount(of_row), of_row[order]
+    first_half = np.zeros(len(order), dtype=bool)
+    first_half[order] = (np.arange(len(order)) - (np.cumsum(count) - count)[laid]) * 2 < count[laid]
+    part[trains] = np.where(first_half, TRAIN, id_part[of_row])
+    return part
+
+
+def _halved(writers: np.ndarray, hashes: np.ndarray, larger: int, smaller: int) -> np.ndarray:
+    """Part of each writer, int64 ``[w]``: these are halved by hash, and the others are in none."""
+    part = np.full(len(hashes), LEFT_OUT)
+    drawn = writers[np.argsort(hashes[writers], kind="stable")]
+    part[drawn] = np.where(np.arange(len(drawn)) * 2 < len(drawn), larger, smaller)
+    return part
+
+
+def _cluster_facts(cluster: np.ndarray, rows: np.ndarray, two: tuple[int, int]) -> list[dict[str, Any]]:
+    roles = {two[0]: "id", two[1]: "ood"}
+    return [
+        {
+            "writers": int((cluster == number).sum()),
+            "rows": int(rows[cluster == number].sum()),
+            "role": roles.get(number, "left out"),
+        }
+        for number in range(cluster.max() + 1)
+    ]
+
+
+def _distances(vectors: np.ndarray, writer: np.ndarray, part: np.ndarray) -> dict[str, Any]:
+    """Spread of train, and distances of the other parts to it."""
+    inside, writers = part != LEFT_OUT, int(writer.max()) + 1
+    code = np.full(len(part), -1)
+    pairs, code[inside] = np.unique(part[inside] * writers + writer[inside], return_inverse=True)
+    mean, part_of_pair = _means(vectors, code, len(pairs)), pairs // writers
+    train = mean[part_of_pair == TRAIN]
+    centre = train.mean(axis=0)
+    spread = float(np.sqrt(((train - centre) ** 2).sum(axis=1).mean()))
+    distances = {}
+    for place in (ID_VAL, OOD_VAL, ID_TEST, OOD_TEST):
+        distance = float(np.linalg.norm(mean[part_of_pair == place].mean(axis=0) - centre))
+        distances[SPLITS[place]] = {"distance": distance, "spreads": distance / spread if spread > 0 else None}
+    return {"spread": spread, "distances": distances}

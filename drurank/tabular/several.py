@@ -1,0 +1,126 @@
+"""A table in one file or several, and where in them a row stands."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.errors import InputError
+from drurank.tabular.columns import Column
+from drurank.tabular.reading import read_table, suffix_of
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table and the files that it was read from.
+
+    Attributes:
+        path: as it was given, for messages.
+        files: in the order of their rows.
+        starts: place of the first row of each, int64 ``[f]``.
+        table: the rows of all.
+    """
+
+    path: str
+    files: list[str]
+    starts: np.ndarray
+    table: pa.Table
+
+    @classmethod
+    def read(cls, path: str, *, delimiter: str | None = None, text_encoding: str | None = None) -> Source:
+        """Read what ``path`` names, file after file in the order of their names.
+
+        Raises:
+            InputError: if a file is missing, named twice or cannot be read, or has other columns than the first.
+        """
+        files = files_of(path)
+        tables = [read_table(file, delimiter=delimiter, text_encoding=text_encoding) for file in files]
+        starts = np.cumsum([0, *(table.num_rows for table in tables[:-1])])
+        return cls(path, files, starts, _joined(files, tables))
+
+    def error(self, column: str, row: int, remedy: str) -> InputError:
+        """An error that names a cell by its file and its row there."""
+        file = int(np.searchsorted(self.starts, row, side="right")) - 1
+        start = int(self.starts[file])
+        cells = self.table[column].slice(start, row - start + 1)
+        return Column(self.files[file], column, cells).error(row - start, remedy)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the file, or of those of all files in their order."""
+        paths = [Path(os.path.expanduser(file)) for file in self.files]
+        digests = [digest for file in paths for digest in _digests(file)]
+        alone = len(paths) == 1 and not paths[0].is_dir()
+        return digests[0] if alone else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def files_of(path: str) -> list[str]:
+    """The files that a path names: itself, or those of a pattern as ``part-*.json``, or several with commas, sorted.
+
+    Raises:
+        InputError: if one is named twice.
+    """
+    if _is_there(path):
+        return [path]
+    files: list[str] = []
+    for piece in path.split(","):
+        name = os.path.expanduser(piece.strip())
+        files += [name] if _is_there(name) else glob.glob(name, recursive=True) or [name]
+    files.sort()
+    twice = [file for file, other in pairwise(files) if file == other]
+    if twice:
+        raise InputError(f"{twice[0]} is named twice in path {path!r}; name each file once")
+    return files
+
+
+def _is_there(path: str) -> bool:
+    return os.path.exists(os.path.expanduser(path))
+
+
+def _joined(files: list[str], tables: list[pa.Table]) -> pa.Table:
+    names = tables[0].column_names
+    for file, table in zip(files, tables, strict=True):
+        lacking = [name for name in names if name not in table.column_names]
+        beyond = [name for name in table.column_names if name not in names]
+        if lacking or beyond:
+            said = f"no column {lacking[0]!r}, which" if lacking else f"a column {beyond[0]!r}, unlike"
+            raise InputError(
+                f"{file} has {said} {files[0]}{' has' if lacking else ''}; give files with the same columns"
+            )
+        if suffix_of(file) != suffix_of(files[0]):
+            raise InputError(f"{file} is of another format than {files[0]}; give files of one")
+    kinds = dict(zip(names, tables[0].schema.types, strict=True))
+    for file, table in zip(files[1:], tables[1:], strict=True):
+        for name in names:
+            both = [pa.schema({name: kind}) for kind in (kinds[name], table.schema.field(name).type)]
+            try:
+                kinds[name] = pa.unify_schemas(both, promote_options="permissive").types[0]
+            except pa.ArrowException as error:
+                raise InputError(
+                    f"{file}: column {name!r} holds {both[1].types[0]}, and in the files before {both[0].types[0]}; "
+                    "write one kind in a column"
+                ) from error
+    try:
+        return pa.concat_tables([table.select(names) for table in tables], promote_options="permissive")
+    except pa.ArrowException as error:
+        said = " ".join(str(error).split())[:80]
+        raise InputError(
+            f"{files[0]} and the other files cannot be joined: {said}; write large numbers as text"
+        ) from error
+
+
+def _digests(file: Path) -> list[str]:
+    if file.is_dir():
+        return [_digest(inside) for inside in sorted(file.rglob("*")) if inside.is_file()]
+    return [_digest(file)]
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
