@@ -26,13 +26,14 @@ class ClusterOptions:
     """How writers are clustered: the method ``cluster``.
 
     The seed draws which of two clusters is in-distribution, so that its writers train, and which OOD. In the paper each
-    writer of IMDB has 25 rows at least (50 where they train), of Amazon 75 and of Yelp 100.
+    OOD writer of IMDB has 25 rows at least, of Amazon 75 and of Yelp 100, and each of IMDB who trains 50.
 
     Args:
         clusters: of k-means over the mean embeddings of writers. Of more than two, the two whose centres are farthest
             apart are taken, and the writers of the others left out.
-        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest; at least
-            2, since the rows of a writer who trains are halved.
+        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest.
+        id_min_count: the same for groups that train, after they are clustered, 2 or more; twice ``min_count``, if not
+            given, so that each has ``min_count`` rows in training and as many in evaluation.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.
 
     Raises:
@@ -41,18 +42,27 @@ class ClusterOptions:
 
     clusters: int = 2
     min_count: int = 25
+    id_min_count: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not is_count(self.clusters) or self.clusters < 2:
             raise InputError(f"clusters is {self.clusters!r}; give a whole number of 2 or more, one is OOD")
-        if not is_count(self.min_count) or self.min_count < 2:
+        if not is_count(self.min_count):
+            raise InputError(f"min_count is {self.min_count!r}; give a whole number of rows of 1 or more")
+        if not is_count(self.least_of_id) or self.least_of_id < 2:
             raise InputError(
-                f"min_count is {self.min_count!r}, and the rows of a group that trains are halved; give a whole number "
-                "of rows of 2 or more"
+                f"id_min_count is {self.id_min_count!r}, and the rows of a group that trains are halved; give a whole "
+                "number of rows of 2 or more"
             )
         if not 0 <= self.seed < 2**64:
             raise InputError(f"seed is {self.seed}; give a whole number of 0 or more and below 2**64")
+
+
+    @property
+    def least_of_id(self) -> int:
+        """Fewest rows of a group that trains."""
+        return 2 * self.min_count if self.id_min_count is None else self.id_min_count
 
 
 def split_by_cluster(
@@ -73,7 +83,7 @@ def split_by_cluster(
 
     The facts say, plainly enough for JSON:
 
-    - ``under_min_count``: ``writers`` with too few rows, and their ``rows``.
+    - ``under_min_count``, ``under_id_min_count``: ``writers`` with too few rows, and their ``rows``.
     - ``clusters``: of each ``writers``, ``rows`` and ``role``: id, ood or left out. They are numbered by the first
       writer in the alphabet.
     - ``spread``: the root mean squared distance of train's writers to their mean.
@@ -113,12 +123,17 @@ def split_by_cluster(
     _refuse_infinite(source, mean, names)
     cluster = _clusters(source, mean, options)
     two = _two(source, cluster, mean, names, options)
+    short = (cluster == two[0]) & (count[kept] < options.least_of_id)
+    _refuse_few_of_id(source, int((cluster == two[0]).sum() - short.sum()), options)
     inside = np.zeros(rows.num_rows, dtype=bool)
     inside[places] = True
     part = np.full(rows.num_rows, LEFT_OUT)
-    part[places] = _parts(rows.filter(pa.array(inside)), writer, cluster, names, two, options.seed)
+    part[places] = _parts(
+        rows.filter(pa.array(inside)), writer, np.where(short, -1, cluster), names, two, options.seed
+    )
     facts = {
         "under_min_count": {"writers": len(count) - len(kept), "rows": len(group) - len(places)},
+        "under_id_min_count": {"writers": int(short.sum()), "rows": int(count[kept][short].sum())},
         "clusters": _cluster_facts(cluster, count[kept], two),
         **_distances(vectors, writer, part[places]),
     }
@@ -137,6 +152,15 @@ def _refuse_few(source: str, count: np.ndarray, kept: int, options: ClusterOptio
         raise InputError(
             f"{source}: groups with at least min_count {options.min_count:,} rows are {kept:,} of {len(count):,}, the "
             f"largest of all has {count.max():,}, and {why}; give a lower --min_count, fewer --clusters or more rows"
+        )
+
+
+def _refuse_few_of_id(source: str, writers: int, options: ClusterOptions) -> None:
+    if writers < 2:
+        raise InputError(
+            f"{source}: of the groups that are to train {writers} {'has' if writers == 1 else 'have'} "
+            f"{options.least_of_id:,} rows, and 2 are needed, for validation and test; give another --seed, or a lower "
+            "--id_min_count or --min_count"
         )
 
 
@@ -215,7 +239,7 @@ def _two(
 def _parts(
     rows: pa.Table, writer: np.ndarray, cluster: np.ndarray, names: Sequence[str], two: tuple[int, int], seed: int
 ) -> np.ndarray:
-    """Part of each row, int64 ``[k]``, of writers in clusters of which two are in-distribution and OOD."""
+    """Part of each row, int64 ``[k]``, of writers in clusters of which two are in-distribution and OOD, -1 in none."""
     hashes = hash_rows(pa.table({"group": list(names)}), seed)
     id_part = _halved(np.flatnonzero(cluster == two[0]), hashes, ID_VAL, ID_TEST)
     part: np.ndarray = _halved(np.flatnonzero(cluster == two[1]), hashes, OOD_VAL, OOD_TEST)[writer]
