@@ -128,6 +128,8 @@ class FileData(GroupDataModule):
                 f"{self.path}: nothing says which rows to train on; name with --data.split the column that does, whose "
                 f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
             )
+        if stage == "fit":
+            refuse_unknown(self.path, self._table, [self.label, *self.group])
         super().setup(stage)
         self._columns.clear()
 

@@ -143,7 +143,7 @@ class Text(FileData):
     ) -> None:
         super().__init__(path, label, group, split, **kwargs)
         self.text = as_names(text)
-        if not self.text:
+        if not all(self.text) or not self.text:
             raise InputError("text names no column; give the one that holds the texts")
         for name in self.text:
             if name in (label, split):

@@ -34,6 +34,9 @@ def load_tokenizer(name: str) -> Any:
     from transformers import AutoTokenizer  # here, since it is slow to import
 
     tokenizer = _load(AutoTokenizer, "tokenizer", name)
+    if len(tokenizer) <= len(tokenizer.all_special_ids):
+        # What is made of a folder with an encoder alone.
+        raise InputError(f"{name} has an encoder and no tokenizer; add its files, or give another --data.tokenizer")
     if tokenizer.pad_token_id is None:
         raise InputError(f"the tokenizer {name} has no token to pad with; give another one, as {DEFAULT}")
     return tokenizer
@@ -102,23 +105,23 @@ def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
 def _ask_hub(what: str, name: str) -> None:
     """One question in place of the retries for each file."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import RepositoryNotFoundError
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 
     try:
         HfApi().model_info(name, timeout=SECONDS)
+    except HFValidationError as error:
+        raise InputError(f"there is no folder {name!r} with a pretrained {what}; {_remedy(name)}") from error
     except Exception as error:
-        why = "the hub has none of that name"
-        if not isinstance(error, RepositoryNotFoundError):
-            why = "the hub cannot be reached, nor is one in the local cache"
-            if "repo" in str(error).lower() and "id" in str(error).lower():
-                why = "that is no name on the hub"
+        why = "the hub cannot be reached, nor is one in the local cache"
+        if isinstance(error, RepositoryNotFoundError):
+            why = "the hub has none of that name"
         raise InputError(f"there is no folder {name!r} with a pretrained {what}, and {why}; {_remedy(name)}") from error
 
 
 def _remedy(name: str) -> str:
     last = name.rstrip("/").rpartition("/")[2] or "model"
     return (
-        f"where the hub is at hand, save_pretrained('{last}') both AutoModel and AutoTokenizer, and give that folder: "
+        "give a folder into which AutoModel and AutoTokenizer were saved by save_pretrained where the hub is at hand: "
         f"--data.tokenizer /path/to/{last}"
     )
 
