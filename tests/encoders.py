@@ -65,7 +65,7 @@ def write_distilbert(folder):
     return folder
 
 
-def write_tiny(folder, kind="distilbert"):
+def write_tiny(folder, kind="distilbert", dropout=0.1):
     """An encoder with random weights and a vocabulary of letters and a few words, made in no time."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
@@ -85,7 +85,14 @@ def write_tiny(folder, kind="distilbert"):
     sizes = {"vocab_size": len(vocabulary), "max_position_embeddings": 64, "pad_token_id": 0}
     widths = {
         "distilbert": {"n_layers": 2, "n_heads": 2, "dim": 16, "hidden_dim": 32},
-        "bert": {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 32},
+        "bert": {
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "hidden_size": 16,
+            "intermediate_size": 32,
+            "hidden_dropout_prob": dropout,
+        },
     }
-    AutoModel.from_config(AutoConfig.for_model(kind, **sizes, **widths[kind])).save_pretrained(folder)
+    drops = {"dropout": dropout, "attention_dropout": dropout} if kind == "distilbert" else {}
+    AutoModel.from_config(AutoConfig.for_model(kind, **sizes, **widths[kind], **drops)).save_pretrained(folder)
     return folder

@@ -18,6 +18,7 @@ import drurank.methods
 import many_methods
 import many_processes
 import many_resume
+import many_texts
 from drurank.data.orders import Draw
 from many_command_line import EPOCHS, ROWS
 from many_data import APART, GLOBAL_BATCH, ODD, ONE, SEVEN, TWO, Deeper
@@ -298,3 +299,29 @@ def test_resumed_run_of_two_processes_is_to_the_bit_the_one_that_was_not_stopped
 @pytest.mark.parametrize("many", [2], indirect=True)
 def test_command_line_goes_on_in_two_processes_as_if_it_had_not_stopped(many):
     assert_same_run(many.folder / "stopped/version_0", many.folder / "version_0")
+
+
+# ---- texts, whose batches hold alike lengths
+
+
+def test_batches_of_texts_are_those_of_one_process(alone, many):
+    (epochs,) = alone.of("texts", "drawn")
+    assert sorted(chain(*epochs[0])) == list(range(many_texts.TRAIN))
+    for epoch, batches in enumerate(epochs):
+        for place, batch in enumerate(batches):
+            shares = [drawn[epoch][place] for drawn in many.of("texts", "drawn")]
+            assert sorted(chain(*shares)) == sorted(batch)
+
+
+def test_fine_tuning_in_several_processes_is_that_of_one(alone, many):
+    (should,) = alone.of("texts")
+    for seen in many.of("texts"):
+        for name, value in should["parameters"].items():
+            assert (seen["parameters"][name] - value).abs().max() <= 1e-5, name
+        assert same(seen["weights"][1], should["weights"][1])
+        assert same(seen["weights"], next(many.of("texts", "weights")))
+        assert same(seen["criteria"], next(many.of("texts", "criteria")))
+
+
+def test_of_several_processes_one_cuts_texts_into_tokens(many):
+    assert sorted(many.of("texts", "cut")) == [0] * (len(many.by_rank) - 1) + [many_texts.TRAIN + 25]
