@@ -55,6 +55,7 @@ class FileData(GroupDataModule):
     """
 
     required: ClassVar[str] = "path=..., label=..."
+    """What its constructor cannot do without, for messages."""
 
     def __init__(
         self,

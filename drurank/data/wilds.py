@@ -89,14 +89,11 @@ class WILDS(Text):
         """
         root = Path(self.path).expanduser()
         folder = root if (root / REVIEWS).is_file() else _newest(root)
+        if folder is None:
+            raise _missing(f"{root / REVIEWS} and no {root}/amazon_v*/{REVIEWS}")
         for file in (REVIEWS, SPLITS):
-            if folder is None or not (folder / file).is_file():
-                looked = f"{root / REVIEWS} and no {root}/amazon_v*/{REVIEWS}" if folder is None else folder / file
-                raise InputError(
-                    f"there is no {looked}; get {SOURCE}, extract the archive so that <path>/amazon_v2.1/{REVIEWS} and "
-                    f"<path>/amazon_v2.1/{SPLITS} are there, and give that path"
-                )
-        assert folder is not None
+            if not (folder / file).is_file():
+                raise _missing(str(folder / file))
         return folder
 
     @property
@@ -147,6 +144,13 @@ class WILDS(Text):
                 f"is in {split}, for reviewers that training lacks, and has reviews there (one of {seen.sum():,} such "
                 f"rows); take {REVIEWS} and {SPLITS} from one archive, their rows in one order",
             )
+
+
+def _missing(file: str) -> InputError:
+    return InputError(
+        f"there is no {file}; get {SOURCE}, extract the archive so that <path>/amazon_v2.1/{REVIEWS} and "
+        f"<path>/amazon_v2.1/{SPLITS} are there, and give that path"
+    )
 
 
 def _newest(root: Path) -> Path | None:
