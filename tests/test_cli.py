@@ -14,6 +14,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 import torch
 import yaml
+from encoders import write_tiny
 from lightning.pytorch import Trainer
 from scipy.stats import beta
 from torch import nn
@@ -598,9 +599,29 @@ def table_words(name, folder):
     return ["--data.path", str(folder / "tiny.parquet")]
 
 
+def wilds_words(folder):
+    """The same rows as reviews in a folder of the benchmark, and a small encoder in another."""
+    rows = tiny_table("")
+    code = {"train": 0, "ood_val": 1, "ood_test": 3}
+    stars = [f"{label + 1}.0" for label in rows["label"]]
+    text = [f"{group},{star},good\n" for group, star in zip(rows["group"], stars, strict=True)]
+    (folder / "splits").mkdir()
+    (folder / "splits/user.csv").write_text("".join(["split\n", *(f"{code[split]}.0\n" for split in rows["split"])]))
+    (folder / "reviews.csv").write_text("".join(["reviewerID,overall,reviewText\n", *text]))
+    tokenizer = write_tiny(folder / "tiny")
+    words = ["--data.path", folder, "--data.tokenizer", tokenizer, "--data.max_length", 8]
+    return [*words, "--data.cache_dir", folder / "cache", "--model.network", "TextClassifier"]
+
+
+def words_of(name, folder):
+    if name in TINY:
+        return TINY[name]
+    return wilds_words(folder) if name == "wilds_amazon" else table_words(name, folder)
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "data").glob("*.yaml")))
 def test_every_data_configuration_runs(run, tmp_path, name):
-    words = TINY[name] if name in TINY else table_words(name, tmp_path)
+    words = words_of(name, tmp_path)
     run("fit", "--config", CONFIGS / f"data/{name}.yaml", "--model", "DRU", *words, "--trainer.max_epochs", "1")
     run("test", "--run", "runs/version_0")
     report = read_json(tmp_path / "runs/version_0/test/qdcg10/report.json")

@@ -149,8 +149,9 @@ def _options_of(class_path: str) -> list[str]:
             names |= {p.name: None for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
             if not any(p.kind == p.VAR_KEYWORD for p in parameters):
                 break
-    # What the training loop hands over is nothing to type.
-    given = {"self", "sizes", "params"} | ({"optimizer"} if module in SCHEDULERS else set())
+    # What the training loop or the class itself hands over is nothing to type.
+    given = {"self", "sizes", "params", *getattr(target, "fixed", ())}
+    given |= {"optimizer"} if module in SCHEDULERS else set()
     return [name for name in names if name not in given]
 
 

@@ -1,12 +1,14 @@
-"""Grouped data: generated, read from tables, or anybody's dataset wrapped."""
+"""Grouped data: generated, read from tables and texts, or anybody's dataset wrapped."""
 
 from drurank.data.dataset import GroupedDataset, InMemory, evaluation_loader
 from drurank.data.module import GroupDataModule
 from drurank.data.synthetic import Shortcut, Synthetic
 from drurank.data.table import Table
 from drurank.data.text import Text
+from drurank.data.wilds import WILDS
 
 __all__ = [
+    "WILDS",
     "GroupDataModule",
     "GroupedDataset",
     "InMemory",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,9 @@ class FileData(GroupDataModule):
     Raises:
         InputError: if an option is not one of these; bad data is told when a run starts.
     """
+
+    required: ClassVar[str] = "path=..., label=..."
+    """What its constructor cannot do without, for messages."""
 
     def __init__(
         self,
@@ -143,7 +146,7 @@ class FileData(GroupDataModule):
             kind = type(self).__name__
             raise InputError(
                 f"{self.path}: no encoding of a {kind.lower()} came with the model; give a checkpoint that learnt from "
-                f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, path=..., label=...)"
+                f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, {self.required})"
             )
         return [split for split in SPLITS if len(self._rows[split])]
 
@@ -170,7 +173,7 @@ class FileData(GroupDataModule):
             split=split,
             group_names=names,
             num_seen=len(self.encoder.groups),
-            rows=torch.from_numpy(rows),
+            rows=torch.from_numpy(rows if self._places is None else self._places[rows]),
         )
 
     @property
@@ -220,12 +223,21 @@ class FileData(GroupDataModule):
     def _column(self, name: str) -> Column:
         if name not in self._columns:
             refuse_unknown(self.path, self._table, [name])
-            self._columns[name] = Column(self.path, name, self._table[name])
+            self._columns[name] = Column(self._file(name), name, self._table[name], self._places)
         return self._columns[name]
+
+    def _file(self, column: str) -> str:
+        """The file that a column is of, for messages."""
+        return self.path
+
+    @property
+    def _places(self) -> np.ndarray | None:
+        """Places in the file of the table's rows, int64 ``[n]``, where it lacks some of them."""
+        return None
 
     @property
     def _rows(self) -> dict[str, np.ndarray]:
-        """Places in the file of the rows that are used, by split."""
+        """Places in the table of the rows that are used, by split."""
         return self._split_rows
 
     @cached_property
@@ -267,5 +279,10 @@ class FileData(GroupDataModule):
         place = {name: number for number, name in enumerate(names)}
         number = np.array([*(place[name] for name in found), -1], dtype=np.int64)[code]
         if self.group and self.split is not None and not self._predicts():
-            refuse_seen_groups(self._column(self.split), split, rows, number, names, len(known))
+            self._refuse_seen(split, rows, number, names)
         return torch.from_numpy(number), names
+
+    def _refuse_seen(self, split: str, rows: np.ndarray, number: np.ndarray, names: list[str]) -> None:
+        """Stop if a part for groups that training lacks holds one of training's."""
+        assert self.split is not None
+        refuse_seen_groups(self._column(self.split), split, rows, number, names, len(self.encoder.groups))

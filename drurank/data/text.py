@@ -218,6 +218,7 @@ class Text(FileData):
             split=self.split,
             split_names=self.split_names,
             features=self.text,
+            places=self._places,
         )
 
     def facts(self) -> dict[str, Any]:

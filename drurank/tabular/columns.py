@@ -32,13 +32,14 @@ class Column:
         path: file, for messages.
         name: of the column.
         values: its cells, ``[n]``.
+        places: in the file, of each cell, int64 ``[n]``, where the column lacks some of the file's rows.
 
     Raises:
         InputError: if its type is neither a number, a boolean nor text.
     """
 
-    def __init__(self, path: str, name: str, values: pa.ChunkedArray) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: str, name: str, values: pa.ChunkedArray, places: np.ndarray | None = None) -> None:
+        self.path, self.name, self.places = path, name, places
         kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         self.is_text = is_text or pa.types.is_null(kind)
@@ -144,7 +145,13 @@ class Column:
         value: Any = self.values[row].as_py()
         text = "" if value is None else str(value)
         said = (repr(text) if self.is_text else text) if text.strip() else "a blank cell"
+        row = place_of(row, self.places)
         return InputError(f"{self.path}: column {self.name!r}, row {row} (the first is 0): {said} {remedy}")
+
+
+def place_of(row: int, places: np.ndarray | None) -> int:
+    """The place in the file of a row of a table, which is that in the table unless this lacks some of them."""
+    return row if places is None else int(places[row])
 
 
 def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:

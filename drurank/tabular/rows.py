@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.splits import SPLITS
-from drurank.tabular.columns import ALL_ROWS, Column, code_groups, refuse_unknown, to_number
+from drurank.tabular.columns import ALL_ROWS, Column, code_groups, place_of, refuse_unknown, to_number
 
 TESTED = ("ood_test", "test", "id_test", "ood_val", "val", "id_val")
 """Parts by how much hangs on them: what is tested, then what a checkpoint is chosen by."""
@@ -77,6 +77,7 @@ class GroupedRows:
         split_column: that of the split.
         split_names: what each spelling of a split stands for.
         unusable: what is wrong with a feature that cannot be read as it is, by its name.
+        places: of the rows in the file, where they are but some of its rows.
     """
 
     source: str
@@ -93,6 +94,11 @@ class GroupedRows:
     split_column: Column | None = None
     split_names: Mapping[str, str] = field(default_factory=dict)
     unusable: Mapping[str, str] = field(default_factory=dict)
+    places: np.ndarray | None = None
+
+    def place_of(self, row: int) -> int:
+        """The place of a row in the file."""
+        return place_of(row, self.places)
 
     def rows_of(self, part: str) -> np.ndarray:
         """Places of the rows of a part, int64 ``[k]``; none where there is no such part."""
@@ -146,8 +152,9 @@ def gather_rows(
     features: Sequence[str] = (),
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    places: np.ndarray | None = None,
 ) -> GroupedRows:
-    """The rows of a table; the arguments are those of ``drurank.data.Table``.
+    """The rows of a table; the arguments are those of ``drurank.data.Table``, and the places of the rows in the file.
 
     Raises:
         InputError: if there is no such column, or label, group or split are neither numbers nor booleans nor text.
@@ -179,6 +186,7 @@ def gather_rows(
         split_column=roles[split] if split else None,
         split_names=spellings,
         unusable=unusable,
+        places=places,
     )
 
 

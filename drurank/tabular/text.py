@@ -164,8 +164,9 @@ def read_delimited(text: TextFile, usual: str, asked: str | None) -> pa.Table:
     places = _places(text, asked or usual)
     with text.decoding(places):
         delimiter = _find_delimiter(text, usual, asked)
-        names, rows = _scan(text, delimiter)
-    if rows == 0:
+        rows = iter_rows(text, delimiter)
+        names, count = next(rows), sum(1 for _ in rows)
+    if count == 0:
         return pa.table([pa.array([], pa.string())] * len(names), names=names)
     encoding = "utf8" if _plain(text.encoding).startswith("utf8") else text.encoding
     with text.open_bytes() as opened:
@@ -224,13 +225,20 @@ def _cuts_into(text: TextFile, delimiter: str, cells: int) -> bool:
             return False
 
 
-def _scan(text: TextFile, delimiter: str) -> tuple[list[str], int]:
-    """Header and number of rows. Arrow alone would take an open quote, and swallow the rows after it."""
+def iter_rows(text: TextFile, delimiter: str) -> Iterator[list[str]]:
+    """The header, and then each row. Arrow alone would take an open quote, and swallow the rows after it.
+
+    Raises:
+        InputError: if there is no header, a row has more or fewer cells than it, or a quote is open.
+    """
     where, rows, path = "the header", 0, text.path
     with text.open() as lines:
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         try:
             names = next((cells for cells in reader if cells), [])
+            if not names:
+                raise InputError(f"{path} is empty; give a table with a header and at least one row")
+            yield names
             where = "row 0"
             for cells in reader:
                 if len(cells) != len(names):
@@ -241,15 +249,13 @@ def _scan(text: TextFile, delimiter: str) -> tuple[list[str], int]:
                             f"{path}: row {rows} (the first is 0) has {len(cells)} cells and the header {len(names)}: "
                             f"{delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in it in quotes"
                         )
+                yield cells
                 rows += 1
                 where = f"row {rows}"
         except csv.Error as error:
             raise InputError(
                 f"{path}: {where} (the first is 0) cannot be read: {error}; close each quote, and double it in a cell"
             ) from error
-    if not names:
-        raise InputError(f"{path} is empty; give a table with a header and at least one row")
-    return names, rows
 
 
 def _places(text: TextFile, delimiter: str) -> Iterator[tuple[str, str]]:

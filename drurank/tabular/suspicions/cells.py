@@ -68,8 +68,9 @@ def blank_cells(data: GroupedRows) -> Iterator[Finding]:
             yield Finding(
                 f"blank_{role}",
                 "error",
-                f"column {column.name!r} is blank in {counted(len(blank), 'row')}, first in row {blank[0]} (the first "
-                f"is 0), and each row needs a {role}; fill it in, or leave the row out{besides}",
+                f"column {column.name!r} is blank in {counted(len(blank), 'row')}, first in row "
+                f"{data.place_of(blank[0])} (the first is 0), and each row needs a {role}; fill it in, or leave the "
+                f"row out{besides}",
                 [column.name],
             )
     missing = {feature.name: int((feature.code < 0).sum()) for feature in data.features}

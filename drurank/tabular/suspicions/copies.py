@@ -27,7 +27,7 @@ def copied_rows(data: GroupedRows) -> Iterator[Finding]:
         rows, copy = alike_rows(codes)
         if len(rows):
             said.append(f"{len(rows) - int(copy.max()) - 1:,} in {part}")
-            first = int(here[rows[0]]) if first < 0 else first
+            first = data.place_of(int(here[rows[0]])) if first < 0 else first
             chance.append(looks_like_chance(codes[0], codes[1:]))
     if said:
         yield Finding(
@@ -53,7 +53,8 @@ def copies_across_parts(data: GroupedRows) -> Iterator[Finding]:
         if len(here):
             said.append(f"{len(here):,} of {len(data.rows_of(part)):,} in {part}")
             if pair[0] < 0:
-                pair = (int(rows[here[0]]), int(rows[np.argmax(trained & (copy == copy[here[0]]))]))
+                two = rows[here[0]], rows[np.argmax(trained & (copy == copy[here[0]]))]
+                pair = (data.place_of(int(two[0])), data.place_of(int(two[1])))
     if said:
         chance = looks_like_chance(data.label, features)
         yield Finding(

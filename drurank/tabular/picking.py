@@ -1,0 +1,59 @@
+"""Some rows and columns of a large CSV file, picked while it is read, so that the rest of it takes no memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.errors import InputError, nearest
+from drurank.tabular.text import TextFile, iter_rows
+
+BATCH = 1 << 15
+"""Rows that are held as Python strings at a time."""
+
+
+def pick_rows(text: TextFile, columns: Sequence[str], kept: np.ndarray) -> tuple[pa.Table, int]:
+    """Read some columns and rows of a file whose cells commas part.
+
+    Args:
+        text: the file.
+        columns: names of two or more.
+        kept: whether a row is, bool ``[n]``; rows beyond these are not.
+
+    Returns:
+        The cells as they stand in the file, all text, and how many rows the file has.
+
+    Raises:
+        InputError: if a column is not there, a row has more or fewer cells than the header, a quote is open, or the
+            file cannot be read.
+    """
+    count = 0
+    some: list[tuple[str, ...]] = []
+    batches: list[pa.RecordBatch] = []
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    try:
+        rows = iter_rows(text, ",")
+        names = next(rows)
+        for name in columns:
+            if name not in names:
+                raise InputError(f"{text.path} has no column {name!r}; {nearest(name, names)}")
+        pick = itemgetter(*map(names.index, columns))
+        for count, cells in enumerate(rows, start=1):
+            if count <= len(kept) and kept[count - 1]:
+                some.append(pick(cells))
+                if len(some) == BATCH:
+                    batches.append(_batch(some, schema))
+                    some = []
+    except (OSError, UnicodeError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{text.path} cannot be read beyond row {count} (the first is 0): {said}; mend the file or its permissions"
+        ) from error
+    return pa.Table.from_batches([*batches, *([_batch(some, schema)] if some else [])], schema), count
+
+
+def _batch(rows: Sequence[tuple[str, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)], schema=schema)
