@@ -65,7 +65,7 @@ def write_distilbert(folder):
     return folder
 
 
-def write_tiny(folder, kind="distilbert", dropout=0.1):
+def write_tiny(folder, kind="distilbert", dropout=0.1, positions=64):
     """An encoder with random weights and a vocabulary of letters and a few words, made in no time."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
@@ -82,7 +82,7 @@ def write_tiny(folder, kind="distilbert", dropout=0.1):
     )
     names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     PreTrainedTokenizerFast(tokenizer_object=cut, **names).save_pretrained(folder)
-    sizes = {"vocab_size": len(vocabulary), "max_position_embeddings": 64, "pad_token_id": 0}
+    sizes = {"vocab_size": len(vocabulary), "max_position_embeddings": positions, "pad_token_id": 0}
     widths = {
         "distilbert": {"n_layers": 2, "n_heads": 2, "dim": 16, "hidden_dim": 32},
         "bert": {

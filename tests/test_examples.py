@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from encoders import write_tiny
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DROP_IN = ("own_data", "own_module", "plain_loop", "plain_module")
@@ -20,7 +21,7 @@ def example(name):
 
 
 def test_every_example_is_run_here():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*DROP_IN, "quickstart"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*DROP_IN, "quickstart", "texts"}
 
 
 @pytest.mark.parametrize("name", DROP_IN)
@@ -73,3 +74,16 @@ def test_quickstart_compares_two_methods_on_groups_never_seen(monkeypatch, capsy
     pictures = re.findall(r"\S+\.png", shown.rpartition("never seen")[2])
     assert len(pictures) == 4
     assert all(Path(picture).is_file() for picture in pictures)
+
+
+def test_fine_tuning_takes_thirty_lines_and_leaves_a_report(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert len((EXAMPLES / "texts.py").read_text().splitlines()) < 30
+    parts = {"train": 12, "ood_val": 6, "ood_test": 6}
+    rows = [(split, i) for split, number in parts.items() for i in range(number)]
+    lines = [f"{'good' if i % 2 else 'bad'},{i % 2 + 1},{split}{i % 3},{split}" for split, i in rows]
+    (tmp_path / "t.csv").write_text("\n".join(["text,stars,writer,split", *lines]))
+    encoder = write_tiny(tmp_path / "encoder", positions=512)
+    trainer = example("texts").fit(str(tmp_path / "t.csv"), str(encoder), max_epochs=1)
+    report = json.loads((Path(trainer.log_dir) / "report.json").read_text())
+    assert report["splits"]["ood_test"]["rows"] == 6
