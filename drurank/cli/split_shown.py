@@ -44,7 +44,8 @@ def show(manifest: Mapping[str, Any], output: str) -> None:
     if manifest["method"] == "cluster":
         _show_clusters(manifest)
     else:
-        _show_small(manifest["left_out"]["rows"], manifest["left_out"]["groups"], manifest)
+        left_out = manifest["left_out"]
+        _show_small(left_out["rows"], left_out["groups"], "groups", manifest["options"]["min_count"])
     dropped = manifest["dropped"]
     if dropped:
         by_column = ", ".join(f"{name} {rows:,}" for name, rows in dropped["blank"].items())
@@ -54,13 +55,11 @@ def show(manifest: Mapping[str, Any], output: str) -> None:
 def _show_clusters(manifest: Mapping[str, Any]) -> None:
     said = [f"{found['role']} {found['writers']:,} ({found['rows']:,} rows)" for found in manifest["clusters"]]
     print(f"Groups by cluster: {', '.join(said)}")
-    small = manifest["under_min_count"]
-    _show_small(small["rows"], small["writers"], manifest)
+    for name, which in (("min_count", "groups"), ("id_min_count", "groups that would train,")):
+        small = manifest[f"under_{name}"]
+        _show_small(small["rows"], small["writers"], which, manifest["options"][name])
 
 
-def _show_small(rows: int, groups: int, manifest: Mapping[str, Any]) -> None:
+def _show_small(rows: int, groups: int, which: str, least: int) -> None:
     if rows:
-        print(
-            f"Left out: {rows:,} rows of {groups:,} groups with fewer than {manifest['options']['min_count']:,} rows; "
-            "the manifest names them"
-        )
+        print(f"Left out: {rows:,} rows of {groups:,} {which} with fewer than {least:,} rows; the manifest names them")
