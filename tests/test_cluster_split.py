@@ -443,14 +443,18 @@ def test_the_manifest_agrees_with_the_table(encoder, capsys):
         assert manifest["parts"][name]["rows"] == len(inside)
         assert manifest["parts"][name]["groups"] == len({row["user"] for row in inside})
     said = capsys.readouterr().out
-    assert "distance to train" in said
-    assert f"{manifest['distances']['ood_test']['distance']:.3f}" in said
-    assert f"{manifest['distances']['id_val']['spreads']:.3f}" in said
-    assert "id 5 (25 rows)" in said
-    assert said.count("left out 5 (25 rows)") == 4
-    assert "Left out: 2 rows of 1 groups with fewer than 3 rows" in said
-    assert "Left out: 7 rows of 2 groups that would train, with fewer than 5 rows" in said
-    fit = "fit --data Text --data.path s.csv --data.text review,more --data.label stars --data.group user --data.split"
+    assert "s.csv: 43 of 152 rows" in said
+    (line,) = (line for line in said.splitlines() if "distance to train" in line)
+    found = [f"{manifest['distances'][name]['distance']:.3f}" for name in SPLITS if name in PARTS - {"train"}]
+    assert [cell for cell in line.split() if cell in found] == found
+    assert f"one is {manifest['spread']:.3f}" in said
+    assert "A cluster trains: 5 groups, 25 rows\nA cluster is OOD: 5 groups, 25 rows\n" in said
+    assert said.count("A cluster is left out: 5 groups, 25 rows") == 4
+    assert "Left out: 2 rows of 1 groups with fewer than 3 rows\n" in said
+    assert "Left out: 7 rows of 2 groups of the cluster that trains, with fewer than 5 rows\n" in said
+    assert "The manifest names the groups that are left out" in said
+    fit = "fit --data Text --data.path s.csv --data.text review,more --data.label stars --data.group user --data.split "
+    fit += "split --model DRU --data.tokenizer mini --data.max_length 64 --model.network TextClassifier"
     assert fit in " ".join(said.split())
     assert len({in_distribution} & FARTHEST) == 1
 

@@ -34,7 +34,7 @@ def run(words: list[str]) -> dict[str, Any]:
     options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
     manifest = split_file(**given, options=options)
     show(manifest, given["output"])
-    print(f"Train on it: {shlex.join(_fit(manifest['columns'], given['output']))}")
+    print(f"Train on it: {shlex.join(_fit(manifest, given['output']))}")
     return manifest
 
 
@@ -82,10 +82,15 @@ def _refuse_others(method: str, given: Mapping[str, Any]) -> None:
                 )
 
 
-def _fit(columns: Mapping[str, Any], output: str) -> list[str]:
-    """The words of a fit on what was written."""
-    words = ["python", "cli.py", "fit", "--data", "Text" if "text" in columns else "Table", "--data.path", output]
-    if "text" in columns:
+def _fit(manifest: Mapping[str, Any], output: str) -> list[str]:
+    """The words of a fit on what was written, with the encoder of the split if one was used."""
+    columns, options, clusters = manifest["columns"], manifest["options"], manifest["method"] == "cluster"
+    words = ["python", "cli.py", "fit", "--data", "Text" if clusters else "Table", "--data.path", output]
+    if clusters:
         words += ["--data.text", ",".join(columns["text"])]
     words += ["--data.label", columns["label"], "--data.group", ",".join(columns["group"])]
-    return [*words, "--data.split", columns["split"], "--model", "DRU"]
+    words += ["--data.split", columns["split"], "--model", "DRU"]
+    if clusters:
+        words += ["--data.tokenizer", options["pretrained"], "--data.max_length", str(options["max_length"])]
+        words += ["--model.network", "TextClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-5"]
+    return words

@@ -23,6 +23,9 @@ from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
 from drurank.tabular.writing import write_table
 
+NAMED = 10_000
+"""Most groups that are named as left out; of Yelp's writers there are two million."""
+
 
 @dataclass(frozen=True)
 class TextOptions(ClusterOptions):
@@ -162,11 +165,13 @@ def _recorded(options: SplitOptions | TextOptions) -> dict[str, Any]:
 
 
 def _left_out(part: np.ndarray, group: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+    """Rows and groups that are left out, the largest of them by name."""
     count = np.bincount(group[part == LEFT_OUT], minlength=len(names))
+    largest = np.sort(np.argsort(-count, kind="stable")[: min(NAMED, np.count_nonzero(count))])
     return {
         "rows": int(count.sum()),
         "groups": int((count > 0).sum()),
-        "group_rows": {names[number]: int(count[number]) for number in np.flatnonzero(count).tolist()},
+        "group_rows": {names[number]: int(count[number]) for number in largest.tolist()},
     }
 
 
