@@ -14,6 +14,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 import torch
 import yaml
+from encoders import write_tiny
 from lightning.pytorch import Trainer
 from scipy.stats import beta
 from torch import nn
@@ -598,9 +599,25 @@ def table_words(name, folder):
     return ["--data.path", str(folder / "tiny.parquet")]
 
 
+def text_words(options, folder):
+    """Words for a table of texts with the columns that a configuration names, and for a tiny encoder."""
+    known = tiny_table("table")
+    labels = list(options.get("relabel", range(1, 6)))
+    known |= {"label": [labels[i % len(labels)] for i in range(60)], "text": ["good", "bad one", "fine"] * 20}
+    columns = {options[what]: known[what] for what in ("text", "label", "group", "split")}
+    pa_parquet.write_table(pa.table(columns), folder / "tiny.parquet")
+    encoder = ["--data.tokenizer", write_tiny(folder / "encoder"), "--data.max_length", "32"]
+    where = ["--data.path", folder / "tiny.parquet", "--data.cache_dir", folder / "cache"]
+    return [*where, *encoder, "--model.network", "TextClassifier"]
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "data").glob("*.yaml")))
 def test_every_data_configuration_runs(run, tmp_path, name):
-    words = TINY[name] if name in TINY else table_words(name, tmp_path)
+    data = yaml.safe_load((CONFIGS / f"data/{name}.yaml").read_text(encoding="utf-8"))["data"]
+    if data["class_path"] == "drurank.data.Text":
+        words = text_words(data["init_args"], tmp_path)
+    else:
+        words = TINY[name] if name in TINY else table_words(name, tmp_path)
     run("fit", "--config", CONFIGS / f"data/{name}.yaml", "--model", "DRU", *words, "--trainer.max_epochs", "1")
     run("test", "--run", "runs/version_0")
     report = read_json(tmp_path / "runs/version_0/test/qdcg10/report.json")

@@ -1,15 +1,18 @@
 """A split by clusters of writers with a true encoder: its embeddings against transformers, text by text."""
 
 import csv
+import json
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from clusters import PARTS, assert_by_the_rule
 from encoders import write_tiny
 
 from drurank.cli import main
-from runs import read_csv, read_json
+from runs import CONFIGS, read_csv, read_json
 
 MAX_LENGTH = 12
 WORDS = {0: ["good", "fine", "a", "b2"], 1: ["awful", "bad", "null", "z9"]}
@@ -145,3 +148,58 @@ def test_a_folder_without_an_encoder_is_refused(words, capsys):
         main([*words, "--output", "s.csv", "--pretrained", "."])
     assert stop.value.code == 2
     assert "can be loaded from the folder ." in capsys.readouterr().err
+
+
+# From a dump to a fitted model
+
+
+def dump(name):
+    """Reviews in the form of the data's own files, and the stars of each."""
+    rng = np.random.default_rng(0)
+    rows, stars = [], {}
+    for number in range(8):
+        words = WORDS[number // 4]
+        for i in range(20):
+            review, score = f"r{number}-{i}", i % 10 + 1
+            text = " ".join(rng.choice(words, rng.integers(1, 20)))
+            if name == "imdb":
+                stars[review] = (score + 1) // 2
+                about = {"review_id": review, "reviewer": f"w{number}", "movie": "M (2020)", "rating": str(score)}
+                more = {"review_summary": "S", "review_date": "3 May 2020", "spoiler_tag": 0, "helpful": ["1", "2"]}
+                rows.append({**about, "review_detail": text, **more})
+            else:
+                stars[review] = i % 5 + 1
+                about = {"review_id": review, "user_id": f"w{number}", "business_id": "b", "stars": float(i % 5 + 1)}
+                rows.append({**about, "useful": 0, "funny": 0, "cool": 0, "text": text, "date": "2020-05-03 10:00:00"})
+    if name == "imdb":
+        for row in (3, 70):
+            rows[row]["rating"] = None
+            stars.pop(rows[row]["review_id"])
+        for number, some in enumerate((rows[:90], rows[90:]), start=1):
+            Path(f"part-{number:02}.json").write_text(json.dumps(some), encoding="utf-8")
+        return "part-*.json", stars
+    Path("review.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return "review.json", stars
+
+
+@pytest.mark.parametrize("name", ["imdb", "yelp"])
+def test_from_a_dump_to_predictions_of_one_to_five_stars(words, run, name):
+    path, stars = dump(name)
+    told = ["--path", path, "--output", f"{name}.parquet", "--min_count", "5", "--clusters", "2"]
+    main(["split", "--config", str(CONFIGS / f"split/{name}.yaml"), *told, *words[words.index("--pretrained") :]])
+    written = pq.read_table(f"{name}.parquet").to_pylist()
+    assert {row["review_id"] for row in written} == stars.keys()
+    data = ["--config", CONFIGS / f"data/{name}.yaml", "--data.tokenizer", "encoder", "--data.max_length", "32"]
+    network = ["--model", "DRU", "--model.network", "TextClassifier", "--trainer.max_epochs", "1"]
+    run("fit", *data, *network)
+    run("test", "--run", "runs/version_0")
+    report = read_json("runs/version_0/test/qdcg10/report.json")
+    assert [report["splits"][part]["groups"] for part in ("id_test", "ood_test")] == [2, 2]
+    run("predict", "--ckpt_path", "runs/version_0/checkpoints/last.ckpt")
+    (file,) = Path("runs").glob("*/predictions.parquet")
+    predictions = pq.read_table(file).to_pylist()
+    assert len(predictions) == len(written)
+    for found in predictions:
+        assert found["label"] == str(stars[written[found["row"]]["review_id"]])
+        assert len(found["probabilities"]) == 5
+        assert found["prediction"] in {"1", "2", "3", "4", "5"}
