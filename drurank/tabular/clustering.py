@@ -14,8 +14,6 @@ from drurank.errors import InputError, is_count
 from drurank.splits import SPLITS
 from drurank.tabular.splitting import ID_TEST, ID_VAL, LEFT_OUT, OOD_TEST, OOD_VAL, TRAIN, hash_rows
 
-BATCH = 1 << 14
-"""Rows whose embeddings are held in float64 at once."""
 EQUAL = 1e-6
 """Differences between embeddings below this share of the largest entry are rounding."""
 
@@ -172,12 +170,9 @@ def _refuse_infinite(source: str, mean: np.ndarray, names: Sequence[str]) -> Non
 
 def _means(vectors: np.ndarray, code: np.ndarray, size: int) -> np.ndarray:
     """Mean vector by code, float64 ``[size, d]``; each code has a vector at least, and -1 is none."""
-    total = np.zeros((size + 1, vectors.shape[1]))
-    for start in range(0, len(code), BATCH):
-        some = slice(start, start + BATCH)
-        np.add.at(total, code[some], vectors[some].astype(np.float64))
-    mean: np.ndarray = total[:size] / np.bincount(code[code >= 0], minlength=size)[:, None]
-    return mean
+    order = np.argsort(code, kind="stable")[np.count_nonzero(code < 0) :]
+    ends = np.cumsum(np.bincount(code[order], minlength=size))
+    return np.array([vectors[some].mean(axis=0, dtype=np.float64) for some in np.split(order, ends[:-1])])
 
 
 def _clusters(source: str, mean: np.ndarray, options: ClusterOptions) -> np.ndarray:
