@@ -616,7 +616,22 @@ def wilds_words(folder):
 def words_of(name, folder):
     if name in TINY:
         return TINY[name]
+    data = yaml.safe_load((CONFIGS / f"data/{name}.yaml").read_text(encoding="utf-8"))["data"]
+    if data["class_path"] == "drurank.data.Text":
+        return text_words(data["init_args"], folder)
     return wilds_words(folder) if name == "wilds_amazon" else table_words(name, folder)
+
+
+def text_words(options, folder):
+    """Words for a table of texts with the columns that a configuration names, and for a tiny encoder."""
+    known = tiny_table("table")
+    labels = list(options.get("relabel", range(1, 6)))
+    known |= {"label": [labels[i % len(labels)] for i in range(60)], "text": ["good", "bad one", "fine"] * 20}
+    columns = {options[what]: known[what] for what in ("text", "label", "group", "split")}
+    pa_parquet.write_table(pa.table(columns), folder / "tiny.parquet")
+    encoder = ["--data.tokenizer", write_tiny(folder / "encoder"), "--data.max_length", "32"]
+    where = ["--data.path", folder / "tiny.parquet", "--data.cache_dir", folder / "cache"]
+    return [*where, *encoder, "--model.network", "TextClassifier"]
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "data").glob("*.yaml")))

@@ -3,8 +3,6 @@
 import csv
 import hashlib
 import json
-import sys
-import types
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from clusters import PARTS, assert_by_the_rule
 
 from drurank.cli import main
 from drurank.errors import InputError
@@ -20,7 +19,6 @@ from drurank.splits import SPLITS
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
 from runs import CONFIGS, read_csv, read_json
 
-PARTS = {"train", "id_val", "ood_val", "id_test", "ood_test"}
 TWO = [(0, 0), (10, 0)]
 SIX = [(12, 3), (0, 0), (14, -4), (30, 1), (16, 5), (19, -3)]
 """Of these the second and the fourth are farthest apart."""
@@ -39,31 +37,15 @@ def writers(centres, sizes=(3, 4, 5, 6, 7), seed=0):
 
 
 def split_rows(writer, embedding, columns=None, min_count=2, **options):
-    """Part of each row by name, and the facts; rows differ from each other if not told."""
+    """Part of each row by name, and the facts; if not told, rows differ, and who trains needs no more of them."""
     names, number = np.unique(writer, return_inverse=True)
     rows = pa.table({"writer": writer, **({"x": np.arange(len(writer))} if columns is None else columns)})
-    chosen = ClusterOptions(min_count=min_count, **options)
-    part, facts = split_by_cluster(rows, number, names.tolist(), embedding, chosen)
+    chosen = ClusterOptions(**{"min_count": min_count, "id_min_count": min_count, **options})
+    embed = embedding if callable(embedding) else embedding.__getitem__
+    part, facts = split_by_cluster(rows, number, names.tolist(), embed, chosen)
     assert part.dtype == np.int64
     json.dumps(facts, allow_nan=False)
     return np.array([*SPLITS, "left out"])[part], facts
-
-
-def assert_by_the_rule(writer, centre, part, taken):
-    """Everything that the recipe says of a split whose clusters are these centres."""
-    by_part = {name: set(writer[part == name]) for name in [*PARTS, "left out"]}
-    assert set(centre[part == "left out"]) == set(centre) - taken
-    (in_distribution,) = set(centre[part == "train"])
-    (ood,) = taken - {in_distribution}
-    assert by_part["ood_val"] | by_part["ood_test"] == set(writer[centre == ood])
-    assert by_part["id_val"] | by_part["id_test"] == by_part["train"] == set(writer[centre == in_distribution])
-    for val, test in (("ood_val", "ood_test"), ("id_val", "id_test")):
-        both = len(by_part[val] | by_part[test])
-        assert (len(by_part[val]), len(by_part[test])) == (both - both // 2, both // 2)
-    for name in by_part["train"]:
-        inside = part[writer == name]
-        assert (inside == "train").sum() == len(inside) - len(inside) // 2
-    return in_distribution
 
 
 @pytest.mark.parametrize(("centres", "taken"), [(TWO, {0, 1}), (SIX, FARTHEST)], ids=["two", "six"])
@@ -171,7 +153,7 @@ def test_writers_with_few_rows_are_left_out_and_have_no_say():
     assert [found["writers"] for found in facts["clusters"]] == [5, 5]
 
 
-def test_a_function_embeds_only_the_rows_that_count():
+def test_only_the_rows_that_count_are_embedded():
     writer, _, embedding = writers(TWO)
     more = np.append(["x", "x"], writer)
     asked = []
@@ -186,6 +168,75 @@ def test_a_function_embeds_only_the_rows_that_count():
     other, same = split_rows(more, padded, min_count=3)
     np.testing.assert_array_equal(part, other)
     assert facts == same
+
+
+# Writers who train have more rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_writers_who_would_train_with_few_rows_are_left_out(seed):
+    # Near each centre writers of 3, 4, 5, 6 and 7 rows.
+    writer, centre, embedding = writers(TWO, seed=seed)
+    part, facts = split_rows(writer, embedding, min_count=3, id_min_count=5, seed=seed)
+    assert facts["under_min_count"] == {"writers": 0, "rows": 0}
+    assert facts["under_id_min_count"] == {"writers": 2, "rows": 3 + 4}
+    assert [(found["writers"], found["rows"]) for found in facts["clusters"]] == [(5, 25), (5, 25)]
+    trains = assert_by_the_rule(writer, centre, part, {0, 1}, least=5)
+    # Of writers of 5, 6 and 7 rows 3, 3 and 4 train.
+    assert Counter(part[centre == trains])["train"] == 10
+    assert Counter(part[centre == trains])["left out"] == 7
+    assert "left out" not in part[centre != trains]
+
+
+def test_either_cluster_is_cut_only_where_it_trains():
+    writer, centre, embedding = writers(TWO)
+    parts = [split_rows(writer, embedding, id_min_count=5, seed=seed)[0] for seed in range(20)]
+    assert {tuple(centre[part == "left out"]) for part in parts} == {(0,) * 7, (1,) * 7}
+
+
+def test_who_trains_has_twice_min_count_if_not_told():
+    writer, centre, embedding = writers(TWO)
+    part, facts = split_rows(writer, embedding, min_count=3, id_min_count=None)
+    assert_by_the_rule(writer, centre, part, {0, 1}, least=6)
+    assert facts["under_id_min_count"] == {"writers": 3, "rows": 3 + 4 + 5}
+    for name in PARTS:
+        assert min(Counter(writer[part == name]).values()) >= 3
+
+
+def test_with_min_count_1_who_trains_has_2_rows():
+    writer, centre, embedding = writers(TWO, sizes=(1, 1, 2, 3))
+    part, facts = split_rows(writer, embedding, min_count=1, id_min_count=None)
+    assert_by_the_rule(writer, centre, part, {0, 1}, least=2)
+    assert facts["under_min_count"] == {"writers": 0, "rows": 0}
+    assert facts["under_id_min_count"] == {"writers": 2, "rows": 2}
+
+
+def test_who_trains_is_chosen_after_all_are_clustered():
+    # By the writers of 4 rows alone, 0 and 4 are a cluster and 10 the other: sums of squares 16, against 36 for 0 and
+    # the rest. With the twenty of 2 rows at 6 it is 39.3 for 0 and the rest, against 45.1.
+    place = np.array([0, 0, 4, 4, 10, 10] + [6] * 20, np.float32)
+    size = [4] * 6 + [2] * 20
+    writer = np.repeat([f"w{i:02}" for i in range(26)], size)
+    embedding, seen = np.repeat(place, size)[:, None], set()
+    for seed in range(10):
+        part, facts = split_rows(writer, embedding, id_min_count=4, seed=seed)
+        assert [found["writers"] for found in facts["clusters"]] == [2, 24]
+        trains = set(embedding[part == "train"].ravel())
+        seen.add(tuple(sorted(trains)))
+        short = 0 if trains == {0} else 20
+        assert (embedding[part == "left out"] == 6).sum() == (part == "left out").sum() == 2 * short
+        assert facts["under_id_min_count"] == {"writers": short, "rows": 2 * short}
+    assert seen == {(0,), (4, 10)}
+
+
+@pytest.mark.parametrize(("least", "left"), [(7, 1), (8, 0)])
+def test_fewer_than_two_who_could_train_are_refused(least, left):
+    writer, _, embedding = writers(TWO)
+    with pytest.raises(InputError) as caught:
+        split_rows(writer, embedding, id_min_count=least)
+    said = f"at least id_min_count {least} rows are {left} of the 5 of the cluster that is to train"
+    assert said in str(caught.value)
+    assert "lower --id_min_count" in str(caught.value)
 
 
 # How far the parts are apart
@@ -240,7 +291,13 @@ def test_distance_of_label_shares_by_hand():
 OPTIONS = {
     "one cluster": ({"clusters": 1}, ["clusters is 1", "2 or more"]),
     "half a cluster": ({"clusters": 2.5}, ["clusters is 2.5"]),
-    "one row each": ({"min_count": 1}, ["min_count is 1", "halved", "2 or more"]),
+    "no rows each": ({"min_count": 0}, ["min_count is 0", "1 or more"]),
+    "one row of who trains": (
+        {"min_count": 1, "id_min_count": 1},
+        ["id_min_count is 1", "halved", "2 or more"],
+    ),
+    "half a row of who trains": ({"id_min_count": 50.5}, ["id_min_count is 50.5"]),
+    "fewer rows of who trains": ({"id_min_count": 24}, ["id_min_count is 24", "min_count 25", "lower min_count"]),
     "no seed": ({"seed": -1}, ["seed is -1", "0 or more"]),
 }
 
@@ -263,15 +320,12 @@ DATA = {
     "a writer alone": ([[0.0]] * 6 + [[9.0]] * 2, {}, ["the two clusters have 3 and 1 groups", "each needs 2"]),
     "nan": ([[0.0]] * 4 + [[np.nan], [1], [9], [9]], {}, ["group 'w2'", "nan or inf", "1 group;"]),
     "infinite": ([[np.inf]] * 4 + [[1.0]] * 4, {}, ["group 'w0'", "2 groups;"]),
-    "one vector too few": ([[0.0]] * 7, {"rows": 8}, ["the shape [7, 1]", "[8, d]"]),
-    "no vectors": ([0.0] * 8, {}, ["the shape [8]"]),
 }
 
 
 @pytest.mark.parametrize(("embedding", "options", "expected"), DATA.values(), ids=DATA)
 def test_embeddings_that_cannot_be_split(embedding, options, expected):
-    options = dict(options)
-    writer = np.repeat([f"w{i}" for i in range(9)], 2)[: options.pop("rows", len(embedding))]
+    writer = np.repeat([f"w{i}" for i in range(4)], 2)[: len(embedding)]
     with pytest.raises(InputError) as caught:
         split_rows(writer, np.array(embedding, np.float32), **options)
     assert all(piece in str(caught.value) for piece in expected), str(caught.value)
@@ -298,10 +352,7 @@ def encoder(monkeypatch):
         calls[-1] |= {"max_length": max_length, "cache_dir": cache_dir}
         return np.array([[float(number) for number in text.split()] for text in read], np.float32)
 
-    features = types.ModuleType("drurank.text.features")
-    features.embed_texts = embed_texts
-    monkeypatch.setitem(sys.modules, "drurank.text", types.ModuleType("drurank.text"))
-    monkeypatch.setitem(sys.modules, "drurank.text.features", features)
+    monkeypatch.setattr("drurank.text.features.embed_texts", embed_texts)
     return calls
 
 
@@ -345,8 +396,9 @@ def refused(capsys, words):
 
 def test_the_manifest_agrees_with_the_table(encoder, capsys):
     rows = [*reviews(SIX), ["900", "1", "tiny", "0", "0"], ["901", "1", "tiny", "0", "0"]]
-    words = ["--clusters", "6", "--min_count", "3", "--seed", "2", "--pretrained", "mini", "--max_length", "64"]
-    returned = split(*words, "--cache_dir", "kept", path=write(rows), text="review, more")
+    words = ["--clusters", "6", "--min_count", "3", "--id_min_count", "5", "--seed", "2"]
+    words += ["--pretrained", "mini", "--max_length", "64", "--cache_dir", "kept"]
+    returned = split(*words, path=write(rows), text="review, more")
     manifest = read_json("s.manifest.json")
     assert manifest == returned
     (call,) = encoder
@@ -362,17 +414,18 @@ def test_the_manifest_agrees_with_the_table(encoder, capsys):
     assert manifest["method"] == "cluster"
     columns = {"label": "stars", "group": ["user"], "split": "split", "text": ["review", "more"]}
     assert manifest["columns"] == columns
-    options = {"clusters": 6, "min_count": 3, "seed": 2, "pretrained": "mini", "max_length": 64}
+    options = {"clusters": 6, "min_count": 3, "id_min_count": 5, "seed": 2, "pretrained": "mini", "max_length": 64}
     assert manifest["options"] == options
     out = read_csv("s.csv")
     by_id = {row["id"]: row["split"] for row in out}
     assert len(by_id) == len(out)
     part = np.array([by_id.get(row[0], "left out") for row in rows])
     writer, centre, embedding = writers(SIX)
-    in_distribution = assert_by_the_rule(writer, centre, part[:-2], FARTHEST)
+    in_distribution = assert_by_the_rule(writer, centre, part[:-2], FARTHEST, least=5)
     gone = Counter(row[2] for row, name in zip(rows, part, strict=True) if name == "left out")
-    assert manifest["left_out"] == {"rows": 102, "groups": 21, "group_rows": dict(gone)}
+    assert manifest["left_out"] == {"rows": 109, "groups": 23, "group_rows": dict(gone)}
     assert manifest["under_min_count"] == {"writers": 1, "rows": 2}
+    assert manifest["under_id_min_count"] == {"writers": 2, "rows": 7}
     assert sum(found["rows"] for found in manifest["clusters"]) == 150
     assert manifest["dropped"] is None
     mean = {
@@ -390,28 +443,35 @@ def test_the_manifest_agrees_with_the_table(encoder, capsys):
         assert manifest["parts"][name]["rows"] == len(inside)
         assert manifest["parts"][name]["groups"] == len({row["user"] for row in inside})
     said = capsys.readouterr().out
-    assert "distance to train" in said
-    assert f"{manifest['distances']['ood_test']['distance']:.3f}" in said
-    assert f"{manifest['distances']['id_val']['spreads']:.3f}" in said
-    assert "id 5 (25 rows)" in said
-    assert said.count("left out 5 (25 rows)") == 4
-    assert "Left out: 2 rows of 1 groups with fewer than 3 rows" in said
-    fit = "fit --data Text --data.path s.csv --data.text review,more --data.label stars --data.group user --data.split"
+    assert "s.csv: 43 of 152 rows" in said
+    (line,) = (line for line in said.splitlines() if "distance to train" in line)
+    found = [f"{manifest['distances'][name]['distance']:.3f}" for name in SPLITS if name in PARTS - {"train"}]
+    assert [cell for cell in line.split() if cell in found] == found
+    assert f"one is {manifest['spread']:.3f}" in said
+    assert "A cluster trains: 5 groups, 25 rows\nA cluster is OOD: 5 groups, 25 rows\n" in said
+    assert said.count("A cluster is left out: 5 groups, 25 rows") == 4
+    assert "Left out: 2 rows of 1 groups with fewer than 3 rows\n" in said
+    assert "Left out: 7 rows of 2 groups of the cluster that trains, with fewer than 5 rows\n" in said
+    assert "The manifest names the groups that are left out" in said
+    fit = "fit --data Text --data.path s.csv --data.text review,more --data.label stars --data.group user --data.split "
+    fit += "split --model DRU --data.tokenizer mini --data.max_length 64 --model.network TextClassifier"
     assert fit in " ".join(said.split())
     assert len({in_distribution} & FARTHEST) == 1
 
 
 def test_the_defaults_are_those_of_the_method(encoder):
-    rows = reviews(sizes=(24, 25, 26, 27, 28))
+    rows = reviews(sizes=(24, 25, 49, 50, 51))
     manifest = split(path=write(rows))
     assert manifest["options"] == {
         "clusters": 2,
         "min_count": 25,
+        "id_min_count": 50,
         "seed": 0,
         "pretrained": "distilbert-base-uncased",
         "max_length": 512,
     }
     assert manifest["under_min_count"] == {"writers": 2, "rows": 48}
+    assert manifest["under_id_min_count"] == {"writers": 2, "rows": 25 + 49}
     main(f"split {COLUMNS} --output t.csv".split())
     by_group = read_json("t.manifest.json")
     assert (by_group["method"], by_group["options"]["min_count"]) == ("group", 1)
@@ -441,7 +501,11 @@ WORDS = {
     "blank text": (f"{COLUMNS} --method cluster --text ,", ["text is missing"]),
     "no such text": (f"{COLUMNS} --method cluster --text reviw", ["r.csv has no column 'reviw'", "'review'"]),
     "no tokens": (f"{COLUMNS} --method cluster --text review --max_length 0", ["max_length is 0", "1 or more"]),
-    "min_count of 1": (f"{COLUMNS} --method cluster --text review --min_count 1", ["min_count is 1", "halved"]),
+    "id_min_count of 1": (
+        f"{COLUMNS} --method cluster --text review --min_count 1 --id_min_count 1",
+        ["id_min_count is 1", "halved"],
+    ),
+    "id_min_count by group": (f"{COLUMNS} --id_min_count 9", ["id_min_count is an option of --method cluster"]),
     "no such method": (f"{COLUMNS} --method clutser", ["method is 'clutser'", "did you mean 'cluster'?"]),
     "misspelt": (f"{COLUMNS} --method cluster --clustres 2", ["no option --clustres", "'--clusters'"]),
     "few writers": (
@@ -482,7 +546,8 @@ def test_recipes_run_on_rows_of_their_form(encoder, name, clusters, min_count):
     recipe = yaml.safe_load((CONFIGS / "split" / f"{name}.yaml").read_text(encoding="utf-8"))
     assert (recipe["clusters"], recipe["min_count"], recipe["method"]) == (clusters, min_count, "cluster")
     centres = TWO if name == "imdb" else SIX
-    writer, centre, embedding = writers(centres, sizes=[min_count, min_count + 1, min_count + 2])
+    sizes = [min_count + 1, 2 * min_count, 2 * min_count + 1, 2 * min_count + 2]
+    writer, centre, embedding = writers(centres, sizes=sizes)
     texts = [" ".join(map(str, vector)) for vector in embedding.tolist()]
     known = {"label": [str(i % 2 + 1) for i in range(len(writer))], "group": writer.tolist(), "text": texts}
     rows = [
@@ -501,14 +566,17 @@ def test_recipes_run_on_rows_of_their_form(encoder, name, clusters, min_count):
     words = ["--config", str(CONFIGS / "split" / f"{name}.yaml"), "--path", path, "--output", "s.parquet"]
     manifest = main(["split", *words])
     out = {row["review_id"]: row["split"] for row in pq.read_table("s.parquet").to_pylist()}
+    part = np.array([out.get(row["review_id"], "left out") for row in rows])
+    there = np.arange(len(rows)) != (5 if name == "imdb" else -1)
+    taken = {0, 1} if name == "imdb" else FARTHEST
+    assert_by_the_rule(writer[there], centre[there], part[there], taken, least=2 * min_count)
+    assert manifest["options"]["id_min_count"] == 2 * min_count
     if name == "imdb":
         assert manifest["dropped"] == {"rows": 1, "blank": {"rating": 1, "reviewer": 0, "review_detail": 0}}
         assert manifest["source"]["files"] == {"part-01.json": 70, "part-02.json": len(rows) - 70}
         assert "r5" not in out
     else:
         assert manifest["dropped"] is None
-        part = np.array([out.get(row["review_id"], "left out") for row in rows])
-        assert_by_the_rule(writer, centre, part, FARTHEST)
 
 
 def test_the_later_word_wins_over_a_configuration(encoder):

@@ -344,6 +344,15 @@ def test_the_manifest_agrees_with_the_table(group, capsys):
     assert f"python cli.py {fit}" in said
 
 
+def test_of_very_many_groups_the_largest_are_named_as_left_out(capsys):
+    group = [*(f"a{i}" for i in range(10_001)), *["z1", "z2"] * 2, *(f"g{i % 10}" for i in range(60))]
+    rows = [[str(i), "", "yes" if i % 3 else "no", "f", name] for i, name in enumerate(group)]
+    left_out = split("--min_count", "3", path=write(rows=rows))["left_out"]
+    assert (left_out["rows"], left_out["groups"], len(left_out["group_rows"])) == (10_005, 10_003, 10_000)
+    assert {name: rows for name, rows in left_out["group_rows"].items() if rows > 1} == {"z1": 2, "z2": 2}
+    assert "names the 10,000 largest groups that are left out" in capsys.readouterr().out
+
+
 def test_what_is_written_can_be_fitted():
     split(path=write())
     table = Table("out/s.csv", label="y", group="g", split="split", exclude="note")

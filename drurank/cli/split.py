@@ -11,13 +11,11 @@ from drurank.cli.parser import SentenceParser
 from drurank.cli.split_file import TextOptions, split_file
 from drurank.cli.split_shown import show
 from drurank.errors import InputError
-from drurank.tabular.clustering import ClusterOptions
-from drurank.tabular.columns import as_names
 from drurank.tabular.splitting import SplitOptions
 
 SHARED = {"min_count", "seed"}
-OPTIONS: dict[str, tuple[type, ...]] = {"group": (SplitOptions,), "cluster": (ClusterOptions, TextOptions)}
-"""Method to the classes of its options."""
+OPTIONS: dict[str, type[SplitOptions | TextOptions]] = {"group": SplitOptions, "cluster": TextOptions}
+"""Method to the class of its options."""
 
 
 def run(words: list[str]) -> dict[str, Any]:
@@ -33,13 +31,10 @@ def run(words: list[str]) -> dict[str, Any]:
     method = given.pop("method", "group")
     _refuse_others(method, given)
     of_method = {name: given.pop(name) for name in _names(method) & given.keys()}
-    options, *texts = [
-        made(**{name: of_method[name] for name in _fields(made) & of_method.keys() if of_method[name] is not None})
-        for made in OPTIONS[method]
-    ]
-    manifest = split_file(**given, options=options, texts=texts[0] if texts else None)
+    options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
+    manifest = split_file(**given, options=options)
     show(manifest, given["output"])
-    print(f"Train on it: {shlex.join(_fit(given, texts[0] if texts else None))}")
+    print(f"Train on it: {shlex.join(_fit(manifest, given['output']))}")
     return manifest
 
 
@@ -53,13 +48,13 @@ def _parser() -> SentenceParser:
         default="group",
         help="What goes to the OOD parts: groups drawn by the seed, or a cluster of groups whose texts are alike",
     )
-    parser.add_function_arguments(split_file, skip={"options", "texts"})
+    parser.add_function_arguments(split_file, skip={"options"})
     parser.add_argument(
         "--min_count",
         type=int | None,
         default=None,
         help="groups with fewer rows are left out of the output, which is said there and in the manifest; if not "
-        f"given, {SplitOptions.min_count} by --method group and {ClusterOptions.min_count} by --method cluster",
+        f"given, {SplitOptions.min_count} by --method group and {TextOptions.min_count} by --method cluster",
     )
     parser.add_argument(
         "--seed",
@@ -67,18 +62,14 @@ def _parser() -> SentenceParser:
         default=SplitOptions.seed,
         help="another one gives another split; one seed always the same, in whatever order the rows are",
     )
-    for made in (made for classes in OPTIONS.values() for made in classes):
-        parser.add_class_arguments(made, skip=SHARED & _fields(made))
+    for made in OPTIONS.values():
+        parser.add_class_arguments(made, skip=SHARED)
     parser.let_stand_alone("overwrite", "stratify", "drop_missing")
     return parser
 
 
-def _fields(made: type) -> set[str]:
-    return {field.name for field in fields(made)}
-
-
 def _names(method: str) -> set[str]:
-    return set().union(*map(_fields, OPTIONS[method]))
+    return {field.name for field in fields(OPTIONS[method])}
 
 
 def _refuse_others(method: str, given: Mapping[str, Any]) -> None:
@@ -91,10 +82,15 @@ def _refuse_others(method: str, given: Mapping[str, Any]) -> None:
                 )
 
 
-def _fit(given: Mapping[str, Any], texts: TextOptions | None) -> list[str]:
-    """The words of a fit on what was written."""
-    words = ["python", "cli.py", "fit", "--data", "Text" if texts else "Table", "--data.path", given["output"]]
-    if texts:
-        words += ["--data.text", ",".join(as_names(texts.text))]
-    words += ["--data.label", given["label"], "--data.group", ",".join(as_names(given["group"]))]
-    return [*words, "--data.split", given.get("split", "split"), "--model", "DRU"]
+def _fit(manifest: Mapping[str, Any], output: str) -> list[str]:
+    """The words of a fit on what was written, with the encoder of the split if one was used."""
+    columns, options, clusters = manifest["columns"], manifest["options"], manifest["method"] == "cluster"
+    words = ["python", "cli.py", "fit", "--data", "Text" if clusters else "Table", "--data.path", output]
+    if clusters:
+        words += ["--data.text", ",".join(columns["text"])]
+    words += ["--data.label", columns["label"], "--data.group", ",".join(columns["group"])]
+    words += ["--data.split", columns["split"], "--model", "DRU"]
+    if clusters:
+        words += ["--data.tokenizer", options["pretrained"], "--data.max_length", str(options["max_length"])]
+        words += ["--model.network", "TextClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-5"]
+    return words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,13 @@ from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
 from drurank.tabular.writing import write_table
 
+NAMED = 10_000
+"""Most groups that are named as left out; of Yelp's writers there are two million."""
+
 
 @dataclass(frozen=True)
-class TextOptions:
-    """How texts are embedded: the method ``cluster``.
+class TextOptions(ClusterOptions):
+    """How writers are clustered, by embeddings of their texts: the method ``cluster``.
 
     Args:
         text: column of the text, or several (with commas), which are joined with a line end between.
@@ -43,6 +47,7 @@ class TextOptions:
     cache_dir: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not any(as_names(self.text)):
             raise InputError("text is missing; name the column of the text, as --text review")
         if not is_count(self.max_length):
@@ -59,8 +64,7 @@ def split_file(
     drop_missing: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
-    options: SplitOptions | ClusterOptions | None = None,
-    texts: TextOptions | None = None,
+    options: SplitOptions | TextOptions | None = None,
 ) -> dict[str, Any]:
     """Write a table again with a column for the part of each row, and beside it ``<output>.manifest.json``.
 
@@ -79,7 +83,6 @@ def split_file(
         text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
         options: how groups and rows are shared out, which says the method; the defaults of ``SplitOptions``, if not
             given.
-        texts: what groups are clustered by, with ``ClusterOptions``.
 
     Returns:
         The manifest.
@@ -88,9 +91,7 @@ def split_file(
         InputError: if the table cannot be split so, or the output not be written.
     """
     options, target = options or SplitOptions(), Path(os.path.expanduser(output))
-    clusters, text = isinstance(options, ClusterOptions), as_names(texts.text) if texts else []
-    if clusters != bool(text):
-        raise InputError("texts go with ClusterOptions, and only with these; give both or neither")
+    text = as_names(options.text) if isinstance(options, TextOptions) else []
     manifest_file = target.with_name(f"{target.stem}.manifest.json")
     refuse_output(path, target, manifest_file, overwrite)
     source, names = Source.read(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
@@ -101,9 +102,8 @@ def split_file(
     g, group_names = code_groups(groups, kept, blank=False)
     rows = _at(source.table, kept)
     facts: dict[str, Any] = {}
-    if isinstance(options, ClusterOptions):
-        assert texts is not None
-        embed = _Embed(source, kept, texts)
+    if isinstance(options, TextOptions):
+        embed = partial(_embeddings, source, kept, options)
         part, facts = split_by_cluster(rows, g, group_names, embed, options, source=path)
     else:
         part = split_by_group(rows, y, g, group_names, options, source=path)
@@ -112,8 +112,8 @@ def split_file(
         "source": _source(source),
         "output": target.name,
         "columns": {"label": label, "group": names, "split": split, **({"text": text} if text else {})},
-        "method": "cluster" if clusters else "group",
-        "options": asdict(options) | (_recorded(texts) if texts else {}),
+        "method": "cluster" if text else "group",
+        "options": _recorded(options),
         "parts": {name: asdict(summary) for name, summary in summarise(part, y, g, label_names).items()},
         "left_out": _left_out(part, g, group_names),
         "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
@@ -124,28 +124,21 @@ def split_file(
     return manifest
 
 
-class _Embed:
-    """Embeddings of some of the rows that are kept."""
+def _embeddings(source: Source, kept: np.ndarray, options: TextOptions, places: np.ndarray) -> np.ndarray:
+    """Embeddings of those of the rows that are kept at these places, which ascend, float32 ``[k, d]``."""
+    from drurank.text.features import embed_texts
 
-    def __init__(self, source: Source, kept: np.ndarray, options: TextOptions) -> None:
-        self.source, self.kept, self.options = source, kept, options
-
-    def __call__(self, places: np.ndarray) -> np.ndarray:
-        """Those at these places, which ascend, float32 ``[k, d]``."""
-        from drurank.text.features import embed_texts
-
-        texts = texts_of(self.source, as_names(self.options.text))
-        some = np.zeros(len(texts), dtype=bool)
-        some[self.kept[places]] = True
-        found: np.ndarray = embed_texts(
-            texts.filter(pa.array(some)),
-            self.options.pretrained,
-            source=self.source.path,
-            pooling="mean",
-            max_length=self.options.max_length,
-            cache_dir=self.options.cache_dir,
-        )
-        return found
+    texts = texts_of(source, as_names(options.text))
+    some = np.zeros(len(texts), dtype=bool)
+    some[kept[places]] = True
+    return embed_texts(
+        texts.filter(pa.array(some)),
+        options.pretrained,
+        source=source.path,
+        pooling="mean",
+        max_length=options.max_length,
+        cache_dir=options.cache_dir,
+    )
 
 
 def _at(table: pa.Table, places: np.ndarray) -> pa.Table:
@@ -163,17 +156,22 @@ def _source(source: Source) -> dict[str, Any]:
     return said
 
 
-def _recorded(texts: TextOptions) -> dict[str, Any]:
-    """What changes the embeddings; the columns stand among the others."""
-    return {"pretrained": texts.pretrained, "max_length": texts.max_length}
+def _recorded(options: SplitOptions | TextOptions) -> dict[str, Any]:
+    """What changes the split; the columns of text stand among the others."""
+    if not isinstance(options, TextOptions):
+        return asdict(options)
+    told = {name: value for name, value in asdict(options).items() if name not in ("text", "cache_dir")}
+    return told | {"id_min_count": options.least_of_id}
 
 
 def _left_out(part: np.ndarray, group: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+    """Rows and groups that are left out, the largest of them by name."""
     count = np.bincount(group[part == LEFT_OUT], minlength=len(names))
+    largest = np.sort(np.argsort(-count, kind="stable")[: min(NAMED, np.count_nonzero(count))])
     return {
         "rows": int(count.sum()),
         "groups": int((count > 0).sum()),
-        "group_rows": {names[number]: int(count[number]) for number in np.flatnonzero(count).tolist()},
+        "group_rows": {names[number]: int(count[number]) for number in largest.tolist()},
     }
 
 

@@ -13,18 +13,20 @@ from drurank.tabular.splitting import PartSummary
 
 LABELS_SHOWN = 10
 DISTANCES = {
-    "distance": "distance to train",
-    "spreads": "in spreads of train",
-    "labels": "distance by label shares",
+    "distance": "distance to train (1)",
+    "spreads": "in spreads of train (2)",
+    "labels": "difference of labels (3)",
 }
 """Name in the manifest to what it is called."""
+ROLES = {"id": "trains", "ood": "is OOD", "left out": "is left out"}
 
 
 def show(manifest: Mapping[str, Any], output: str) -> None:
     """Show the parts, the distances to train where they were measured, and what was left out."""
     parts = {name: PartSummary(**summary) for name, summary in manifest["parts"].items()}
     labels = list(next(iter(parts.values())).label_shares)
-    table = Table("", title=escape(f"{output}: {sum(part.rows for part in parts.values()):,} rows"))
+    written = sum(part.rows for part in parts.values())
+    table = Table("", title=escape(f"{output}: {written:,} of {manifest['source']['rows']:,} rows"))
     for name in parts:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_row("groups", *(f"{part.groups:,}" for part in parts.values()))
@@ -41,26 +43,34 @@ def show(manifest: Mapping[str, Any], output: str) -> None:
     Console().print(table)
     if len(labels) > LABELS_SHOWN:
         print(f"The shares of all {len(labels):,} labels stand in the manifest")
-    if manifest["method"] == "cluster":
-        _show_clusters(manifest)
-    else:
-        _show_small(manifest["left_out"]["rows"], manifest["left_out"]["groups"], manifest)
+    if distances:
+        print("(1) between the means over groups of their mean embeddings")
+        spread = f"{manifest['spread']:.3f}"
+        print(f"(2) one is {spread}, the root mean square distance of train's groups to their mean")
+        print("(3) half the sum of the differences between its label shares and those of train, from 0 to 1")
+    for cluster in sorted(manifest.get("clusters", ()), key=lambda cluster: list(ROLES).index(cluster["role"])):
+        print(f"A cluster {ROLES[cluster['role']]}: {cluster['writers']:,} groups, {cluster['rows']:,} rows")
+    _show_left_out(manifest)
+
+
+def _show_left_out(manifest: Mapping[str, Any]) -> None:
+    left_out, options = manifest["left_out"], manifest["options"]
     dropped = manifest["dropped"]
     if dropped:
         by_column = ", ".join(f"{name} {rows:,}" for name, rows in dropped["blank"].items())
         print(f"Left out: {dropped['rows']:,} rows with a blank cell ({by_column})")
+    if manifest["method"] == "cluster":
+        for name, which in (("min_count", "groups"), ("id_min_count", "groups of the cluster that trains,")):
+            small = manifest[f"under_{name}"]
+            _show_small(small["rows"], small["writers"], which, options[name])
+    else:
+        _show_small(left_out["rows"], left_out["groups"], "groups", options["min_count"])
+    if left_out["groups"]:
+        named = len(left_out["group_rows"])
+        some = "groups" if named == left_out["groups"] else f"{named:,} largest groups"
+        print(f"The manifest names the {some} that are left out")
 
 
-def _show_clusters(manifest: Mapping[str, Any]) -> None:
-    said = [f"{found['role']} {found['writers']:,} ({found['rows']:,} rows)" for found in manifest["clusters"]]
-    print(f"Groups by cluster: {', '.join(said)}")
-    small = manifest["under_min_count"]
-    _show_small(small["rows"], small["writers"], manifest)
-
-
-def _show_small(rows: int, groups: int, manifest: Mapping[str, Any]) -> None:
+def _show_small(rows: int, groups: int, which: str, least: int) -> None:
     if rows:
-        print(
-            f"Left out: {rows:,} rows of {groups:,} groups with fewer than {manifest['options']['min_count']:,} rows; "
-            "the manifest names them"
-        )
+        print(f"Left out: {rows:,} rows of {groups:,} {which} with fewer than {least:,} rows")

@@ -64,7 +64,7 @@ class FileData(GroupDataModule):
         group: ColumnNames = None,
         split: str | None = None,
         split_names: dict[str, str] | None = None,
-        relabel: dict[str, str] | None = None,
+        relabel: dict[str | int, str | int] | None = None,
         group_in: GroupIn = "all",
         delimiter: str | None = None,
         text_encoding: str | None = None,

@@ -14,11 +14,8 @@ from drurank.errors import InputError, is_count
 from drurank.splits import SPLITS
 from drurank.tabular.splitting import ID_TEST, ID_VAL, LEFT_OUT, OOD_TEST, OOD_VAL, TRAIN, hash_rows
 
-BATCH = 1 << 14
-"""Rows whose embeddings are held in float64 at once."""
 EQUAL = 1e-6
 """Differences between embeddings below this share of the largest entry are rounding."""
-Embedding = np.ndarray | Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -32,12 +29,13 @@ class ClusterOptions:
         clusters: of k-means over the mean embeddings of writers. Of more than two, the two whose centres are farthest
             apart are taken, and the writers of the others left out.
         min_count: groups with fewer rows are left out of the output, which is said there and in the manifest.
-        id_min_count: the same for groups that train, after they are clustered, 2 or more; twice ``min_count``, if not
-            given, so that each has ``min_count`` rows in training and as many in evaluation.
+        id_min_count: groups that would train and have fewer rows are left out too, after all are clustered; 2 or more.
+            If not given, twice ``min_count``, so that each has ``min_count`` rows in training and in evaluation.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.
 
     Raises:
-        InputError: if there are fewer than two clusters, or ``min_count`` or ``seed`` is out of its range.
+        InputError: if there are fewer than two clusters, or ``min_count``, ``id_min_count`` or ``seed`` is out of its
+            range.
     """
 
     clusters: int = 2
@@ -55,9 +53,13 @@ class ClusterOptions:
                 f"id_min_count is {self.id_min_count!r}, and the rows of a group that trains are halved; give a whole "
                 "number of rows of 2 or more"
             )
+        if self.least_of_id < self.min_count:
+            raise InputError(
+                f"id_min_count is {self.id_min_count}, and groups with fewer rows than min_count {self.min_count} are "
+                "left out before; give a number of rows of at least that, or a lower min_count"
+            )
         if not 0 <= self.seed < 2**64:
             raise InputError(f"seed is {self.seed}; give a whole number of 0 or more and below 2**64")
-
 
     @property
     def least_of_id(self) -> int:
@@ -69,7 +71,7 @@ def split_by_cluster(
     rows: pa.Table,
     group: np.ndarray,
     group_names: Sequence[str],
-    embedding: Embedding,
+    embed: Callable[[np.ndarray], np.ndarray],
     options: ClusterOptions,
     *,
     source: str = "the table",
@@ -95,8 +97,8 @@ def split_by_cluster(
         rows: every column of the table, ``n`` rows.
         group: group number, int64 ``[n]``.
         group_names: name by group number, each with rows.
-        embedding: of each row, float32 ``[n, d]``; or a function that is given the places of rows, int64 ``[k]``, and
-            gives theirs, float32 ``[k, d]``. It is called once, with the rows of writers who have enough of them.
+        embed: gives the embeddings, float32 ``[k, d]``, of the rows at the places that it is given, int64 ``[k]``,
+            ascending. It is called once, for the rows of writers with at least ``min_count``.
         options: how many clusters, of whom.
         source: file, for messages.
 
@@ -105,7 +107,7 @@ def split_by_cluster(
 
     Raises:
         InputError: if there are too few writers or their embeddings do not fall into that many clusters, one of the
-            two clusters has one writer, or an embedding is not finite.
+            two clusters has one writer, fewer than two have ``id_min_count`` rows, or an embedding is not finite.
     """
     count = np.bincount(group, minlength=len(group_names))
     kept = sorted(np.flatnonzero(count >= options.min_count).tolist(), key=group_names.__getitem__)
@@ -113,29 +115,22 @@ def split_by_cluster(
     names = [group_names[number] for number in kept]
     number_of = np.full(len(count), -1)
     number_of[kept] = np.arange(len(kept))
-    places = np.flatnonzero(number_of[group] >= 0)
-    writer = number_of[group[places]]
-    if callable(embedding):
-        vectors = _checked(embedding(places), len(places))
-    else:
-        vectors = _checked(embedding, rows.num_rows)[places]
-    mean = _means(vectors, writer, len(kept))
+    writer = number_of[group]
+    places = np.flatnonzero(writer >= 0)
+    vectors = embed(places)
+    mean = _means(vectors, writer[places], len(kept))
     _refuse_infinite(source, mean, names)
     cluster = _clusters(source, mean, options)
     two = _two(source, cluster, mean, names, options)
-    short = (cluster == two[0]) & (count[kept] < options.least_of_id)
-    _refuse_few_of_id(source, int((cluster == two[0]).sum() - short.sum()), options)
-    inside = np.zeros(rows.num_rows, dtype=bool)
-    inside[places] = True
-    part = np.full(rows.num_rows, LEFT_OUT)
-    part[places] = _parts(
-        rows.filter(pa.array(inside)), writer, np.where(short, -1, cluster), names, two, options.seed
-    )
+    inside = cluster == two[0]
+    short = inside & (count[kept] < options.least_of_id)
+    _refuse_few_that_train(source, int(inside.sum()), int(short.sum()), options)
+    part = _parts(rows, writer, inside & ~short, cluster == two[1], names, options.seed)
     facts = {
         "under_min_count": {"writers": len(count) - len(kept), "rows": len(group) - len(places)},
         "under_id_min_count": {"writers": int(short.sum()), "rows": int(count[kept][short].sum())},
         "clusters": _cluster_facts(cluster, count[kept], two),
-        **_distances(vectors, writer, part[places]),
+        **_distances(vectors, writer[places], part[places]),
     }
     return part, facts
 
@@ -155,19 +150,13 @@ def _refuse_few(source: str, count: np.ndarray, kept: int, options: ClusterOptio
         )
 
 
-def _refuse_few_of_id(source: str, writers: int, options: ClusterOptions) -> None:
-    if writers < 2:
+def _refuse_few_that_train(source: str, writers: int, short: int, options: ClusterOptions) -> None:
+    if writers - short < 2:
         raise InputError(
-            f"{source}: of the groups that are to train {writers} {'has' if writers == 1 else 'have'} "
-            f"{options.least_of_id:,} rows, and 2 are needed, for validation and test; give another --seed, or a lower "
-            "--id_min_count or --min_count"
+            f"{source}: groups with at least id_min_count {options.least_of_id:,} rows are {writers - short} of the "
+            f"{writers:,} of the cluster that is to train, and 2 are needed, for validation and test; give another "
+            "--seed, or a lower --id_min_count or --min_count"
         )
-
-
-def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
-    if vectors.ndim != 2 or len(vectors) != rows:
-        raise InputError(f"embedding has the shape {list(vectors.shape)}; give one vector a row, [{rows}, d]")
-    return vectors
 
 
 def _refuse_infinite(source: str, mean: np.ndarray, names: Sequence[str]) -> None:
@@ -181,12 +170,9 @@ def _refuse_infinite(source: str, mean: np.ndarray, names: Sequence[str]) -> Non
 
 def _means(vectors: np.ndarray, code: np.ndarray, size: int) -> np.ndarray:
     """Mean vector by code, float64 ``[size, d]``; each code has a vector at least, and -1 is none."""
-    total = np.zeros((size + 1, vectors.shape[1]))
-    for start in range(0, len(code), BATCH):
-        some = slice(start, start + BATCH)
-        np.add.at(total, code[some], vectors[some].astype(np.float64))
-    mean: np.ndarray = total[:size] / np.bincount(code[code >= 0], minlength=size)[:, None]
-    return mean
+    order = np.argsort(code, kind="stable")[np.count_nonzero(code < 0) :]
+    ends = np.cumsum(np.bincount(code[order], minlength=size))
+    return np.array([vectors[some].mean(axis=0, dtype=np.float64) for some in np.split(order, ends[:-1])])
 
 
 def _clusters(source: str, mean: np.ndarray, options: ClusterOptions) -> np.ndarray:
@@ -237,12 +223,12 @@ def _two(
 
 
 def _parts(
-    rows: pa.Table, writer: np.ndarray, cluster: np.ndarray, names: Sequence[str], two: tuple[int, int], seed: int
+    rows: pa.Table, writer: np.ndarray, train: np.ndarray, ood: np.ndarray, names: Sequence[str], seed: int
 ) -> np.ndarray:
-    """Part of each row, int64 ``[k]``, of writers in clusters of which two are in-distribution and OOD, -1 in none."""
+    """Part of each row, int64 ``[n]``, by its writer, -1 for none, and who trains and who is OOD, bool ``[w]`` each."""
     hashes = hash_rows(pa.table({"group": list(names)}), seed)
-    id_part = _halved(np.flatnonzero(cluster == two[0]), hashes, ID_VAL, ID_TEST)
-    part: np.ndarray = _halved(np.flatnonzero(cluster == two[1]), hashes, OOD_VAL, OOD_TEST)[writer]
+    id_part = _halved(train, hashes, ID_VAL, ID_TEST)
+    part: np.ndarray = _halved(ood, hashes, OOD_VAL, OOD_TEST)[writer]
     trains = id_part[writer] != LEFT_OUT
     of_row = writer[trains]
     order = np.lexsort((hash_rows(rows.filter(pa.array(trains)), seed), of_row))
@@ -253,9 +239,10 @@ def _parts(
     return part
 
 
-def _halved(writers: np.ndarray, hashes: np.ndarray, larger: int, smaller: int) -> np.ndarray:
-    """Part of each writer, int64 ``[w]``: these are halved by hash, and the others are in none."""
-    part = np.full(len(hashes), LEFT_OUT)
+def _halved(some: np.ndarray, hashes: np.ndarray, larger: int, smaller: int) -> np.ndarray:
+    """Part of each writer, int64 ``[w + 1]``: these are halved by hash; the others, and the last, are in none."""
+    part = np.full(len(hashes) + 1, LEFT_OUT)
+    writers = np.flatnonzero(some)
     drawn = writers[np.argsort(hashes[writers], kind="stable")]
     part[drawn] = np.where(np.arange(len(drawn)) * 2 < len(drawn), larger, smaller)
     return part
