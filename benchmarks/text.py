@@ -34,13 +34,6 @@ ROWS = {"train": 1600, "ood_val": 600, "id_val": 200, "ood_test": 1600, "id_test
 FROZEN = ["--data.frozen", "true", "--data.batch_size", "64", "--trainer.max_epochs", "20"]
 BUDGET = ["--config", CONFIGS / "trainer/text_minilm.yaml", "--data.max_length", "128"]
 TUNED = [*BUDGET, "--model.network", "TextClassifier"]
-    "--config",
-    CONFIGS / "trainer/text_minilm.yaml",
-    "--data.max_length",
-    "128",
-    "--model.network",
-    "TextClassifier",
-]
 COLUMNS = ("fit and test, s", "accuracy", "majority", "average", "p10", "qdcg10", "groups")
 PASSES, LONGEST = 3, 512
 
