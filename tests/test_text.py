@@ -130,6 +130,14 @@ def test_csv_cells_that_look_like_nothing_are_texts_and_groups(tmp_path, tiny):
     assert data.label_names == ["1", "2"]
 
 
+def test_a_nul_in_a_csv_is_a_letter_of_the_text(tmp_path, tiny):
+    lines = ["text,stars,writer,split", "x\0y,1,a,train", "good,2,b,train", "bad,1,c,val"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    data = ready(str(tmp_path / "t.csv"), tiny)
+    expected = AutoTokenizer.from_pretrained(tiny)("x\0y")["input_ids"]
+    assert data.part("train")[0]["inputs"]["input_ids"].tolist() == expected
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "folder"])
 def test_all_formats_give_the_same_batches(tmp_path, tiny, name, table):
     import gzip
@@ -335,7 +343,7 @@ def test_evaluation_reads_every_row_once_the_longest_first(table, tiny):
 @pytest.mark.parametrize(
     "method", ["ERM", "DRU", "Worst", "Const", "GroupDRO", "IRM", "CVaR", "ChiSquare", "JTT", "DFR"]
 )
-def test_every_method_fine_tunes_and_its_report_is_complete(table, tiny, run, method):
+def test_every_method_fine_tunes_and_its_report_is_complete(table, tiny, run, method, capsys):
     more = ["--model.first_stage_epochs", "1"] if method == "JTT" else []
     run("fit", *words_of(table, tiny, *more, method=method))
     run("test", "--run", "runs/version_0")
@@ -349,10 +357,21 @@ def test_every_method_fine_tunes_and_its_report_is_complete(table, tiny, run, me
         writers = [writer for writer, name in zip(made["writer"], made["split"], strict=True) if name == split]
         assert found == {writer: writers.count(writer) for writer in set(writers)}
     longer = [len(text.split()) > 30 for text, name in zip(made["text"], made["split"], strict=True) if name == "train"]
+    assert "cut off after 32 tokens" not in capsys.readouterr().out  # none of the tested ones
     assert report["texts"] == {
         "max_length": 32,
         "truncated": {"train": sum(longer), "id_val": 0, "ood_val": 0, "id_test": 0, "ood_test": 0},
     }
+
+
+def test_texts_that_are_cut_off_are_said_at_the_end_of_a_test(table, tiny, run, capsys):
+    run("fit", *words_of(table, tiny, "--data.max_length", "8"))
+    run("test", "--run", "runs/version_0")
+    made = rows()
+    longer = [
+        len(text.split()) > 6 for text, split in zip(made["text"], made["split"], strict=True) if split == "ood_test"
+    ]
+    assert f"ood_test: of 24 texts {sum(longer)} were cut off after 8 tokens." in capsys.readouterr().out
 
 
 def test_fine_tuning_learns_what_a_word_says(table, tiny, run):
@@ -505,3 +524,31 @@ def test_dfr_reads_the_features_of_a_text_classifier(table, tiny, trainer):
 def test_default_network_on_texts_says_what_to_give(table, tiny, trainer):
     with pytest.raises(InputError, match=r"--model.network TextClassifier"):
         trainer().fit(ERM(MLP), datamodule=data_of(table, tiny))
+
+
+def test_a_frozen_run_goes_on_where_another_machine_rounds_features_otherwise(table, tiny, run, monkeypatch):
+    words = words_of(table, tiny, "--data.frozen", "true", network=None, method="DRU")
+    run("fit", *words, "--trainer.max_epochs", "1")
+    from drurank.text import features
+
+    real = features._write
+
+    def rounds(folder, *rest):
+        real(folder, *rest)
+        kept = np.load(folder / "features.npy")
+        np.save(folder / "features.npy", kept * np.float32(1 + 1e-6))
+
+    monkeypatch.setattr(features, "_write", rounds)
+    monkeypatch.setenv("XDG_CACHE_HOME", "other_cache")
+    run("fit", "--ckpt_path", "runs/version_0/checkpoints/last.ckpt", "--trainer.max_epochs", "2")
+    assert len(read_csv("runs/version_0/metrics.csv")) == 4  # two rows an epoch
+    one = torch.load("runs/version_0/checkpoints/last.ckpt", weights_only=True)
+    assert one["epoch"] == 1
+
+
+def test_another_encoder_of_the_same_tokenizer_is_refused_with_a_frozen_checkpoint(table, tiny, run, tmp_path, capsys):
+    run("fit", *words_of(table, tiny, "--data.frozen", "true", network=None))
+    other = write_tiny(tmp_path / "other")  # with other random weights
+    with pytest.raises(SystemExit):
+        run("test", "--run", "runs/version_0", "--data.tokenizer", str(other))
+    assert "features of another encoder" in capsys.readouterr().err

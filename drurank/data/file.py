@@ -198,7 +198,7 @@ class FileData(GroupDataModule):
         Raises:
             InputError: if training is to go on and these training rows give another encoding.
         """
-        if self._stage() == "fit" and self.encoder.state_dict() != state_dict:
+        if self._stage() == "fit" and not self.encoder.agrees(state_dict):
             raise InputError(
                 f"the checkpoint was made with other training data or options than {self.path} now; give those, or fit "
                 "anew"
@@ -212,7 +212,7 @@ class FileData(GroupDataModule):
         table = self._read_table() if self._given is None else self._given
         if not self.relabel or self.label not in table.column_names:
             return table
-        new = relabelled(Column(self.path, self.label, table[self.label]), self.relabel, every=self._stage() is None)
+        new = relabelled(Column(self.path, self.label, table[self.label]), self.relabel, every=self._encoder is None)
         return table.set_column(table.column_names.index(self.label), self.label, new)
 
     def _read_table(self) -> pa.Table:

@@ -51,6 +51,10 @@ class Names:
         """All of it as plain values."""
         return {"labels": list(self.labels), "groups": list(self.groups)}
 
+    def agrees(self, state: dict[str, Any]) -> bool:
+        """Whether another one's ``state_dict`` was fitted on the same rows in the same way."""
+        return self.state_dict() == state
+
 
 def sorted_labels(column: Column, rows: np.ndarray) -> list[str]:
     """Labels of the training rows in the order of their numbers, or else of the alphabet.

@@ -23,8 +23,8 @@ from drurank.tabular.checks import refuse_label_as_group
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import as_names, refuse_unknown
 from drurank.tabular.rows import GroupedRows, gather_rows
-from drurank.text.features import embed_tokens
-from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
+from drurank.text.features import digest_of_encoder, embed_tokens
+from drurank.text.pretrained import DEFAULT, fingerprint_of, load_encoder, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
 
 
@@ -36,7 +36,8 @@ class TextEncoder(Names):
         tokenizer: digest of what cuts the texts.
         vocabulary: number of its tokens.
         max_length: most tokens of a text.
-        pooling: how the frozen encoder's output became features; ``None`` where tokens are given.
+        weights: digest of the frozen encoder; empty where tokens are given.
+        pooling: how its output became features; ``None`` where tokens are given.
         mean: of each feature over the training rows; empty where tokens are given.
         scale: standard deviation of each, 1 where they are all the same.
     """
@@ -44,6 +45,7 @@ class TextEncoder(Names):
     tokenizer: str
     vocabulary: int
     max_length: int
+    weights: str
     pooling: Pooling | None
     mean: list[float]
     scale: list[float]
@@ -51,6 +53,14 @@ class TextEncoder(Names):
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {**vars(self), **super().state_dict()}
+
+    def agrees(self, state: dict[str, Any]) -> bool:
+        """Whether another one's ``state_dict`` is that of the same rows, whose features another machine may round."""
+        mine = self.state_dict()
+        if {**mine, "mean": None, "scale": None} != {**state, "mean": None, "scale": None}:
+            return False
+        near = [np.allclose(mine[name], state[name], rtol=1e-3, atol=1e-3) for name in ("mean", "scale")]
+        return all(near)
 
 
 class TextRows:
@@ -88,6 +98,24 @@ class TextRows:
     def tensors(self) -> tuple[Tensor, ...]:
         """What these rows are told apart by from those of other data."""
         return (*self.tokens.contents(self.rows), self.label)
+
+
+class FeatureRows(InMemory):
+    """Rows whose inputs are features of texts.
+
+    Args:
+        features: float32 ``[n, d]``.
+        texts: the same rows as tokens, which do not depend on how a machine rounds.
+    """
+
+    def __init__(self, features: Tensor, texts: TextRows) -> None:
+        super().__init__(features, texts.label)
+        self.texts = texts
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What these rows are told apart by from those of other data."""
+        return self.texts.tensors
 
 
 class Text(FileData):
@@ -172,13 +200,13 @@ class Text(FileData):
         classes, vocabulary, longest = len(encoder.labels), encoder.vocabulary, encoder.max_length
         return Sizes(0, classes, vocabulary=vocabulary, max_length=longest, tokenizer=self.tokenizer)
 
-    def make_rows(self, split: str, rows: np.ndarray) -> TextRows | InMemory:
+    def make_rows(self, split: str, rows: np.ndarray) -> TextRows | FeatureRows:
         """Tokens or features, and labels, of the rows at these places."""
-        encoder, label = self.encoder, self._labels(rows)
+        encoder, texts = self.encoder, TextRows(self._tokens, rows, self._labels(rows))
         if encoder.pooling is None:
-            return TextRows(self._tokens, rows, label)
+            return texts
         mean, scale = (np.array(value, np.float32) for value in (encoder.mean, encoder.scale))
-        return InMemory(torch.from_numpy((self._features[rows] - mean) / scale), label)
+        return FeatureRows(torch.from_numpy((self._features[rows] - mean) / scale), texts)
 
     def fit_encoder(self) -> TextEncoder:
         """Note the labels and groups of the training rows, and how texts are cut."""
@@ -186,9 +214,10 @@ class Text(FileData):
         if len(self.group) == 1:
             refuse_label_as_group(self._column(self.group[0]), label)
         names = sorted_labels(label, rows), self._training_groups(rows)
-        mean, scale = self._fit_features(rows) if self.pooling is not None else ([], [])
+        frozen = self.pooling is not None
+        weights, (mean, scale) = (self._weights, self._fit_features(rows)) if frozen else ("", ([], []))
         cut = self._tokenizer
-        return TextEncoder(*names, fingerprint_of(cut), len(cut), self.max_length, self.pooling, mean, scale)
+        return TextEncoder(*names, fingerprint_of(cut), len(cut), self.max_length, weights, self.pooling, mean, scale)
 
     def read_encoder(self, state: dict[str, Any]) -> TextEncoder:
         """What a checkpoint kept.
@@ -203,6 +232,11 @@ class Text(FileData):
             raise InputError(
                 f"the checkpoint was trained on texts cut by another tokenizer than {self.tokenizer}; give that one as "
                 "--data.tokenizer"
+            )
+        if encoder.pooling is not None and self._weights != encoder.weights:
+            raise InputError(
+                f"the checkpoint was trained on features of another encoder than {self.tokenizer} is now; give that "
+                "one as --data.tokenizer"
             )
         for name in ("_tokens", "_features"):
             self.__dict__.pop(name, None)  # They depend on the longest that a text may be.
@@ -232,6 +266,10 @@ class Text(FileData):
     @cached_property
     def _tokenizer(self) -> Any:
         return load_tokenizer(self.tokenizer)
+
+    @cached_property
+    def _weights(self) -> str:
+        return digest_of_encoder(load_encoder(self.tokenizer))
 
     @cached_property
     def _tokens(self) -> Tokens:

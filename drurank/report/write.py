@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,19 @@ def print_report(
         console.print(criteria_table(some, drop if drop and drop["from"] in some and drop["to"] in some else None))
     for split in splits:
         console.print(groups_table(split))
+    for sentence in _cut_off(report):
+        console.print(sentence, highlight=False)
     files = ", ".join(("report.json", "groups.csv", "groups.parquet"))
     print(f"Written to {folder}: {files}; look at {Path(folder) / GROUPS_PICTURE}")
+
+
+def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each split with texts that were longer than they may be."""
+    texts = report.get("texts") or {"truncated": {}}
+    for split, longer in texts["truncated"].items():
+        if longer and split in report["splits"]:
+            rows = report["splits"][split]["rows"]
+            yield f"{split}: of {rows:,} texts {longer:,} were cut off after {texts['max_length']:,} tokens."
 
 
 def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -32,6 +32,8 @@ MARKS = {
 """What a file begins with, and the encoding that it says; that of UTF-32 begins with that of UTF-16."""
 GZIP = b"\x1f\x8b"
 HEAD = 1 << 12
+MOST_ZEROS = 8
+"""One in so many bytes may be 0 in a text."""
 BLOCK = 1 << 24
 CANDIDATES = (",", ";", "\t", "|")
 
@@ -55,7 +57,8 @@ class TextFile:
         marked = next((name for mark, name in MARKS.items() if head.startswith(mark)), None)
         if head.startswith(GZIP):
             raise InputError(f"{path} is compressed by gzip; let its name end in .gz")
-        if encoding is None and marked is None and b"\0" in head:
+        # Of UTF-16 about every second byte is 0; a single one may stand in a text.
+        if encoding is None and marked is None and head.count(0) * MOST_ZEROS > len(head):
             raise InputError(
                 f"{path} is no text, for it has bytes of 0; give a text file, or, if it is UTF-16, say "
                 "--data.text_encoding utf-16-le"

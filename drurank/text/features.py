@@ -66,7 +66,7 @@ def embed_tokens(
             f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give a max_length of "
             f"{longest}"
         )
-    name = hashlib.sha256(f"{tokens.folder.name} {_weights_of(encoder)} {pooling}".encode()).hexdigest()[:32]
+    name = hashlib.sha256(f"{tokens.folder.name} {digest_of_encoder(encoder)} {pooling}".encode()).hexdigest()[:32]
     folder = cache_folder(cache_dir) / "features" / name
     made_once(folder, lambda beside: _write(beside, tokens, encoder, pooling, source))
     try:
@@ -103,7 +103,7 @@ def _batches(lengths: np.ndarray) -> list[np.ndarray]:
     return batches
 
 
-def _weights_of(encoder: Any) -> str:
+def digest_of_encoder(encoder: Any) -> str:
     """A digest of what an encoder computes, wherever it was loaded from."""
     config = {key: value for key, value in encoder.config.to_dict().items() if key not in OF_THE_FILE}
     digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
