@@ -19,6 +19,7 @@ from drurank.data.orders import pooled
 from drurank.errors import InputError
 from drurank.methods import DFR, DRU, ERM, JTT
 from drurank.networks import MLP, TextClassifier
+from drurank.tabular.inspection import inspect_rows
 from drurank.text import tokens as tokens_module
 from runs import read_csv, read_json
 
@@ -267,7 +268,19 @@ def test_a_column_that_is_not_there_names_those_that_are(table, tiny):
 def test_rows_are_looked_at_without_a_tokenizer(table):
     seen = Text(table, **NAMES, tokenizer="none/such").raw_rows()
     assert seen.labels == ["1", "2", "3"]
-    assert [feature.name for feature in seen.features] == ["text"]
+    assert [feature.name for feature in seen.texts] == ["text"]
+
+
+def test_a_look_at_texts_finds_copies_and_no_fault_in_texts_that_differ(tmp_path):
+    made = rows()
+    for name, value in (("text", "the same twice"), ("stars", 1), ("writer", "id1")):
+        made[name][0] = made[name][1] = value
+    made["text"] = [f"{text} {row}" if row > 1 else text for row, text in enumerate(made["text"])]
+    pq.write_table(pa.table(made), tmp_path / "t.parquet")
+    data = Text(str(tmp_path / "t.parquet"), **NAMES)
+    found = {finding.kind: finding for finding in inspect_rows(data.raw_rows()).findings}
+    assert found["copied_rows"].names == ["0"]
+    assert "distinct_columns" not in found
 
 
 # Batches

@@ -251,7 +251,7 @@ class Text(FileData):
             group=self.group,
             split=self.split,
             split_names=self.split_names,
-            features=self.text,
+            texts=self.text,
             places=self._places,
         )
 

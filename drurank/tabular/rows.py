@@ -72,6 +72,7 @@ class GroupedRows:
         group: code of each row's group.
         grouped: whether the rows have groups at all.
         features: columns to learn from.
+        texts: columns of text to learn from, of which another in each row is no fault.
         label_column: of the label, where the data is a table.
         group_columns: those of the group.
         split_column: that of the split.
@@ -89,6 +90,7 @@ class GroupedRows:
     group: np.ndarray
     grouped: bool = True
     features: Sequence[Feature] = ()
+    texts: Sequence[Feature] = ()
     label_column: Column | None = None
     group_columns: Sequence[Column] = ()
     split_column: Column | None = None
@@ -152,14 +154,17 @@ def gather_rows(
     features: Sequence[str] = (),
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
+    texts: Sequence[str] = (),
     places: np.ndarray | None = None,
 ) -> GroupedRows:
-    """The rows of a table; the arguments are those of ``drurank.data.Table``, and the places of the rows in the file.
+    """The rows of a table; the arguments are those of ``Table``, or, with ``texts``, of ``Text`` in ``drurank.data``.
+
+    ``places`` are those of the rows in the file.
 
     Raises:
         InputError: if there is no such column, or label, group or split are neither numbers nor booleans nor text.
     """
-    refuse_unknown(path, table, [label, *group, *([split] if split else []), *features, *exclude, *categorical])
+    refuse_unknown(path, table, [label, *group, *([split] if split else []), *features, *exclude, *categorical, *texts])
     roles = {
         name: Column(path, name, table[name]) for name in dict.fromkeys([label, *group, *([split] if split else [])])
     }
@@ -168,9 +173,9 @@ def gather_rows(
     parts, part = _number_parts(roles[split], spellings) if split else ([ALL_ROWS], np.zeros(len(every), np.int64))
     labels, label_code = _number_labels(roles[label])
     group_code, groups = code_groups([roles[name] for name in group], every, blank=True)
-    chosen = list(features) or [name for name in table.column_names if name not in {*roles, *exclude}]
+    others = [] if texts else [name for name in table.column_names if name not in {*roles, *exclude}]
     learnt = np.flatnonzero(part == parts.index("train")) if "train" in parts else every
-    read, unusable = _read_features(path, table, chosen, categorical, learnt)
+    read, unusable = _read_features(path, table, list(features) or others, categorical, learnt)
     return GroupedRows(
         source=path,
         parts=parts,
@@ -181,6 +186,7 @@ def gather_rows(
         group=group_code,
         grouped=bool(group),
         features=read,
+        texts=[Feature.read(Column(path, name, table[name]), is_number=False) for name in texts],
         label_column=roles[label],
         group_columns=[roles[name] for name in group],
         split_column=roles[split] if split else None,

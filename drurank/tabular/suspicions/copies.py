@@ -68,8 +68,8 @@ def copies_across_parts(data: GroupedRows) -> Iterator[Finding]:
 
 
 def _told_apart_by(data: GroupedRows) -> list[np.ndarray]:
-    """Codes of the features; none where one cannot be read, since rows may differ in it."""
-    read = {feature.name: feature.code for feature in data.features}
+    """Codes of the features or texts; none where one cannot be read, since rows may differ in it."""
+    read = {feature.name: feature.code for feature in (*data.features, *data.texts)}
     return list(read.values()) if set(data.unusable) <= set(read) else []
 
 
