@@ -136,6 +136,15 @@ def test_a_fingerprint_says_how_texts_are_cut_and_not_where_from(tmp_path):
     assert fingerprint_of(load_tokenizer(str(other))) != before
 
 
+@pytest.mark.parametrize(("name", "value"), [("truncation_side", "left"), ("pad_token", "[UNK]")])
+def test_a_fingerprint_sees_what_stands_in_the_tokenizer_configuration_alone(tmp_path, name, value):
+    folder = write_tiny(tmp_path / "one")
+    before = fingerprint_of(load_tokenizer(str(folder)))
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), name: value}))
+    assert fingerprint_of(load_tokenizer(str(folder))) != before
+
+
 @pytest.mark.parametrize("name", ["distilbert-base-uncased-none", "nobody/none", "./none", "a b", "/none/such"])
 @pytest.mark.parametrize("load", [load_tokenizer, load_encoder])
 def test_an_unknown_name_is_told_at_once_in_one_sentence(name, load, monkeypatch, capfd):
@@ -146,8 +155,9 @@ def test_an_unknown_name_is_told_at_once_in_one_sentence(name, load, monkeypatch
         load(name)
     said = str(told.value)
     assert repr(name) in said
-    assert "folder" in said
-    assert "--data.tokenizer" in said
+    assert "give in its place a folder" in said
+    assert "/path/to/" in said
+    assert "--data" not in said  # it may have been named by an option of split
     assert "\n" not in said
     assert asked == []
     assert "Retrying" not in capfd.readouterr().err
@@ -158,16 +168,19 @@ def test_a_folder_without_a_model_is_named(tmp_path):
         load_encoder(str(tmp_path))
 
 
-def test_no_code_of_a_model_is_run(tmp_path):
+def test_no_code_of_a_model_is_run_nor_asked_about(tmp_path, monkeypatch):
     folder = write_tiny(tmp_path / "tiny")
     config = json.loads((folder / "config.json").read_text())
     config["auto_map"] = {"AutoModel": "evil.Evil", "AutoConfig": "evil.EvilConfig"}
     config["model_type"] = "evil"
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "evil.py").write_text("raise SystemError('was run')")
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda *said: asked.append(said) or "y")
     with pytest.raises(InputError, match="folder"):
         load_encoder(str(folder))
     assert not any("evil" in name for name in sys.modules)
+    assert asked == []
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def load_tokenizer(name: str) -> Any:
     tokenizer = _load(AutoTokenizer, "tokenizer", name)
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         # What is made of a folder with an encoder alone.
-        raise InputError(f"{name} has an encoder and no tokenizer; add its files, or give another --data.tokenizer")
+        raise InputError(f"{name} has an encoder and no tokenizer; add its files, or give another folder or name")
     if tokenizer.pad_token_id is None:
         raise InputError(f"the tokenizer {name} has no token to pad with; give another one, as {DEFAULT}")
     return tokenizer
@@ -78,6 +78,8 @@ def fingerprint_of(tokenizer: Any) -> str:
         }
     else:
         said = {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()}
+    # What the tokenizer's own file does not hold.
+    said |= {name: getattr(tokenizer, name, None) for name in ("pad_token_id", "truncation_side", "split_special_tokens")}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -85,6 +87,7 @@ def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
     folder = Path(name).expanduser()
     if folder.is_dir():
         name = str(folder)
+    options["trust_remote_code"] = False  # Not told, it asks on the terminal whether to run a model's code.
     try:
         return kind.from_pretrained(name, local_files_only=True, **options)
     except Exception as error:
@@ -120,9 +123,10 @@ def _ask_hub(what: str, name: str) -> None:
 
 def _remedy(name: str) -> str:
     last = name.rstrip("/").rpartition("/")[2] or "model"
+    # Which option named it, only the caller knows: of Text, of TextClassifier or of split.
     return (
-        "give a folder into which AutoModel and AutoTokenizer were saved by save_pretrained where the hub is at hand: "
-        f"--data.tokenizer /path/to/{last}"
+        "give in its place a folder into which AutoModel and AutoTokenizer were saved by save_pretrained where the hub "
+        f"is at hand, as /path/to/{last}"
     )
 
 
