@@ -62,6 +62,20 @@ def test_outputs_are_those_of_the_model_alone(tiny):
             torch.testing.assert_close(ours[row : row + 1], expected, atol=1e-5, rtol=0)
 
 
+def test_layers_that_look_near_by_alone_do_so_in_padded_batches_too():
+    options = {"vocab_size": 80, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3}
+    options |= {"num_attention_heads": 2, "local_attention": 4, "global_attn_every_n_layers": 3, "pad_token_id": 0}
+    size = Sizes(0, 5, vocabulary=80, max_length=64, tokenizer="none")
+    torch.manual_seed(0)
+    network = TextClassifier(size, config={"model_type": "modernbert", "initializer_range": 0.5, **options}).eval()
+    ids = torch.randint(4, 80, (1, 30))
+    mask = torch.tensor([[1] * 30 + [0] * 4])
+    with torch.no_grad():
+        alone = network.encode(ids)
+        padded = network.encode(torch.cat([ids, torch.zeros(1, 4, dtype=torch.int64)], dim=1), mask)[:, :30]
+    torch.testing.assert_close(padded, alone, atol=1e-4, rtol=0)
+
+
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_pooling_looks_at_no_padding(tiny, pooling):
     network = TextClassifier(sizes(tiny), pooling=pooling).eval()

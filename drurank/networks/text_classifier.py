@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Literal
 
 import torch
@@ -12,6 +11,8 @@ from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
 
 Pooling = Literal["first", "mean"]
+WHOLE_MASK = ("bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta")
+"""Kinds that use a mask for nothing but attention, and in all layers the same; ModernBERT has narrower ones in some."""
 
 
 class TextClassifier(nn.Module):
@@ -67,9 +68,8 @@ class TextClassifier(nn.Module):
             nn.init.normal_(layer.weight, std=getattr(self.encoder.config, "initializer_range", 0.02))
             nn.init.zeros_(layer.bias)
         # These would wait for the device at each batch to see whether its mask is all true, but take a whole one as is.
-        where = sys.modules[type(self.encoder).__module__]
         attention = getattr(self.encoder.config, "_attn_implementation", None)
-        self._takes_whole_mask = hasattr(where, "create_bidirectional_mask") and attention == "sdpa"
+        self._takes_whole_mask = self.encoder.config.model_type in WHOLE_MASK and attention == "sdpa"
 
     def saved_arguments(self) -> dict[str, Any]:
         """The arguments that build it again for weights at hand, where neither folder nor hub may be."""

@@ -79,7 +79,8 @@ def fingerprint_of(tokenizer: Any) -> str:
     else:
         said = {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()}
     # What the tokenizer's own file does not hold.
-    said |= {name: getattr(tokenizer, name, None) for name in ("pad_token_id", "truncation_side", "split_special_tokens")}
+    beside = ("pad_token_id", "truncation_side", "split_special_tokens")
+    said |= {name: getattr(tokenizer, name, None) for name in beside}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
