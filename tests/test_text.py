@@ -376,11 +376,31 @@ def test_a_frozen_encoder_gives_standardised_features_to_a_small_network(table, 
     assert read_json("runs/version_1/test/qdcg10/report.json")["texts"]["max_length"] == 64
 
 
-def test_frozen_and_network_that_do_not_go_together(table, tiny):
+def test_features_are_standardised_alike_in_pieces(table, tiny, monkeypatch):
+    whole = ready(table, tiny, frozen=True).part("id_val").dataset.inputs
+    monkeypatch.setattr("drurank.data.text.PIECE", 7)
+    torch.testing.assert_close(ready(table, tiny, frozen=True).part("id_val").dataset.inputs, whole)
+
+
+def test_features_of_another_encoder_with_the_same_tokenizer_are_refused(table, tiny, run, tmp_path, capsys):
+    from transformers import AutoModel
+
+    run("fit", *words_of(table, tiny, "--data.frozen", "true", network="MLP"))
+    other = write_tiny(tmp_path / "other")
+    assert not torch.equal(*(AutoModel.from_pretrained(f).embeddings.word_embeddings.weight for f in (tiny, other)))
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        run("test", "--run", "runs/version_0", "--data.tokenizer", str(other))
+    assert "trained on features of another encoder" in capsys.readouterr().err
+
+
+def test_frozen_and_network_that_do_not_go_together(table, tiny, capsys):
     with pytest.raises(SystemExit):
         main(["fit", *words_of(table, tiny, network="MLP")])
+    assert "MLP takes numbers; give --model.network TextClassifier" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["fit", *words_of(table, tiny, "--data.frozen", "true")])
+    assert "TextClassifier takes the tokens of texts" in capsys.readouterr().err
 
 
 def test_a_high_rate_is_warned_of(table, tiny, trainer):

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
-from torch import Tensor
 
-from drurank.data.dataset import Batch, InMemory
+from drurank.data.dataset import InMemory
 from drurank.data.file import FileData
 from drurank.data.names import Names, sorted_labels
+from drurank.data.text_rows import TextRows
 from drurank.errors import InputError, check_choice, is_count
 from drurank.networks import Sizes
 from drurank.networks.text_classifier import Pooling
@@ -27,6 +27,9 @@ from drurank.text.features import embed_tokens
 from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
 
+PIECE = 1 << 16
+"""Rows whose features are held in float64 at a time."""
+
 
 @dataclass
 class TextEncoder(Names):
@@ -37,6 +40,7 @@ class TextEncoder(Names):
         vocabulary: number of its tokens.
         max_length: most tokens of a text.
         pooling: how the frozen encoder's output became features; ``None`` where tokens are given.
+        weights: digest of the frozen encoder; empty where tokens are given.
         mean: of each feature over the training rows; empty where tokens are given.
         scale: standard deviation of each, 1 where they are all the same.
     """
@@ -45,49 +49,13 @@ class TextEncoder(Names):
     vocabulary: int
     max_length: int
     pooling: Pooling | None
+    weights: str
     mean: list[float]
     scale: list[float]
 
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
         return {**vars(self), **super().state_dict()}
-
-
-class TextRows:
-    """Rows whose inputs are the tokens of texts, each batch padded to its own longest.
-
-    Args:
-        tokens: of all texts of a file.
-        rows: places of these rows in it, int64 ``[n]``.
-        label: int64 ``[n]``.
-    """
-
-    def __init__(self, tokens: Tokens, rows: np.ndarray, label: Tensor) -> None:
-        self.tokens, self.rows, self.label = tokens, rows, label
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.label)
-
-    def __getitem__(self, index: int) -> Batch:
-        """One row as a dict of inputs and label."""
-        batch = self.cut_batch([index])
-        return {"inputs": {name: value[0] for name, value in batch["inputs"].items()}, "label": batch["label"][0]}
-
-    def cut_batch(self, index: list[int]) -> Batch:
-        """Rows as a dict of inputs and label."""
-        where = np.asarray(index, dtype=np.int64)
-        return {"inputs": self.tokens.batch(self.rows[where]), "label": self.label[torch.from_numpy(where)]}
-
-    @property
-    def lengths(self) -> Tensor:
-        """Tokens of each row, int64 ``[n]``, by which alike ones are put into a batch."""
-        return torch.from_numpy(self.tokens.lengths[self.rows])
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """What these rows are told apart by from those of other data."""
-        return (*self.tokens.contents(self.rows), self.label)
 
 
 class Text(FileData):
@@ -177,8 +145,10 @@ class Text(FileData):
         encoder, label = self.encoder, self._labels(rows)
         if encoder.pooling is None:
             return TextRows(self._tokens, rows, label)
-        mean, scale = (np.array(value, np.float32) for value in (encoder.mean, encoder.scale))
-        return InMemory(torch.from_numpy((self._features[rows] - mean) / scale), label)
+        features = self._features[rows]
+        features -= np.array(encoder.mean, np.float32)
+        features /= np.array(encoder.scale, np.float32)
+        return InMemory(torch.from_numpy(features), label)
 
     def fit_encoder(self) -> TextEncoder:
         """Note the labels and groups of the training rows, and how texts are cut."""
@@ -187,8 +157,9 @@ class Text(FileData):
             refuse_label_as_group(self._column(self.group[0]), label)
         names = sorted_labels(label, rows), self._training_groups(rows)
         mean, scale = self._fit_features(rows) if self.pooling is not None else ([], [])
+        weights = self._embedded[1] if self.pooling is not None else ""
         cut = self._tokenizer
-        return TextEncoder(*names, fingerprint_of(cut), len(cut), self.max_length, self.pooling, mean, scale)
+        return TextEncoder(*names, fingerprint_of(cut), len(cut), self.max_length, self.pooling, weights, mean, scale)
 
     def read_encoder(self, state: dict[str, Any]) -> TextEncoder:
         """What a checkpoint kept.
@@ -204,7 +175,7 @@ class Text(FileData):
                 f"the checkpoint was trained on texts cut by another tokenizer than {self.tokenizer}; give that one as "
                 "--data.tokenizer"
             )
-        for name in ("_tokens", "_features"):
+        for name in ("_tokens", "_embedded"):
             self.__dict__.pop(name, None)  # They depend on the longest that a text may be.
         return encoder
 
@@ -244,8 +215,23 @@ class Text(FileData):
         )
         return tokens
 
-    @cached_property
+    @property
     def _features(self) -> np.ndarray:
+        """Of all texts of the file, float32 ``[n, d]``.
+
+        Raises:
+            InputError: if training had those of another encoder, which mean something else.
+        """
+        features, weights = self._embedded
+        if self._encoder is not None and weights != self._encoder.weights:
+            raise InputError(
+                f"the checkpoint was trained on features of another encoder than {self.tokenizer}; give that one as "
+                "--data.tokenizer"
+            )
+        return features
+
+    @cached_property
+    def _embedded(self) -> tuple[np.ndarray, str]:
         encoder = self._encoder
         return embed_tokens(
             self._tokens,
@@ -257,8 +243,10 @@ class Text(FileData):
         )
 
     def _fit_features(self, rows: np.ndarray) -> tuple[list[float], list[float]]:
-        features = self._features[rows].astype(np.float64)
-        mean, scale = features.mean(axis=0), features.std(axis=0)
+        features, pieces = self._features, np.array_split(rows, -(-len(rows) // PIECE))
+        mean = sum(features[some].sum(axis=0, dtype=np.float64) for some in pieces) / len(rows)
+        square = sum(((features[some] - mean) ** 2).sum(axis=0) for some in pieces)
+        scale = np.sqrt(square / len(rows))
         return mean.tolist(), np.where(scale > 1e-14 * np.abs(mean), scale, 1.0).tolist()
 
     def _texts(self) -> pa.LargeStringArray:

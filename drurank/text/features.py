@@ -51,13 +51,14 @@ def embed_texts(
     """
     cells = pc.fill_null(texts.cast(pa.large_string()).combine_chunks(), "")
     tokens = tokenise(cells, load_tokenizer(pretrained), max_length, source=source, cache_dir=cache_dir)
-    return embed_tokens(tokens, pretrained, source=source, pooling=pooling, max_length=max_length, cache_dir=cache_dir)
+    made = embed_tokens(tokens, pretrained, source=source, pooling=pooling, max_length=max_length, cache_dir=cache_dir)
+    return made[0]
 
 
 def embed_tokens(
     tokens: Tokens, pretrained: str, *, source: str, pooling: Pooling, max_length: int, cache_dir: str | None
-) -> np.ndarray:
-    """One vector a text whose tokens are known; see ``embed_texts``."""
+) -> tuple[np.ndarray, str]:
+    """One vector a text whose tokens are known, as ``embed_texts`` gives them, and a digest of the encoder."""
     encoder = load_encoder(pretrained).eval()
     config: Any = encoder.config
     longest = longest_text(config)
@@ -66,14 +67,15 @@ def embed_tokens(
             f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give a max_length of "
             f"{longest}"
         )
-    name = hashlib.sha256(f"{tokens.folder.name} {_weights_of(encoder)} {pooling}".encode()).hexdigest()[:32]
+    weights = _weights_of(encoder)
+    name = hashlib.sha256(f"{tokens.folder.name} {weights} {pooling}".encode()).hexdigest()[:32]
     folder = cache_folder(cache_dir) / "features" / name
     made_once(folder, lambda beside: _write(beside, tokens, encoder, pooling, source))
     try:
         features: np.ndarray = np.load(folder / "features.npy", mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"the features in {folder} cannot be read ({error}); remove that folder") from error
-    return features
+    return features, weights
 
 
 @torch.inference_mode()
