@@ -207,6 +207,19 @@ def test_labels_stand_for_others(table, tiny):
         ready(table, tiny, relabel={"9": "5"})
 
 
+def test_a_label_that_is_none_is_no_stand_in_before_a_fit_but_may_be_missing_later(table, tiny, trainer, tmp_path):
+    wrong = data_of(table, tiny, relabel={"9": "5"})
+    with pytest.raises(InputError, match="relabel names '9'"):
+        trainer().fit(ERM(TextClassifier), datamodule=wrong)
+    data, model, few = data_of(table, tiny, relabel={1: "low", 2: "low"}), ERM(TextClassifier), trainer()
+    few.fit(model, datamodule=data)
+    rest = pq.read_table(table)
+    pq.write_table(rest.filter(pa.compute.not_equal(rest["stars"], 2)), tmp_path / "o.parquet")
+    other = data_of(str(tmp_path / "o.parquet"), tiny, relabel={1: "low", 2: "low"})
+    other.load_state_dict(data.state_dict())
+    assert few.test(model, datamodule=other, verbose=False)
+
+
 def test_labels_of_a_table_stand_for_others_too(tmp_path):
     made = {"x": [1.0, 2, 3, 4], "y": [9, 10, 1, 10], "split": ["train", "train", "train", "val"]}
     pq.write_table(pa.table(made), tmp_path / "t.parquet")
@@ -224,6 +237,7 @@ def test_labels_of_a_table_stand_for_others_too(tmp_path):
         ({"max_length": 1}, "max_length is 1"),
         ({"max_length": 0.5}, "max_length is 0.5"),
         ({"pool_batches": 0}, "pool_batches is 0"),
+        ({"pool_batches": 9, "frozen": True}, "pool_batches is 9 and the encoder frozen"),
         ({"pooling": "mean"}, "the encoder is not frozen"),
         ({"pooling": "last", "frozen": True}, "pooling is 'last'"),
         ({"group_in": "none"}, "group_in is 'none'"),
@@ -312,6 +326,12 @@ def test_pools_of_one_batch_are_what_was_shuffled(table, tiny):
 
     plain = GlobalBatchSampler(data.part("train"), 8, shuffle=True)
     assert batches_of(data) == list(plain)
+
+
+def test_pools_are_refused_where_batches_are_of_groups(table, tiny):
+    data = ready(table, tiny, sampler="groups_per_batch", pool_batches=9)
+    with pytest.raises(InputError, match=r"pool_batches is 9 and the sampler 'groups_per_batch'"):
+        data.training_loader(None)
 
 
 @pytest.mark.parametrize("sampler", ["balanced", "subsample"])
@@ -485,6 +505,13 @@ def test_another_tokenizer_is_refused_with_a_checkpoint(table, tiny, run, tmp_pa
     with pytest.raises(SystemExit):
         run("test", "--run", "runs/version_0", "--data.tokenizer", str(other))
     assert "cut by another tokenizer" in capsys.readouterr().err
+
+
+def test_other_pools_than_those_of_the_checkpoint_are_said(table, tiny, run):
+    run("fit", *words_of(table, tiny))
+    with pytest.warns(UserWarning, match=r"of 8 rows by shuffle, by length in pools of 50; .* in pools of 2$"):
+        checkpoint = ["--ckpt_path", "runs/version_0/checkpoints/last.ckpt"]
+        run("fit", *checkpoint, "--data.pool_batches", "2", "--trainer.max_epochs", "3")
 
 
 def test_a_resumed_run_is_the_run_that_was_left_alone(table, tiny, run):

@@ -87,7 +87,7 @@ class GroupedDataset(Dataset[Batch]):
     @property
     def lengths(self) -> Tensor | None:
         """Length of each row, int64 ``[n]``, where the dataset says it, as one of texts; alike ones share a batch."""
-        return getattr(self.dataset, "lengths", None)
+        return getattr(self.dataset, "lengths", None) if hasattr(self.dataset, "cut_batch") else None
 
     def __len__(self) -> int:
         """Number of rows."""

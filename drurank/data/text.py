@@ -84,8 +84,9 @@ class Text(FileData):
             network learns from these, standardised by the training rows, as from numbers (``--model.network MLP``).
         pooling: with ``frozen``, the features of a text: the ``first`` token's output or the ``mean`` over tokens;
             mean, if not given.
-        pool_batches: tokens are shuffled by text, and within so many batches at a time sorted by length; 1 leaves them
-            as they were shuffled.
+        pool_batches: each epoch shuffles the texts, and sorts them by length within so many batches at a time; 1 leaves
+            them as they were shuffled; 50, if not given. Of use neither with ``frozen`` nor with the sampler
+            ``groups_per_batch``.
         cache_dir: folder that tokens and features are kept in; ``drurank`` in the user's folder for caches, if not
             given.
         **kwargs: those of ``FileData``.
@@ -105,7 +106,7 @@ class Text(FileData):
         max_length: int = 512,
         frozen: bool = False,
         pooling: Pooling | None = None,
-        pool_batches: int = 50,
+        pool_batches: int | None = None,
         cache_dir: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -118,8 +119,13 @@ class Text(FileData):
                 raise InputError(f"text names {name!r}, which is the label or the split; name the column of the texts")
         if not is_count(max_length) or max_length < 2:
             raise InputError(f"max_length is {max_length!r}; give a number of tokens of 2 or more, as 512")
-        if not is_count(pool_batches):
+        if pool_batches is not None and not is_count(pool_batches):
             raise InputError(f"pool_batches is {pool_batches!r}; give an int of 1 or more")
+        if pool_batches is not None and frozen:
+            raise InputError(
+                f"pool_batches is {pool_batches} and the encoder frozen, whose features are all of one length; leave it "
+                "out"
+            )
         if pooling is not None:
             check_choice("pooling", pooling, Pooling)
             if not frozen:
@@ -165,10 +171,8 @@ class Text(FileData):
         """What a checkpoint kept.
 
         Raises:
-            InputError: if it was made of no texts, or the tokenizer is another one now.
+            InputError: if the tokenizer is another one now.
         """
-        if "tokenizer" not in state:
-            raise InputError("the checkpoint was made of a table and not of texts; give --data Table")
         encoder = TextEncoder(**state)
         if fingerprint_of(self._tokenizer) != encoder.tokenizer:
             raise InputError(
