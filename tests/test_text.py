@@ -509,9 +509,9 @@ def test_another_tokenizer_is_refused_with_a_checkpoint(table, tiny, run, tmp_pa
 
 def test_other_pools_than_those_of_the_checkpoint_are_said(table, tiny, run):
     run("fit", *words_of(table, tiny))
+    more = ["--data.pool_batches", "2", "--trainer.max_epochs", "3"]
     with pytest.warns(UserWarning, match=r"of 8 rows by shuffle, by length in pools of 50; .* in pools of 2$"):
-        checkpoint = ["--ckpt_path", "runs/version_0/checkpoints/last.ckpt"]
-        run("fit", *checkpoint, "--data.pool_batches", "2", "--trainer.max_epochs", "3")
+        run("fit", "--ckpt_path", "runs/version_0/checkpoints/last.ckpt", *more)
 
 
 def test_a_resumed_run_is_the_run_that_was_left_alone(table, tiny, run):

@@ -16,12 +16,12 @@ from drurank.tabular.writing import WRITTEN
 
 
 def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool) -> None:
-    """Refuse a table that is no file, and an output that cannot be written, is the table itself or would replace a file unasked."""
+    """Refuse a name of the hub, and an output that cannot be written, is the table or would replace a file unasked."""
     suffix, files = target.suffix.lower(), files_of(path)
-    for file in files:
-        if may_be_on_hub(file) and not Path(file).expanduser().exists():
+    for name in files:
+        if may_be_on_hub(name) and not Path(name).expanduser().exists():
             raise InputError(
-                f"there is no file or folder {file}; give one, of a data set of the hub what its save_to_disk writes"
+                f"there is no file or folder {name}; give one, of a data set of the hub what its save_to_disk writes"
             )
     if suffix not in WRITTEN:
         raise InputError(f"output is {str(target)!r}; give a file that ends in {', '.join(WRITTEN)}")

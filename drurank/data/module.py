@@ -120,8 +120,8 @@ class GroupDataModule(LightningDataModule, ABC):
             )
         if self.pool_batches is not None and draw == "groups_per_batch":
             raise InputError(
-                f"pool_batches is {self.pool_batches} and the sampler 'groups_per_batch', which has no use for it; leave "
-                "it out, or give another sampler"
+                f"pool_batches is {self.pool_batches} and the sampler 'groups_per_batch', which has no use for it; "
+                "leave it out, or give another sampler"
             )
         train = self.part("train")
         sampler = GlobalBatchSampler(

@@ -123,8 +123,8 @@ class Text(FileData):
             raise InputError(f"pool_batches is {pool_batches!r}; give an int of 1 or more")
         if pool_batches is not None and frozen:
             raise InputError(
-                f"pool_batches is {pool_batches} and the encoder frozen, whose features are all of one length; leave it "
-                "out"
+                f"pool_batches is {pool_batches} and the encoder frozen, whose features are all of one length; leave "
+                "it out"
             )
         if pooling is not None:
             check_choice("pooling", pooling, Pooling)
