@@ -40,7 +40,7 @@ class TextEncoder(Names):
         vocabulary: number of its tokens.
         max_length: most tokens of a text.
         pooling: how the frozen encoder's output became features; ``None`` where tokens are given.
-        weights: digest of the frozen encoder; empty where tokens are given.
+        weights: digest of the frozen encoder's; empty where tokens are given.
         mean: of each feature over the training rows; empty where tokens are given.
         scale: standard deviation of each, 1 where they are all the same.
     """

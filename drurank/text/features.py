@@ -58,7 +58,7 @@ def embed_texts(
 def embed_tokens(
     tokens: Tokens, pretrained: str, *, source: str, pooling: Pooling, max_length: int, cache_dir: str | None
 ) -> tuple[np.ndarray, str]:
-    """One vector a text whose tokens are known, as ``embed_texts`` gives them, and a digest of the encoder."""
+    """One vector a text whose tokens are known, as ``embed_texts`` gives them, and a digest of the weights."""
     encoder = load_encoder(pretrained).eval()
     config: Any = encoder.config
     longest = longest_text(config)
@@ -68,7 +68,8 @@ def embed_tokens(
             f"{longest}"
         )
     weights = _weights_of(encoder)
-    name = hashlib.sha256(f"{tokens.folder.name} {weights} {pooling}".encode()).hexdigest()[:32]
+    key = f"{tokens.folder.name} {weights} {_config_of(encoder)} {pooling}"
+    name = hashlib.sha256(key.encode()).hexdigest()[:32]
     folder = cache_folder(cache_dir) / "features" / name
     made_once(folder, lambda beside: _write(beside, tokens, encoder, pooling, source))
     try:
@@ -105,10 +106,15 @@ def _batches(lengths: np.ndarray) -> list[np.ndarray]:
     return batches
 
 
-def _weights_of(encoder: Any) -> str:
-    """A digest of what an encoder computes, wherever it was loaded from."""
+def _config_of(encoder: Any) -> str:
+    """What else decides what an encoder computes; other releases of ``transformers`` may say it in another way."""
     config = {key: value for key, value in encoder.config.to_dict().items() if key not in OF_THE_FILE}
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    return json.dumps(config, sort_keys=True, default=str)
+
+
+def _weights_of(encoder: Any) -> str:
+    """A digest of an encoder's weights, wherever they were loaded from."""
+    digest = hashlib.sha256()
     for name, tensor in sorted(encoder.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.contiguous().view(torch.uint8).numpy().data if tensor.ndim else str(tensor).encode())
