@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 from encoders import minilm, write_distilbert, write_tiny
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from drurank.errors import InputError
 from drurank.factory import is_plain
@@ -207,6 +207,13 @@ def test_no_code_of_a_model_is_run_nor_asked_about(tmp_path, monkeypatch):
 def test_options_out_of_range(distilbert, options, said):
     with pytest.raises(InputError, match=said):
         TextClassifier(sizes(distilbert), **options)
+
+
+def test_an_encoder_of_pictures_is_named(tmp_path):
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    AutoModel.from_config(AutoConfig.for_model("vit", **size)).save_pretrained(tmp_path / "vit")
+    with pytest.raises(InputError, match="vit is no encoder of texts, but a vit"):
+        load_encoder(str(tmp_path / "vit"))
 
 
 def test_sizes_that_do_not_fit(distilbert, tmp_path):

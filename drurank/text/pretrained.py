@@ -62,6 +62,8 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
             encoder = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **kind), dtype=torch.float32)
     if encoder.config.is_encoder_decoder:
         raise InputError(f"{name} is an encoder with a decoder; give one that is an encoder alone, as {DEFAULT}")
+    if not all(hasattr(encoder.config, size) for size in ("vocab_size", "hidden_size")):
+        raise InputError(f"{name} is no encoder of texts, but a {encoder.config.model_type}; give one, as {DEFAULT}")
     if isinstance(getattr(encoder, "pooler", None), nn.Module):
         # Of no use for single texts, and DDP stops at weights without gradients.
         encoder.pooler = None
