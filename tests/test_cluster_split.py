@@ -500,7 +500,7 @@ WORDS = {
     "no text": (f"{COLUMNS} --method cluster", ["text is missing", "--text review"]),
     "blank text": (f"{COLUMNS} --method cluster --text ,", ["text is missing"]),
     "no such text": (f"{COLUMNS} --method cluster --text reviw", ["r.csv has no column 'reviw'", "'review'"]),
-    "no tokens": (f"{COLUMNS} --method cluster --text review --max_length 0", ["max_length is 0", "1 or more"]),
+    "no tokens": (f"{COLUMNS} --method cluster --text review --max_length 1", ["max_length is 1", "2 or more"]),
     "id_min_count of 1": (
         f"{COLUMNS} --method cluster --text review --min_count 1 --id_min_count 1",
         ["id_min_count is 1", "halved"],
@@ -719,6 +719,7 @@ def test_a_cell_is_named_by_its_own_file(capsys):
 FILES = {
     "twice": ("part-*.csv,part-1.csv", "part-1.csv is named twice"),
     "none of a pattern": ("prt-*.csv", "there is no file prt-*.csv"),
+    "a name of the hub": ("owner/name", "there is no file or folder owner/name; give one, of a data set of the hub"),
     "one is missing": ("part-1.csv,part-3.csv", "there is no file part-3.csv"),
     "a column less": ("part-1.csv,u.csv", "u.csv has no column 'more', which part-1.csv has"),
     "a column more": ("part-1.csv,v.csv", "v.csv has a column 'w', unlike part-1.csv"),

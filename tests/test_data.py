@@ -496,3 +496,11 @@ def test_criteria_of_data_are_of_its_rows(trainer):
     accuracy = accuracies(chosen == y.flatten(), group.repeat(7) - 4, 5)
     assert float(run.callback_metrics["val_worst"]) == pytest.approx(accuracy.min())
     assert float(run.callback_metrics["val_average"]) == pytest.approx(accuracy.mean())
+
+
+def test_lengths_of_a_dataset_that_cuts_no_batches_are_its_own_business():
+    class Own(list):
+        lengths = "cm"
+
+    rows = GroupedDataset(Own([(torch.zeros(1), 0)] * 5), ["a"] * 5)
+    assert [row for batch in make_loader(rows, 2).sampler for row in batch] == [0, 1, 2, 3, 4]

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 from encoders import minilm, write_distilbert, write_tiny
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from drurank.errors import InputError
 from drurank.factory import is_plain
@@ -60,6 +60,20 @@ def test_outputs_are_those_of_the_model_alone(tiny):
             hidden = alone(ids[row : row + 1, :length]).last_hidden_state[:, 0]
             expected = network.head(torch.relu(network.dense(hidden)))
             torch.testing.assert_close(ours[row : row + 1], expected, atol=1e-5, rtol=0)
+
+
+def test_layers_that_look_near_by_alone_do_so_in_padded_batches_too():
+    options = {"vocab_size": 80, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 3}
+    options |= {"num_attention_heads": 2, "local_attention": 4, "global_attn_every_n_layers": 3, "pad_token_id": 0}
+    size = Sizes(0, 5, vocabulary=80, max_length=64, tokenizer="none")
+    torch.manual_seed(0)
+    network = TextClassifier(size, config={"model_type": "modernbert", "initializer_range": 0.5, **options}).eval()
+    ids = torch.randint(4, 80, (1, 30))
+    mask = torch.tensor([[1] * 30 + [0] * 4])
+    with torch.no_grad():
+        alone = network.encode(ids)
+        padded = network.encode(torch.cat([ids, torch.zeros(1, 4, dtype=torch.int64)], dim=1), mask)[:, :30]
+    torch.testing.assert_close(padded, alone, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("pooling", ["first", "mean"])
@@ -136,6 +150,15 @@ def test_a_fingerprint_says_how_texts_are_cut_and_not_where_from(tmp_path):
     assert fingerprint_of(load_tokenizer(str(other))) != before
 
 
+@pytest.mark.parametrize(("name", "value"), [("truncation_side", "left"), ("pad_token", "[UNK]")])
+def test_a_fingerprint_sees_what_stands_in_the_tokenizer_configuration_alone(tmp_path, name, value):
+    folder = write_tiny(tmp_path / "one")
+    before = fingerprint_of(load_tokenizer(str(folder)))
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), name: value}))
+    assert fingerprint_of(load_tokenizer(str(folder))) != before
+
+
 @pytest.mark.parametrize("name", ["distilbert-base-uncased-none", "nobody/none", "./none", "a b", "/none/such"])
 @pytest.mark.parametrize("load", [load_tokenizer, load_encoder])
 def test_an_unknown_name_is_told_at_once_in_one_sentence(name, load, monkeypatch, capfd):
@@ -146,8 +169,9 @@ def test_an_unknown_name_is_told_at_once_in_one_sentence(name, load, monkeypatch
         load(name)
     said = str(told.value)
     assert repr(name) in said
-    assert "folder" in said
-    assert "--data.tokenizer" in said
+    assert "give in its place a folder" in said
+    assert "/path/to/" in said
+    assert "--data" not in said  # it may have been named by an option of split
     assert "\n" not in said
     assert asked == []
     assert "Retrying" not in capfd.readouterr().err
@@ -158,16 +182,41 @@ def test_a_folder_without_a_model_is_named(tmp_path):
         load_encoder(str(tmp_path))
 
 
-def test_no_code_of_a_model_is_run(tmp_path):
+def test_no_code_of_a_model_is_run_nor_asked_about(tmp_path, monkeypatch):
     folder = write_tiny(tmp_path / "tiny")
     config = json.loads((folder / "config.json").read_text())
     config["auto_map"] = {"AutoModel": "evil.Evil", "AutoConfig": "evil.EvilConfig"}
     config["model_type"] = "evil"
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "evil.py").write_text("raise SystemError('was run')")
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda *said: asked.append(said) or "y")
     with pytest.raises(InputError, match="folder"):
         load_encoder(str(folder))
     assert not any("evil" in name for name in sys.modules)
+    assert asked == []
+
+
+def test_an_encoder_that_reads_from_left_to_right_is_pooled_over_all_tokens(tmp_path):
+    folder = write_tiny(tmp_path / "tiny")
+    known = sizes(folder)
+    shape = {"n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 64, "vocab_size": known.vocabulary}
+    AutoModel.from_config(AutoConfig.for_model("gpt2", **shape)).save_pretrained(folder)
+    with pytest.raises(InputError, match="reads from left to right"):
+        TextClassifier(known)
+    assert TextClassifier(known, pooling="mean")(torch.randint(4, 80, (2, 9))).shape == (2, 5)
+
+
+def test_the_longest_text_is_what_the_positions_hold(tmp_path):
+    known = sizes(write_tiny(tmp_path / "tiny"), max_length=62)
+    shape = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 16}
+    config = AutoConfig.for_model(
+        "roberta", **shape, vocab_size=known.vocabulary, max_position_embeddings=64, pad_token_id=1
+    )
+    network = TextClassifier(known, config=config.to_dict()).eval()
+    assert network(torch.full((1, 62), 5)).shape == (1, 5)
+    with pytest.raises(InputError, match="takes 62"):
+        TextClassifier(sizes(tmp_path / "tiny", max_length=63), config=config.to_dict())
 
 
 @pytest.mark.parametrize(
@@ -180,6 +229,13 @@ def test_no_code_of_a_model_is_run(tmp_path):
 def test_options_out_of_range(distilbert, options, said):
     with pytest.raises(InputError, match=said):
         TextClassifier(sizes(distilbert), **options)
+
+
+def test_an_encoder_of_pictures_is_named(tmp_path):
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    AutoModel.from_config(AutoConfig.for_model("vit", **size)).save_pretrained(tmp_path / "vit")
+    with pytest.raises(InputError, match="vit is no encoder of texts, but a vit"):
+        load_encoder(str(tmp_path / "vit"))
 
 
 def test_sizes_that_do_not_fit(distilbert, tmp_path):

@@ -20,6 +20,7 @@ from drurank.methods import DRU, Worst
 from drurank.record import EpochRecord
 from drurank.report import SplitCounts, report_predictions, write_report
 from drurank.report.pictures import draw_criteria, draw_groups, draw_weights
+from drurank.report.tables import groups_table
 from drurank.spread import fit_spread
 from reference import CRITERIA, criteria, discounts, ranks, spread
 from runs import SMALL, read_csv, read_json
@@ -530,3 +531,12 @@ def test_report_is_plain_json(finished):
     text = (finished / "version_0/test/qdcg10/report.json").read_text(encoding="utf-8")
     assert "NaN" not in text
     assert json.loads(text)["splits"]["ood_test"]["spread"]["interval"][0] >= 0
+
+
+def test_of_groups_that_are_served_alike_each_stands_once_in_the_table():
+    right = {"a": (0, 3), "b": (1, 5), "c": (1, 3), "d": (2, 4), "e": (2, 3), "f": (2, 3), "g": (2, 3), "h": (2, 3)}
+    right |= {"i": (3, 4), "j": (2, 2), "k": (1, 1), "l": (2, 2), "m": (3, 3), "n": (4, 4)}
+    correct, count = (np.array(column) for column in zip(*right.values(), strict=True))
+    split = SplitCounts("ood_test", list(right), correct, count, np.zeros(14, dtype=bool))
+    table = groups_table(split)
+    assert sorted(table.columns[0].cells) == sorted(right)

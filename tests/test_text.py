@@ -206,14 +206,26 @@ def test_several_columns_are_joined_by_a_newline(tmp_path, tiny):
     assert train[1]["inputs"]["input_ids"].tolist() == alone("awful\n" + made["text"][1])["input_ids"]
 
 
-def test_labels_stand_for_others(table, tiny):
+def test_labels_stand_for_others(table, tiny, caplog):
     data = ready(table, tiny, relabel={1: "low", "2": "low"})
     assert data.label_names == ["3", "low"]
     made = rows()
     stars = np.array(made["stars"])[np.array(made["split"]) == "train"]
     assert data.part("train").dataset.label.tolist() == [0 if star == 3 else 1 for star in stars]
-    with pytest.raises(InputError, match=r"relabel names '9', which no row has as 'stars'; known: "):
-        ready(table, tiny, relabel={"9": "5"})
+    assert "relabel" not in caplog.text
+    ready(table, tiny, relabel={"9": "5"})
+    assert "relabel names '9', which no row has as 'stars'; known: " in caplog.text
+
+
+def test_a_label_that_stands_for_another_may_be_missing_later(table, tiny, trainer, tmp_path, caplog):
+    data, model, few = data_of(table, tiny, relabel={1: "low", 2: "low"}), ERM(TextClassifier), trainer()
+    few.fit(model, datamodule=data)
+    rest = pq.read_table(table)
+    pq.write_table(rest.filter(pa.compute.not_equal(rest["stars"], 2)), tmp_path / "o.parquet")
+    other = data_of(str(tmp_path / "o.parquet"), tiny, relabel={1: "low", 2: "low"})
+    other.load_state_dict(data.state_dict())
+    assert few.test(model, datamodule=other, verbose=False)
+    assert "relabel" not in caplog.text
 
 
 def test_labels_of_a_table_stand_for_others_too(tmp_path):
@@ -233,6 +245,7 @@ def test_labels_of_a_table_stand_for_others_too(tmp_path):
         ({"max_length": 1}, "max_length is 1"),
         ({"max_length": 0.5}, "max_length is 0.5"),
         ({"pool_batches": 0}, "pool_batches is 0"),
+        ({"pool_batches": 9, "frozen": True}, "pool_batches is 9 and the encoder frozen"),
         ({"pooling": "mean"}, "the encoder is not frozen"),
         ({"pooling": "last", "frozen": True}, "pooling is 'last'"),
         ({"group_in": "none"}, "group_in is 'none'"),
@@ -335,6 +348,12 @@ def test_pools_of_one_batch_are_what_was_shuffled(table, tiny):
     assert batches_of(data) == list(plain)
 
 
+def test_pools_are_refused_where_batches_are_of_groups(table, tiny):
+    data = ready(table, tiny, sampler="groups_per_batch", pool_batches=9)
+    with pytest.raises(InputError, match=r"pool_batches is 9 and the sampler 'groups_per_batch'"):
+        data.training_loader(None)
+
+
 @pytest.mark.parametrize("sampler", ["balanced", "subsample"])
 def test_pools_hold_what_a_sampler_draws(table, tiny, sampler):
     drawn, plain = (ready(table, tiny, sampler=sampler, pool_batches=pool) for pool in (50, 1))
@@ -408,11 +427,31 @@ def test_a_frozen_encoder_gives_standardised_features_to_a_small_network(table, 
     assert read_json("runs/version_1/test/qdcg10/report.json")["texts"]["max_length"] == 64
 
 
-def test_frozen_and_network_that_do_not_go_together(table, tiny):
+def test_features_are_standardised_alike_in_pieces(table, tiny, monkeypatch):
+    whole = ready(table, tiny, frozen=True).part("id_val").dataset.inputs
+    monkeypatch.setattr("drurank.data.text.PIECE", 7)
+    torch.testing.assert_close(ready(table, tiny, frozen=True).part("id_val").dataset.inputs, whole)
+
+
+def test_features_of_another_encoder_with_the_same_tokenizer_are_refused(table, tiny, run, tmp_path, capsys):
+    from transformers import AutoModel
+
+    run("fit", *words_of(table, tiny, "--data.frozen", "true", network="MLP"))
+    other = write_tiny(tmp_path / "other", seed=1)
+    assert not torch.equal(*(AutoModel.from_pretrained(f).embeddings.word_embeddings.weight for f in (tiny, other)))
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        run("test", "--run", "runs/version_0", "--data.tokenizer", str(other))
+    assert "trained on features of another encoder" in capsys.readouterr().err
+
+
+def test_frozen_and_network_that_do_not_go_together(table, tiny, capsys):
     with pytest.raises(SystemExit):
         main(["fit", *words_of(table, tiny, network="MLP")])
+    assert "MLP takes numbers; give --model.network TextClassifier" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["fit", *words_of(table, tiny, "--data.frozen", "true")])
+    assert "TextClassifier takes the tokens of texts" in capsys.readouterr().err
 
 
 def test_a_high_rate_is_warned_of(table, tiny, trainer):
@@ -476,8 +515,9 @@ def test_other_rows_are_read_as_training_read_its_own(table, tiny, run, tmp_path
     assert found["row"] == [0, 1]
     assert found["group"] == ["x", "y"]
     data = Text.load_from_checkpoint(
-        checkpoint, path="o.parquet", label="stars", group="who", text="review", tokenizer=str(tiny), max_length=60
+        checkpoint, path="o.parquet", label="stars", group="who", text="review", max_length=60
     )
+    assert data.tokenizer == str(tiny)
     assert data.sizes.max_length == 32
     model = ERM.load_from_checkpoint(checkpoint).eval()
     alone = AutoTokenizer.from_pretrained(tiny)
@@ -497,6 +537,13 @@ def test_another_tokenizer_is_refused_with_a_checkpoint(table, tiny, run, tmp_pa
     with pytest.raises(SystemExit):
         run("test", "--run", "runs/version_0", "--data.tokenizer", str(other))
     assert "cut by another tokenizer" in capsys.readouterr().err
+
+
+def test_other_pools_than_those_of_the_checkpoint_are_said(table, tiny, run):
+    run("fit", *words_of(table, tiny))
+    more = ["--data.pool_batches", "2", "--trainer.max_epochs", "3"]
+    with pytest.warns(UserWarning, match=r"of 8 rows by shuffle, by length in pools of 50; .* in pools of 2$"):
+        run("fit", "--ckpt_path", "runs/version_0/checkpoints/last.ckpt", *more)
 
 
 def test_a_resumed_run_is_the_run_that_was_left_alone(table, tiny, run):
@@ -559,9 +606,29 @@ def test_a_frozen_run_goes_on_where_another_machine_rounds_features_otherwise(ta
     assert one["epoch"] == 1
 
 
-def test_another_encoder_of_the_same_tokenizer_is_refused_with_a_frozen_checkpoint(table, tiny, run, tmp_path, capsys):
-    run("fit", *words_of(table, tiny, "--data.frozen", "true", network=None))
-    other = write_tiny(tmp_path / "other")  # with other random weights
+def test_a_scheduler_by_steps_is_no_hindrance_to_load_what_it_trained(table, tiny, run):
+    words = ["--model.lr_scheduler", "LinearDecay", "--model.lr_interval", "step"]
+    run("fit", *words_of(table, tiny, *words))
+    model = ERM.load_from_checkpoint("runs/version_0/checkpoints/last.ckpt")
+    assert model.lr_interval == "epoch"
+    assert model.lr_scheduler is None
+
+
+def test_another_longest_text_is_named_on_resume(table, tiny, run, capsys):
+    run("fit", *words_of(table, tiny))
     with pytest.raises(SystemExit):
-        run("test", "--run", "runs/version_0", "--data.tokenizer", str(other))
-    assert "features of another encoder" in capsys.readouterr().err
+        run("fit", "--ckpt_path", "runs/version_0/checkpoints/last.ckpt", "--data.max_length", "8")
+    assert "max_length=8" in capsys.readouterr().err
+
+
+def test_a_table_without_the_split_says_how_to_test_all_of_it(table, tiny, run, tmp_path, capsys):
+    run("fit", *words_of(table, tiny))
+    made = rows()
+    other = {name: cells for name, cells in made.items() if name != "split"}
+    pq.write_table(pa.table(other), tmp_path / "o.parquet")
+    words = ["--ckpt_path", "runs/version_0/checkpoints/last.ckpt", "--data.path", "o.parquet"]
+    with pytest.raises(SystemExit):
+        run("test", *words)
+    assert "--data.split null" in capsys.readouterr().err
+    run("test", *words, "--data.split", "null")
+    assert read_json("runs/version_1/report.json")["splits"]["test"]["rows"] == sum(SPLITS.values())

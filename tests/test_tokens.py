@@ -93,6 +93,19 @@ def test_a_text_of_no_token_at_all_is_one_of_padding(tiny, tmp_path):
     assert found.ids[0] == 0
 
 
+def test_few_long_texts_are_cut_at_a_time(tiny, monkeypatch):
+    calls, texts = count_calls(monkeypatch), ["a", "b" * 12, "", "c" * 4, "d" * 3, "e" * 3, "f", "g", "h", "i"]
+    monkeypatch.setattr(tokens_module, "LETTERS", 10)
+    monkeypatch.setattr(tokens_module, "CHUNK", 3)
+    found = cut(texts, tiny)
+    # Bytes 1 | 12 | 0 4 3 | 3 1 1 | 1 1
+    assert calls == [1, 1, 3, 3, 2]
+    alone = AutoTokenizer.from_pretrained(tiny)
+    for row, text in enumerate(texts):
+        expected = alone(text, truncation=True, max_length=16)["input_ids"]
+        assert found.ids[found.ends[row] : found.ends[row + 1]].tolist() == expected
+
+
 def test_nothing_is_cut_twice(tiny, monkeypatch):
     calls = count_calls(monkeypatch)
     cut(TEXTS, tiny)

@@ -5,6 +5,7 @@ import io
 import re
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -398,3 +399,16 @@ def test_options_of_other_texts_are_none_here(refused, option):
         f"WILDS has no option {option!r}: known: path, tokenizer, max_length, frozen, pooling, pool_batches, "
         "cache_dir, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch"
     )
+
+
+def test_what_was_learnt_from_it_is_tested_on_a_table_and_the_reverse(tmp_path, tiny, run):
+    folder = written(tmp_path / "amazon_v2.1")
+    table = {"words": ["good", "bad", "fine"], "stars": ["5", "1", "2"], "who": ["a", "b", "c"]}
+    pq.write_table(pa.table({**table, "part": ["ood_test"] * 3}), tmp_path / "t.parquet")
+    run("fit", *fit_words(folder, tiny))
+    checkpoint = "runs/version_0/checkpoints/last.ckpt"
+    columns = ["--data.text", "words", "--data.label", "stars", "--data.group", "who", "--data.split", "part"]
+    words = ["--model", "ERM", "--data", "Text", "--data.path", "t.parquet", *columns, "--data.tokenizer", tiny]
+    run("test", "--ckpt_path", checkpoint, *words)
+    report = read_json("runs/version_1/report.json")
+    assert report["splits"]["ood_test"]["rows"] == report["splits"]["ood_test"]["groups_unseen_in_training"] == 3

@@ -9,15 +9,20 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.tabular.columns import refuse_unknown
-from drurank.tabular.reading import DELIMITERS, suffix_of
+from drurank.tabular.reading import DELIMITERS, may_be_on_hub, suffix_of
 from drurank.tabular.several import files_of
 from drurank.tabular.splitting import TRAIN
 from drurank.tabular.writing import WRITTEN
 
 
 def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool) -> None:
-    """Refuse an output that cannot be written, is the table itself or would replace a file unasked."""
+    """Refuse a name of the hub, and an output that cannot be written, is the table or would replace a file unasked."""
     suffix, files = target.suffix.lower(), files_of(path)
+    for name in files:
+        if may_be_on_hub(name) and not Path(name).expanduser().exists():
+            raise InputError(
+                f"there is no file or folder {name}; give one, of a data set of the hub what its save_to_disk writes"
+            )
     if suffix not in WRITTEN:
         raise InputError(f"output is {str(target)!r}; give a file that ends in {', '.join(WRITTEN)}")
     if any(suffix_of(file) in DELIMITERS for file in files) and suffix not in DELIMITERS:

@@ -50,8 +50,8 @@ class TextOptions(ClusterOptions):
         super().__post_init__()
         if not any(as_names(self.text)):
             raise InputError("text is missing; name the column of the text, as --text review")
-        if not is_count(self.max_length):
-            raise InputError(f"max_length is {self.max_length!r}; give a whole number of tokens of 1 or more")
+        if not is_count(self.max_length) or self.max_length < 2:
+            raise InputError(f"max_length is {self.max_length!r}; give a number of tokens of 2 or more, as 512")
 
 
 def split_file(

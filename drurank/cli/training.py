@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import signal
 import warnings
@@ -140,13 +141,13 @@ class GroupCLI(LightningCLI):
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
 
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
-        self.model.check_run(self.trainer, self.datamodule)
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
         file = checkpoint if run is None else next(iter(read_selection(Path(run)).values()))["file"]
         saved = read_checkpoint(file)
         # What the trainer does once it has made the folder; the parts that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
-        state = saved.get(type(self.datamodule).__qualname__)
+        self.model.check_run(self.trainer, self.datamodule)
+        state = next((saved[name] for name in _kin(type(self.datamodule)) if name in saved), None)
         if state is not None:
             self.datamodule.load_state_dict(state)
         self.datamodule.setup(stage.value)
@@ -292,6 +293,12 @@ def _value_of(option: str, words: list[str]) -> str | None:
         if word.startswith(f"{option}="):
             return word.split("=", 1)[1]
     return None
+
+
+def _kin(data: type) -> list[str]:
+    """Names of a data module, and of those that keep the like of what training fitted: WILDS is Text."""
+    family = [data, *data.__mro__[1:], *data.__subclasses__()]
+    return [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]
 
 
 def _as_list(value: Any) -> list[Any]:

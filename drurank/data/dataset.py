@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import operator
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class GroupedDataset(Dataset[Batch]):
     @property
     def lengths(self) -> Tensor | None:
         """Length of each row, int64 ``[n]``, where the dataset says it, as one of texts; alike ones share a batch."""
-        return getattr(self.dataset, "lengths", None)
+        return getattr(self.dataset, "lengths", None) if hasattr(self.dataset, "cut_batch") else None
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -153,7 +153,7 @@ class InMemory:
         self.inputs, self.label, self.transform = inputs, label, transform
 
     @property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def tensors(self) -> Iterable[Tensor]:
         """All tensors held."""
         inputs = tuple(self.inputs.values()) if isinstance(self.inputs, dict) else (self.inputs,)
         return (*inputs, self.label)

@@ -43,7 +43,8 @@ class FileData(GroupDataModule):
         split: column of the split; its values are train, ood_val, id_val, val, ood_test, id_test and test. Without it
             all rows are for testing.
         split_names: what other spellings stand for, as ``{dev: ood_val}``.
-        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are.
+        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. Before a fit each must
+            occur.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         delimiter: what cuts the cells of CSV and TSV; if not given, what the file's name says, or, where that leaves
             the header whole, the only one of ``, ; tab |`` that cuts each row alike.
@@ -212,7 +213,9 @@ class FileData(GroupDataModule):
         table = self._read_table() if self._given is None else self._given
         if not self.relabel or self.label not in table.column_names:
             return table
-        new = relabelled(Column(self.path, self.label, table[self.label]), self.relabel, every=self._encoder is None)
+        new = relabelled(
+            Column(self.path, self.label, table[self.label]), self.relabel, every=self._stage() in (None, "fit")
+        )
         return table.set_column(table.column_names.index(self.label), self.label, new)
 
     def _read_table(self) -> pa.Table:
@@ -245,6 +248,11 @@ class FileData(GroupDataModule):
         every = np.arange(self._table.num_rows)
         if self.split is None or (self._predicts() and self.split not in self._table.column_names):
             return {split: every if split == "test" else every[:0] for split in SPLITS}
+        if self.split not in self._table.column_names and self._stage() not in (None, "fit"):
+            raise InputError(
+                f"{self.path} has no column {self.split!r} that says the part of each row; to test all rows write "
+                f"--data.split null, or name it: {nearest(self.split, self._table.column_names)}"
+            )
         return read_splits(self._column(self.split), self.split_names)
 
     def _training_rows(self) -> np.ndarray:

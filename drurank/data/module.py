@@ -54,7 +54,7 @@ class GroupDataModule(LightningDataModule, ABC):
             raise InputError(f"num_workers is {num_workers}; give an int of 0 or more")
         check_choice("sampler", sampler, Sampler)
         self.num_workers, self.sampler, self.groups_per_batch = num_workers, sampler, groups_per_batch
-        self.pool_batches = POOL_BATCHES
+        self.pool_batches: int | None = None
         self._parts: dict[str, GroupedDataset] = {}
 
     @property
@@ -110,13 +110,18 @@ class GroupDataModule(LightningDataModule, ABC):
         """Training rows as the sampler, or else the method, wants them drawn.
 
         Raises:
-            InputError: if they cannot be drawn so, or ``groups_per_batch`` would have no effect.
+            InputError: if they cannot be drawn so, or ``groups_per_batch`` or ``pool_batches`` would have no effect.
         """
         draw = self.draw_of(method)
         if self.groups_per_batch is not None and draw != "groups_per_batch":
             raise InputError(
                 f"groups_per_batch is {self.groups_per_batch} and the sampler {draw!r}, which has no use for it; leave "
                 "it out, or give sampler='groups_per_batch'"
+            )
+        if self.pool_batches is not None and draw == "groups_per_batch":
+            raise InputError(
+                f"pool_batches is {self.pool_batches} and the sampler 'groups_per_batch', which has no use for it; "
+                "leave it out, or give another sampler"
             )
         train = self.part("train")
         sampler = GlobalBatchSampler(
@@ -128,7 +133,7 @@ class GroupDataModule(LightningDataModule, ABC):
             groups_per_batch=2 if self.groups_per_batch is None else self.groups_per_batch,
             starts_anew_at=getattr(method, "starts_anew_at", None),
             lengths=train.lengths,
-            pool_batches=self.pool_batches,
+            pool_batches=POOL_BATCHES if self.pool_batches is None else self.pool_batches,
         )
         return loader_of(train, sampler, **self._options())
 

@@ -71,7 +71,8 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         self.num_rows = len(dataset)  # type: ignore[arg-type]
         self.batch_size, self.draw, self.groups_per_batch = batch_size, draw, groups_per_batch
         self.starts_anew_at = starts_anew_at
-        self.lengths, self.pool_batches = lengths, pool_batches
+        is_sorted = not shuffle or (draw != "groups_per_batch" and pool_batches > 1)
+        self.lengths, self.pool_batches = lengths if is_sorted else None, pool_batches
         self.group = torch.zeros(0) if group is None else group
         if draw != "shuffle" and (len(self.group) != self.num_rows or bool((self.group < 0).any())):
             raise InputError(f"sampler={draw!r} needs the group of every training row; name it, or use 'shuffle'")
@@ -108,7 +109,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         if self.draw == "groups_per_batch":
             return self._in_groups(generator)
         drawn = self._drawn(generator)
-        if self.lengths is None or self.pool_batches == 1:
+        if self.lengths is None:
             return drawn
         batch = self.batch_size * rank_and_world()[1]
         return pooled(drawn, self.lengths, generator, batch=batch, pool_batches=self.pool_batches)

@@ -11,21 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
-from torch import Tensor
 
-from drurank.data.dataset import Batch, InMemory
 from drurank.data.file import FileData
 from drurank.data.names import Names, sorted_labels
-from drurank.errors import InputError, check_choice, is_count
+from drurank.data.text_rows import FeatureRows, TextRows
+from drurank.errors import InputError, check_choice, is_count, nearest
 from drurank.networks import Sizes
 from drurank.networks.text_classifier import Pooling
 from drurank.tabular.checks import refuse_label_as_group
 from drurank.tabular.columns import Names as ColumnNames
-from drurank.tabular.columns import as_names, refuse_unknown
+from drurank.tabular.columns import as_names
 from drurank.tabular.rows import GroupedRows, gather_rows
-from drurank.text.features import digest_of_encoder, embed_tokens
-from drurank.text.pretrained import DEFAULT, fingerprint_of, load_encoder, load_tokenizer
+from drurank.text.features import embed_tokens
+from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
+
+PIECE = 1 << 16
+"""Rows whose features are held in float64 at a time."""
 
 
 @dataclass
@@ -34,19 +36,21 @@ class TextEncoder(Names):
 
     Attributes:
         tokenizer: digest of what cuts the texts.
+        name: folder or hub name that it was loaded from.
         vocabulary: number of its tokens.
         max_length: most tokens of a text.
-        weights: digest of the frozen encoder; empty where tokens are given.
-        pooling: how its output became features; ``None`` where tokens are given.
+        pooling: how the frozen encoder's output became features; ``None`` where tokens are given.
+        weights: digest of the frozen encoder's; empty where tokens are given.
         mean: of each feature over the training rows; empty where tokens are given.
         scale: standard deviation of each, 1 where they are all the same.
     """
 
     tokenizer: str
+    name: str
     vocabulary: int
     max_length: int
-    weights: str
     pooling: Pooling | None
+    weights: str
     mean: list[float]
     scale: list[float]
 
@@ -56,66 +60,11 @@ class TextEncoder(Names):
 
     def agrees(self, state: dict[str, Any]) -> bool:
         """Whether another one's ``state_dict`` is that of the same rows, whose features another machine may round."""
-        mine = self.state_dict()
-        if {**mine, "mean": None, "scale": None} != {**state, "mean": None, "scale": None}:
+        mine, elsewhere = self.state_dict(), {"name": None, "mean": None, "scale": None}
+        if {**mine, **elsewhere} != {**state, **elsewhere}:
             return False
         near = [np.allclose(mine[name], state[name], rtol=1e-3, atol=1e-3) for name in ("mean", "scale")]
         return all(near)
-
-
-class TextRows:
-    """Rows whose inputs are the tokens of texts, each batch padded to its own longest.
-
-    Args:
-        tokens: of all texts of a file.
-        rows: places of these rows in it, int64 ``[n]``.
-        label: int64 ``[n]``.
-    """
-
-    def __init__(self, tokens: Tokens, rows: np.ndarray, label: Tensor) -> None:
-        self.tokens, self.rows, self.label = tokens, rows, label
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.label)
-
-    def __getitem__(self, index: int) -> Batch:
-        """One row as a dict of inputs and label."""
-        batch = self.cut_batch([index])
-        return {"inputs": {name: value[0] for name, value in batch["inputs"].items()}, "label": batch["label"][0]}
-
-    def cut_batch(self, index: list[int]) -> Batch:
-        """Rows as a dict of inputs and label."""
-        where = np.asarray(index, dtype=np.int64)
-        return {"inputs": self.tokens.batch(self.rows[where]), "label": self.label[torch.from_numpy(where)]}
-
-    @property
-    def lengths(self) -> Tensor:
-        """Tokens of each row, int64 ``[n]``, by which alike ones are put into a batch."""
-        return torch.from_numpy(self.tokens.lengths[self.rows])
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """What these rows are told apart by from those of other data."""
-        return (*self.tokens.contents(self.rows), self.label)
-
-
-class FeatureRows(InMemory):
-    """Rows whose inputs are features of texts.
-
-    Args:
-        features: float32 ``[n, d]``.
-        texts: the same rows as tokens, which do not depend on how a machine rounds.
-    """
-
-    def __init__(self, features: Tensor, texts: TextRows) -> None:
-        super().__init__(features, texts.label)
-        self.texts = texts
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """What these rows are told apart by from those of other data."""
-        return self.texts.tensors
 
 
 class Text(FileData):
@@ -137,15 +86,16 @@ class Text(FileData):
             all rows are for testing.
         text: column of the text, or several (with commas), which a newline joins; a missing cell is an empty text.
         tokenizer: local folder or hub name of a pretrained encoder with its tokenizer; ``TextClassifier`` takes that
-            encoder too, if it is given no other.
+            encoder too, if it is given no other. That of the checkpoint, or else distilbert-base-uncased, if not given.
         max_length: most tokens of a text, 2 or more; of a longer one the rest is left out, and how many there are is
             said in the report.
         frozen: whether the encoder stays as it is: its features of each text are then computed once and kept, and the
             network learns from these, standardised by the training rows, as from numbers (``--model.network MLP``).
         pooling: with ``frozen``, the features of a text: the ``first`` token's output or the ``mean`` over tokens;
             mean, if not given.
-        pool_batches: tokens are shuffled by text, and within so many batches at a time sorted by length; 1 leaves them
-            as they were shuffled.
+        pool_batches: each epoch shuffles the texts, and sorts them by length within so many batches at a time; 1 leaves
+            them as they were shuffled; 50, if not given. Of use neither with ``frozen`` nor with the sampler
+            ``groups_per_batch``.
         cache_dir: folder that tokens and features are kept in; ``drurank`` in the user's folder for caches, if not
             given.
         **kwargs: those of ``FileData``.
@@ -161,11 +111,11 @@ class Text(FileData):
         group: ColumnNames = None,
         split: str | None = None,
         text: ColumnNames = "text",
-        tokenizer: str = DEFAULT,
+        tokenizer: str | None = None,
         max_length: int = 512,
         frozen: bool = False,
         pooling: Pooling | None = None,
-        pool_batches: int = 50,
+        pool_batches: int | None = None,
         cache_dir: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -178,8 +128,13 @@ class Text(FileData):
                 raise InputError(f"text names {name!r}, which is the label or the split; name the column of the texts")
         if not is_count(max_length) or max_length < 2:
             raise InputError(f"max_length is {max_length!r}; give a number of tokens of 2 or more, as 512")
-        if not is_count(pool_batches):
+        if pool_batches is not None and not is_count(pool_batches):
             raise InputError(f"pool_batches is {pool_batches!r}; give an int of 1 or more")
+        if pool_batches is not None and frozen:
+            raise InputError(
+                f"pool_batches is {pool_batches} and the encoder frozen, whose features are all of one length; leave "
+                "it out"
+            )
         if pooling is not None:
             check_choice("pooling", pooling, Pooling)
             if not frozen:
@@ -187,9 +142,14 @@ class Text(FileData):
                     f"pooling is {pooling!r} and the encoder is not frozen; give --model.network.pooling, or "
                     "--data.frozen true"
                 )
-        self.tokenizer, self.max_length, self.cache_dir = tokenizer, max_length, cache_dir
+        self._asked, self.max_length, self.cache_dir = tokenizer, max_length, cache_dir
         self.pooling: Pooling | None = (pooling or "mean") if frozen else None
         self.pool_batches = pool_batches
+
+    @property
+    def tokenizer(self) -> str:
+        """Folder or hub name of what cuts the texts."""
+        return self._asked or (DEFAULT if self._encoder is None else str(self._encoder.name))
 
     @property
     def sizes(self) -> Sizes:
@@ -205,8 +165,10 @@ class Text(FileData):
         encoder, texts = self.encoder, TextRows(self._tokens, rows, self._labels(rows))
         if encoder.pooling is None:
             return texts
-        mean, scale = (np.array(value, np.float32) for value in (encoder.mean, encoder.scale))
-        return FeatureRows(torch.from_numpy((self._features[rows] - mean) / scale), texts)
+        features = self._features[rows]
+        features -= np.array(encoder.mean, np.float32)
+        features /= np.array(encoder.scale, np.float32)
+        return FeatureRows(torch.from_numpy(features), texts)
 
     def fit_encoder(self) -> TextEncoder:
         """Note the labels and groups of the training rows, and how texts are cut."""
@@ -214,31 +176,29 @@ class Text(FileData):
         if len(self.group) == 1:
             refuse_label_as_group(self._column(self.group[0]), label)
         names = sorted_labels(label, rows), self._training_groups(rows)
-        frozen = self.pooling is not None
-        weights, (mean, scale) = (self._weights, self._fit_features(rows)) if frozen else ("", ([], []))
+        mean, scale = self._fit_features(rows) if self.pooling is not None else ([], [])
+        weights = self._embedded[1] if self.pooling is not None else ""
         cut = self._tokenizer
-        return TextEncoder(*names, fingerprint_of(cut), len(cut), self.max_length, weights, self.pooling, mean, scale)
+        return TextEncoder(
+            *names, fingerprint_of(cut), self.tokenizer, len(cut), self.max_length, self.pooling, weights, mean, scale
+        )
 
     def read_encoder(self, state: dict[str, Any]) -> TextEncoder:
         """What a checkpoint kept.
 
         Raises:
-            InputError: if it was made of no texts, or the tokenizer is another one now.
+            InputError: if the tokenizer is another one now.
         """
-        if "tokenizer" not in state:
-            raise InputError("the checkpoint was made of a table and not of texts; give --data Table")
         encoder = TextEncoder(**state)
+        if self._asked is None:
+            self._asked = encoder.name
+            self.__dict__.pop("_tokenizer", None)
         if fingerprint_of(self._tokenizer) != encoder.tokenizer:
             raise InputError(
                 f"the checkpoint was trained on texts cut by another tokenizer than {self.tokenizer}; give that one as "
                 "--data.tokenizer"
             )
-        if encoder.pooling is not None and self._weights != encoder.weights:
-            raise InputError(
-                f"the checkpoint was trained on features of another encoder than {self.tokenizer} is now; give that "
-                "one as --data.tokenizer"
-            )
-        for name in ("_tokens", "_features"):
+        for name in ("_tokens", "_embedded"):
             self.__dict__.pop(name, None)  # They depend on the longest that a text may be.
         return encoder
 
@@ -268,10 +228,6 @@ class Text(FileData):
         return load_tokenizer(self.tokenizer)
 
     @cached_property
-    def _weights(self) -> str:
-        return digest_of_encoder(load_encoder(self.tokenizer))
-
-    @cached_property
     def _tokens(self) -> Tokens:
         max_length = self.max_length if self._encoder is None else self._encoder.max_length
         tokens = tokenise(self._texts(), self._tokenizer, max_length, source=self.path, cache_dir=self.cache_dir)
@@ -282,8 +238,23 @@ class Text(FileData):
         )
         return tokens
 
-    @cached_property
+    @property
     def _features(self) -> np.ndarray:
+        """Of all texts of the file, float32 ``[n, d]``.
+
+        Raises:
+            InputError: if training had those of another encoder, which mean something else.
+        """
+        features, weights = self._embedded
+        if self._encoder is not None and weights != self._encoder.weights:
+            raise InputError(
+                f"the checkpoint was trained on features of another encoder than {self.tokenizer}; give that one as "
+                "--data.tokenizer"
+            )
+        return features
+
+    @cached_property
+    def _embedded(self) -> tuple[np.ndarray, str]:
         encoder = self._encoder
         return embed_tokens(
             self._tokens,
@@ -295,12 +266,19 @@ class Text(FileData):
         )
 
     def _fit_features(self, rows: np.ndarray) -> tuple[list[float], list[float]]:
-        features = self._features[rows].astype(np.float64)
-        mean, scale = features.mean(axis=0), features.std(axis=0)
+        features, pieces = self._features, np.array_split(rows, -(-len(rows) // PIECE))
+        mean = sum(features[some].sum(axis=0, dtype=np.float64) for some in pieces) / len(rows)
+        square = sum(((features[some] - mean) ** 2).sum(axis=0) for some in pieces)
+        scale = np.sqrt(square / len(rows))
         return mean.tolist(), np.where(scale > 1e-14 * np.abs(mean), scale, 1.0).tolist()
 
     def _texts(self) -> pa.LargeStringArray:
-        refuse_unknown(self.path, self._table, self.text)
+        for name in self.text:
+            if name not in self._table.column_names:
+                known = nearest(name, self._table.column_names)
+                raise InputError(
+                    f"{self.path} has no column {name!r}; name that of the texts with --data.text; {known}"
+                )
         cells = []
         for name in self.text:
             column = self._column(name)

@@ -240,7 +240,8 @@ class GroupModule(FiniteModule, ABC):
         if trainer.overfit_batches:
             raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
         grouped = getattr(datamodule, "grouped", True)
-        if self.needs_groups and not grouped:
+        fits = trainer.state.fn in (None, "fit")
+        if self.needs_groups and not grouped and fits:
             raise InputError(f"{type(self).__name__} needs groups and the data names none; name the group column")
         if not grouped and (self.shrink or self.min_count > 1):
             raise InputError("shrink and min_count are about groups and the data names none; leave them out")
@@ -250,7 +251,7 @@ class GroupModule(FiniteModule, ABC):
                 "agree on the steps to leave out; give on_nonfinite='stop'"
             )
         self.find_criteria(trainer, grouped=grouped)
-        if trainer.state.fn in (None, "fit"):
+        if fits:
             self.check_fit(trainer, datamodule)
 
     def check_fit(self, trainer: Any, datamodule: Any) -> None:

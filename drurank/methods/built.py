@@ -62,6 +62,10 @@ class BuiltModule(SavedModule):
         """Also save what optimizer and schedule are made of."""
         super().on_save_checkpoint(checkpoint)
         checkpoint[KEY]["optimization"] = self._optimization()
+        saved = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
+        if "lr_scheduler" not in saved:
+            # What cannot be saved has no interval either.
+            saved.pop("lr_interval", None)
 
     def check_resume(self, saved: dict[str, Any], sizes: Sizes | None, train: GroupedDataset | None = None) -> None:
         """Also refuse another optimizer or schedule, whose state the checkpoint's would replace without a word."""

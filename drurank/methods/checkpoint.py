@@ -157,13 +157,13 @@ class SavedModule(EvaluatedModule):
                 for one, other in ((saved["network"], mine), (mine, saved["network"]))
             )
             raise InputError(f"the checkpoint's network is {before}, this run's {now}")
-        if train is not None and "training" in saved:
-            _refuse_other_data(saved["training"], train, train.fingerprint())
         if saved["sizes"] is not None and sizes is not None and _sizes(saved["sizes"]) != sizes:
             raise InputError(
                 f"the checkpoint was made with other training data: its network has {_sizes(saved['sizes'])}, this one "
                 f"{sizes}"
             )
+        if train is not None and "training" in saved:
+            _refuse_other_data(saved["training"], train, train.fingerprint())
 
     def _fixed(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.fixed_options}

@@ -43,7 +43,8 @@ def batches_of(loader: Any) -> str | None:
     if not isinstance(sampler, GlobalBatchSampler):
         return None
     groups = f" of {sampler.groups_per_batch} groups" if sampler.draw == "groups_per_batch" else ""
-    return f"{sampler.batch_size * rank_and_world()[1]} rows by {sampler.draw}{groups}"
+    pools = "" if sampler.lengths is None else f", by length in pools of {sampler.pool_batches}"
+    return f"{sampler.batch_size * rank_and_world()[1]} rows by {sampler.draw}{groups}{pools}"
 
 
 def draws_again(loader: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Literal
 
 import torch
@@ -12,6 +11,8 @@ from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
 
 Pooling = Literal["first", "mean"]
+WHOLE_MASK = ("bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta")
+"""Kinds that use a mask for nothing but attention, and in all layers the same; ModernBERT has narrower ones in some."""
 
 
 class TextClassifier(nn.Module):
@@ -58,7 +59,12 @@ class TextClassifier(nn.Module):
         self.encoder: Any = load_encoder(name, config)
         if config is None and pretrained not in (None, sizes.tokenizer):
             _refuse_other_tokens(name, sizes)
-        _refuse_sizes(name, self.encoder.config, sizes)
+        _refuse_sizes(name, self.encoder, sizes)
+        if pooling == "first" and _reads_on_only(self.encoder):
+            raise InputError(
+                f"the encoder {name} reads from left to right, so that its first token sees nothing of a text; give "
+                "pooling='mean'"
+            )
         self.pooling = pooling
         width = self.encoder.config.hidden_size
         self.dense, self.dropout = nn.Linear(width, width), nn.Dropout(dropout)
@@ -67,9 +73,8 @@ class TextClassifier(nn.Module):
             nn.init.normal_(layer.weight, std=getattr(self.encoder.config, "initializer_range", 0.02))
             nn.init.zeros_(layer.bias)
         # These would wait for the device at each batch to see whether its mask is all true, but take a whole one as is.
-        where = sys.modules[type(self.encoder).__module__]
         attention = getattr(self.encoder.config, "_attn_implementation", None)
-        self._takes_whole_mask = hasattr(where, "create_bidirectional_mask") and attention == "sdpa"
+        self._takes_whole_mask = self.encoder.config.model_type in WHOLE_MASK and attention == "sdpa"
 
     def saved_arguments(self) -> dict[str, Any]:
         """The arguments that build it again for weights at hand, where neither folder nor hub may be."""
@@ -148,13 +153,14 @@ def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
         )
 
 
-def _refuse_sizes(name: str, config: Any, sizes: Sizes) -> None:
+def _refuse_sizes(name: str, encoder: Any, sizes: Sizes) -> None:
+    config = encoder.config
     if sizes.vocabulary > config.vocab_size:
         raise InputError(
             f"the texts have {sizes.vocabulary:,} tokens by {sizes.tokenizer}, and the encoder {name} knows "
             f"{config.vocab_size:,}; give --data.tokenizer {name}"
         )
-    longest = longest_text(config)
+    longest = longest_text(encoder)
     if longest is not None and sizes.max_length > longest:
         raise InputError(
             f"max_length is {sizes.max_length:,} tokens and the encoder {name} takes {longest:,}; give "
@@ -162,18 +168,17 @@ def _refuse_sizes(name: str, config: Any, sizes: Sizes) -> None:
         )
 
 
-def longest_text(config: Any) -> int | None:
+def longest_text(encoder: Any) -> int | None:
     """Most tokens that an encoder takes, where its positions end."""
-    positions: int | None = getattr(config, "max_position_embeddings", None)
+    positions: int | None = getattr(encoder.config, "max_position_embeddings", None)
     if positions is None or positions < 1:
         return None
+    table = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
     # RoBERTa and its kin number positions from behind that of the padding.
-    after_padding = config.model_type in (
-        "roberta",
-        "xlm-roberta",
-        "camembert",
-        "mpnet",
-        "longformer",
-        "xlm-roberta-xl",
-    )
-    return positions - config.pad_token_id - 1 if after_padding else positions
+    padding = getattr(table, "padding_idx", None)
+    return positions if padding is None else positions - padding - 1
+
+
+def _reads_on_only(encoder: Any) -> bool:
+    """Whether each token sees those before it alone, so that the first one sees nothing of a text."""
+    return any(getattr(module, "is_causal", False) is True for module in encoder.modules())

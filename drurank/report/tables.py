@@ -113,7 +113,8 @@ def groups_table(split: SplitCounts) -> Table:
     low, high = split.interval
     # Of equal accuracies the one that is surer goes to the end.
     worst = np.lexsort((high, split.accuracy))[:WORST_SHOWN]
-    best = np.lexsort((low, split.accuracy))[max(len(low) - BEST_SHOWN, len(worst)) :]
+    rest = np.setdiff1d(np.arange(len(low)), worst)
+    best = rest[np.lexsort((low[rest], split.accuracy[rest]))][max(len(rest) - BEST_SHOWN, 0) :]
     some = f"The worst {len(worst)} and the best {len(best)} of" if len(best) else "All"
     table = Table(title=f"{some} {len(low):,} groups in {escape(split.split)}")
     table.add_column("group")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,8 @@ import pyarrow.compute as pc
 from drurank.errors import InputError, nearest
 from drurank.splits import SPLITS
 from drurank.tabular.reading import DELIMITERS, suffix_of
+
+log = logging.getLogger(__name__)
 
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
 COMMA_NUMBER = re.compile(r"\s*[+-]?\d[\d.' ]*,\d[\d.,' ]*(e[+-]?\d+)?\s*", re.IGNORECASE)
@@ -228,15 +231,17 @@ def relabelled(column: Column, meant: Mapping[str, str], *, every: bool) -> pa.A
     Args:
         column: the labels.
         meant: label as it is written to what it stands for.
-        every: whether each written one must occur.
-
-    Raises:
-        InputError: if one does not.
+        every: whether to warn where one does not occur.
     """
     for written in meant:
         if every and written not in column.texts:
-            known = nearest(written, column.texts)
-            raise InputError(f"{column.path}: relabel names {written!r}, which no row has as {column.name!r}; {known}")
+            log.warning(
+                "%s: relabel names %r, which no row has as %r; %s",
+                column.path,
+                written,
+                column.name,
+                nearest(written, column.texts),
+            )
     texts = np.array([*(meant.get(text, text) for text in column.texts), None], dtype=object)
     return pa.array(texts[column.codes], pa.string())
 

@@ -58,10 +58,10 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
 
 
 @contextmanager
-def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+def bar(title: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on the terminal; gives what is called with the number of things done since the last call."""
     with Progress(
-        *Progress.get_default_columns(), TextColumn("{task.completed:,.0f} of {task.total:,.0f}")
+        *Progress.get_default_columns(), TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}")
     ) as progress:
         task = progress.add_task(escape(title), total=total)
         yield lambda done: progress.advance(task, done)

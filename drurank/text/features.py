@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -51,29 +52,31 @@ def embed_texts(
     """
     cells = pc.fill_null(texts.cast(pa.large_string()).combine_chunks(), "")
     tokens = tokenise(cells, load_tokenizer(pretrained), max_length, source=source, cache_dir=cache_dir)
-    return embed_tokens(tokens, pretrained, source=source, pooling=pooling, max_length=max_length, cache_dir=cache_dir)
+    made = embed_tokens(tokens, pretrained, source=source, pooling=pooling, max_length=max_length, cache_dir=cache_dir)
+    return made[0]
 
 
 def embed_tokens(
     tokens: Tokens, pretrained: str, *, source: str, pooling: Pooling, max_length: int, cache_dir: str | None
-) -> np.ndarray:
-    """One vector a text whose tokens are known; see ``embed_texts``."""
+) -> tuple[np.ndarray, str]:
+    """One vector a text whose tokens are known, as ``embed_texts`` gives them, and a digest of the weights."""
     encoder = load_encoder(pretrained).eval()
-    config: Any = encoder.config
-    longest = longest_text(config)
+    longest = longest_text(encoder)
     if longest is not None and max_length > longest:
         raise InputError(
             f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give a max_length of "
             f"{longest}"
         )
-    name = hashlib.sha256(f"{tokens.folder.name} {digest_of_encoder(encoder)} {pooling}".encode()).hexdigest()[:32]
+    weights = _weights_of(encoder)
+    key = f"{tokens.folder.name} {weights} {_config_of(encoder)} {pooling}"
+    name = hashlib.sha256(key.encode()).hexdigest()[:32]
     folder = cache_folder(cache_dir) / "features" / name
     made_once(folder, lambda beside: _write(beside, tokens, encoder, pooling, source))
     try:
         features: np.ndarray = np.load(folder / "features.npy", mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"the features in {folder} cannot be read ({error}); remove that folder") from error
-    return features
+    return features, weights
 
 
 @torch.inference_mode()
@@ -83,7 +86,11 @@ def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source:
     lengths = tokens.lengths
     shape = (len(lengths), encoder.config.hidden_size)
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
-    with bar(f"Encoding {source}", int(lengths.sum())) as advance:
+    if hasattr(os, "posix_fallocate"):
+        with (folder / "features.npy").open("r+b") as file:
+            # A disk that is full is told here, and not by a signal as the pages are written.
+            os.posix_fallocate(file.fileno(), 0, features.offset + features.nbytes)
+    with bar(f"Encoding {source}", int(lengths.sum()), "tokens") as advance:
         for rows in _batches(lengths):
             batch = {name: tensor.to(device) for name, tensor in tokens.batch(rows).items()}
             vectors = pool(encoder(**batch).last_hidden_state, batch.get("attention_mask"), pooling)
@@ -103,10 +110,15 @@ def _batches(lengths: np.ndarray) -> list[np.ndarray]:
     return batches
 
 
-def digest_of_encoder(encoder: Any) -> str:
-    """A digest of what an encoder computes, wherever it was loaded from."""
+def _config_of(encoder: Any) -> str:
+    """What else decides what an encoder computes; other releases of ``transformers`` may say it in another way."""
     config = {key: value for key, value in encoder.config.to_dict().items() if key not in OF_THE_FILE}
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    return json.dumps(config, sort_keys=True, default=str)
+
+
+def _weights_of(encoder: Any) -> str:
+    """A digest of an encoder's weights, wherever they were loaded from."""
+    digest = hashlib.sha256()
     for name, tensor in sorted(encoder.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.contiguous().view(torch.uint8).numpy().data if tensor.ndim else str(tensor).encode())

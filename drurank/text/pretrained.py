@@ -18,6 +18,8 @@ from torch import nn
 from drurank.errors import InputError
 
 DEFAULT = "distilbert-base-uncased"
+OF_FILES = ("_file", "_path", "_dir")
+"""What of a tokenizer's options says where it lay."""
 SECONDS = 10
 """How long the hub is given to say whether it has a model."""
 
@@ -36,7 +38,7 @@ def load_tokenizer(name: str) -> Any:
     tokenizer = _load(AutoTokenizer, "tokenizer", name)
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         # What is made of a folder with an encoder alone.
-        raise InputError(f"{name} has an encoder and no tokenizer; add its files, or give another --data.tokenizer")
+        raise InputError(f"{name} has an encoder and no tokenizer; add its files, or give another folder or name")
     if tokenizer.pad_token_id is None:
         raise InputError(f"the tokenizer {name} has no token to pad with; give another one, as {DEFAULT}")
     return tokenizer
@@ -62,6 +64,8 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
             encoder = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **kind), dtype=torch.float32)
     if encoder.config.is_encoder_decoder:
         raise InputError(f"{name} is an encoder with a decoder; give one that is an encoder alone, as {DEFAULT}")
+    if not all(hasattr(encoder.config, size) for size in ("vocab_size", "hidden_size")):
+        raise InputError(f"{name} is no encoder of texts, but a {encoder.config.model_type}; give one, as {DEFAULT}")
     if isinstance(getattr(encoder, "pooler", None), nn.Module):
         # Of no use for single texts, and DDP stops at weights without gradients.
         encoder.pooler = None
@@ -77,7 +81,11 @@ def fingerprint_of(tokenizer: Any) -> str:
             key: value for key, value in json.loads(backend.to_str()).items() if key not in ("padding", "truncation")
         }
     else:
-        said = {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()}
+        options = {name: str(value) for name, value in tokenizer.init_kwargs.items() if not name.endswith(OF_FILES)}
+        said = {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab(), "options": options}
+    # What the tokenizer's own file does not hold.
+    beside = ("pad_token_id", "truncation_side", "split_special_tokens")
+    said |= {name: getattr(tokenizer, name, None) for name in beside}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -85,11 +93,16 @@ def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
     folder = Path(name).expanduser()
     if folder.is_dir():
         name = str(folder)
+    options["trust_remote_code"] = False  # Not told, it asks on the terminal whether to run a model's code.
     try:
         return kind.from_pretrained(name, local_files_only=True, **options)
     except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        if not folder.is_dir() and _is_cached(name):
+            raise InputError(
+                f"the {what} {name!r} in the local cache cannot be loaded: {said}; {_remedy(name)}"
+            ) from error
         if folder.is_dir():
-            said = " ".join(str(error).split())[:200]
             raise InputError(
                 f"no {what} can be loaded from the folder {name}: {said}; give one that save_pretrained wrote, with "
                 "config.json, the weights and the tokenizer's files"
@@ -100,6 +113,16 @@ def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
     except Exception as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(f"the {what} {name!r} cannot be loaded from the hub: {said}; {_remedy(name)}") from error
+
+
+def _is_cached(name: str) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except HFValidationError:
+        return False
 
 
 def _ask_hub(what: str, name: str) -> None:
@@ -120,9 +143,10 @@ def _ask_hub(what: str, name: str) -> None:
 
 def _remedy(name: str) -> str:
     last = name.rstrip("/").rpartition("/")[2] or "model"
+    # Which option named it, only the caller knows: of Text, of TextClassifier or of split.
     return (
-        "give a folder into which AutoModel and AutoTokenizer were saved by save_pretrained where the hub is at hand: "
-        f"--data.tokenizer /path/to/{last}"
+        "give in its place a folder into which AutoModel and AutoTokenizer were saved by save_pretrained where the hub "
+        f"is at hand, as /path/to/{last}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
@@ -17,8 +18,8 @@ from drurank.files import write_json
 from drurank.text.cache import bar, cache_folder, digest_of, made_once
 from drurank.text.pretrained import fingerprint_of
 
-CHUNK = 4096
-"""Texts that are cut at a time."""
+CHUNK, LETTERS = 4096, 1 << 22
+"""Texts that are cut at a time, and most bytes of them but for a single one, since a tokenizer notes much of each."""
 
 
 class Tokens:
@@ -99,16 +100,27 @@ def tokenise(
 def _write(folder: Path, texts: pa.LargeStringArray, tokenizer: Any, max_length: int, source: str) -> None:
     dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
     lengths, truncated = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
-    with (folder / "ids").open("wb") as file, bar(f"Tokenising {source}", len(texts)) as advance:
-        for begin in range(0, len(texts), CHUNK):
-            ids, cut = _cut(texts[begin : begin + CHUNK].to_pylist(), tokenizer, max_length)
-            here = slice(begin, begin + len(ids))
+    with (folder / "ids").open("wb") as file, bar(f"Tokenising {source}", len(texts), "texts") as advance:
+        for here in _chunks(texts):
+            ids, cut = _cut(texts[here].to_pylist(), tokenizer, max_length)
             lengths[here], truncated[here] = [len(row) for row in ids], cut
-            np.array([number for row in ids for number in row], dtype).tofile(file)
+            file.write(np.array([number for row in ids for number in row], dtype).data)
             advance(len(ids))
     np.save(folder / "ends.npy", np.concatenate([[0], np.cumsum(lengths)]))
     np.save(folder / "truncated.npy", truncated)
     write_json(folder / "about.json", {"dtype": dtype, "pad": tokenizer.pad_token_id})
+
+
+def _chunks(texts: pa.LargeStringArray) -> Iterator[slice]:
+    """Places of texts that are cut together, in their order."""
+    letters = np.cumsum(pc.binary_length(texts).to_numpy())
+    begin = 0
+    while begin < len(texts):
+        before = letters[begin - 1] if begin else 0
+        fit = int(np.searchsorted(letters, before + LETTERS, side="right"))
+        end = min(max(fit, begin + 1), begin + CHUNK)
+        yield slice(begin, min(end, len(texts)))
+        begin = end
 
 
 def _cut(texts: list[str], tokenizer: Any, max_length: int) -> tuple[list[list[int]], np.ndarray]:

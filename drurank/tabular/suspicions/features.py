@@ -126,8 +126,9 @@ def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
             "distinct_columns",
             "warning",
             f"columns with another value in each row or in most, of which a table learns nothing that holds for other "
-            f"rows: {some(names, shown=10)}; leave out what only identifies a row, or is free text (--data.exclude "
-            f"{','.join(feature.name for feature in distinct[:10])})",
+            f"rows: {some(names, shown=10)}; leave out what only identifies a row (--data.exclude "
+            f"{','.join(feature.name for feature in distinct[:10])}); from texts learns --data Text, whose column is "
+            "--data.text",
             [feature.name for feature in distinct],
         )
 
