@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
@@ -126,6 +127,14 @@ class GroupCLI(LightningCLI):
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
             self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))
+            state = read_checkpoint(checkpoint).get(type(self.datamodule).__qualname__)
+            self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
+            if state is not None:
+                self.datamodule.load_state_dict(state)
+        elif getattr(self.model, "network_factory", None) is not None and not self.model.forwards_itself:
+            # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
+            with torch.random.fork_rng(devices=[]):
+                self.model.network_factory(self.datamodule.sizes)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""

@@ -12,6 +12,18 @@ from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
 
 Pooling = Literal["first", "mean"]
+WHOLE_MASK = (
+    "albert",
+    "bert",
+    "camembert",
+    "distilbert",
+    "electra",
+    "ernie",
+    "mobilebert",
+    "roberta",
+    "xlm-roberta",
+)
+"""Encoders each of whose tokens looks at all others; a whole mask would undo what others hide, as what comes later."""
 
 
 class TextClassifier(nn.Module):
@@ -69,7 +81,10 @@ class TextClassifier(nn.Module):
         # These would wait for the device at each batch to see whether its mask is all true, but take a whole one as is.
         where = sys.modules[type(self.encoder).__module__]
         attention = getattr(self.encoder.config, "_attn_implementation", None)
-        self._takes_whole_mask = hasattr(where, "create_bidirectional_mask") and attention == "sdpa"
+        looks_at_all = self.encoder.config.model_type in WHOLE_MASK and not getattr(
+            self.encoder.config, "is_decoder", False
+        )
+        self._takes_whole_mask = looks_at_all and hasattr(where, "create_bidirectional_mask") and attention == "sdpa"
 
     def saved_arguments(self) -> dict[str, Any]:
         """The arguments that build it again for weights at hand, where neither folder nor hub may be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,17 @@ def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source:
     encoder.to(device)
     lengths = tokens.lengths
     shape = (len(lengths), encoder.config.hidden_size)
+    largest, known = max(int(tokens.ids.max()), tokens.pad), encoder.config.vocab_size
+    if largest >= known:
+        raise InputError(
+            f"the texts have token {largest:,}, and the encoder knows {known:,} tokens; give an encoder and a "
+            "tokenizer that were saved together"
+        )
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
+    if hasattr(os, "posix_fallocate"):
+        # A full disk ends a process that writes to a mapped file without a word.
+        with (folder / "features.npy").open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, (folder / "features.npy").stat().st_size)
     with bar(f"Encoding {source}", int(lengths.sum())) as advance:
         for rows in _batches(lengths):
             batch = {name: tensor.to(device) for name, tensor in tokens.batch(rows).items()}

@@ -39,7 +39,7 @@ class Tokens:
             self.ends: np.ndarray = np.load(folder / "ends.npy", mmap_mode="r")
             self.truncated: np.ndarray = np.load(folder / "truncated.npy")
             self.ids: np.ndarray = np.memmap(folder / "ids", about["dtype"], mode="r", shape=(int(self.ends[-1]),))
-        except (OSError, ValueError, EOFError, KeyError) as error:
+        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
             raise InputError(f"the tokens in {folder} cannot be read ({error}); remove that folder") from error
 
     def __reduce__(self) -> Any:
@@ -91,6 +91,13 @@ def tokenise(
         source: what is cut, for the progress bar.
         cache_dir: where tokens are kept; see ``cache_folder``.
     """
+    around = tokenizer.num_special_tokens_to_add()
+    if max_length < around:
+        # Such a tokenizer cuts nothing off at all.
+        raise InputError(
+            f"max_length is {max_length} tokens, and the tokenizer puts {around} around each text alone; give one of "
+            f"more than {around}"
+        )
     name = digest_of(texts, "tokens", fingerprint_of(tokenizer), max_length)
     folder = cache_folder(cache_dir) / "tokens" / name
     return Tokens(made_once(folder, lambda beside: _write(beside, texts, tokenizer, max_length, source)))
@@ -104,7 +111,7 @@ def _write(folder: Path, texts: pa.LargeStringArray, tokenizer: Any, max_length:
             ids, cut = _cut(texts[begin : begin + CHUNK].to_pylist(), tokenizer, max_length)
             here = slice(begin, begin + len(ids))
             lengths[here], truncated[here] = [len(row) for row in ids], cut
-            np.array([number for row in ids for number in row], dtype).tofile(file)
+            file.write(np.array([number for row in ids for number in row], dtype).data)
             advance(len(ids))
     np.save(folder / "ends.npy", np.concatenate([[0], np.cumsum(lengths)]))
     np.save(folder / "truncated.npy", truncated)
