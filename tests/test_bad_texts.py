@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from encoders import write_tiny
+from pyarrow import feather
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
+from drurank.cli import main
 from drurank.errors import InputError
 from drurank.networks import Sizes, TextClassifier
 from drurank.tabular.picking import pick_rows
@@ -196,6 +198,22 @@ def test_a_number_that_python_does_not_read_is_told_in_an_array(tmp_path):
         read_table(str(tmp_path / "t.json"))
 
 
+@pytest.mark.parametrize("method", ["group", "cluster"])
+def test_text_in_views_is_split_as_other_text(tmp_path, tiny, method):
+    texts = ["good"] * 15 + ["bad a"] * 15
+    rows = pa.table({"text": texts, "stars": [1, 2, 3] * 10, "writer": np.repeat(list("abcdef"), 5)})
+    views = rows.set_column(0, "text", rows["text"].cast(pa.string_view()))
+    more = ["--method", method, "--min_count", "2"]
+    more += ["--text", "text", "--pretrained", str(tiny), "--max_length", "8"] if method == "cluster" else []
+    for name, table in (("plain", rows), ("views", views)):
+        feather.write_feather(table, tmp_path / f"{name}.feather", compression="uncompressed")
+        words = ["split", "--path", f"{name}.feather", "--label", "stars", "--group", "writer"]
+        main([*words, "--output", f"{name}.parquet", *more])
+    made = [pq.read_table(tmp_path / f"{name}.parquet").to_pylist() for name in ("plain", "views")]
+    assert made[0] == made[1]
+    assert {row["text"] for row in made[1]} <= set(texts)
+
+
 def test_a_column_that_a_large_file_has_twice(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,a\n1,2,3\n")
     with pytest.raises(InputError, match="has the column 'a' twice"):
@@ -295,8 +313,6 @@ def test_a_label_does_not_stand_for_a_blank(tiny, words, refused):
 def test_split_names_its_own_option_for_the_encoder(tmp_path, refused, capsys):
     rows = {**TEXTS, "stars": [1, 2, 3] * 10, "writer": np.repeat(list("abcdef"), 5)}
     pq.write_table(pa.table(rows), tmp_path / "t.parquet")
-    from drurank.cli import main
-
     words = ["split", "--path", "t.parquet", "--label", "stars", "--group", "writer", "--output", "o.parquet"]
     with pytest.raises(SystemExit):
         main([*words, "--method", "cluster", "--text", "text", "--min_count", "2", "--pretrained", "./none"])
