@@ -240,7 +240,11 @@ def test_labels_of_a_table_stand_for_others_too(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"text": ""}, "text names no column"),
+        ({"text": ""}, "names no column"),
+        ({"text": "text,text"}, "or one twice"),
+        ({"tokenizer": " "}, "tokenizer is ' '"),
+        ({"cache_dir": ""}, "cache_dir is ''"),
+        ({"relabel": {"1": None}}, "relabel: '1' stands for None"),
         ({"text": "stars"}, "text names 'stars', which is the label"),
         ({"max_length": 1}, "max_length is 1"),
         ({"max_length": 0.5}, "max_length is 0.5"),
@@ -519,6 +523,10 @@ def test_other_rows_are_read_as_training_read_its_own(table, tiny, run, tmp_path
     )
     assert data.tokenizer == str(tiny)
     assert data.sizes.max_length == 32
+    with pytest.warns(
+        UserWarning, match="max_length=60 has no effect: texts are read as in training, with max_length=32"
+    ):
+        run("predict", "--ckpt_path", checkpoint, *words)
     model = ERM.load_from_checkpoint(checkpoint).eval()
     alone = AutoTokenizer.from_pretrained(tiny)
     for row, text in enumerate(other["review"]):

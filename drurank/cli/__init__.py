@@ -54,7 +54,7 @@ def main(args: Any = None) -> Any:
             raise
         if words[0] in ("report", "split"):
             # Their options of reading stand alone.
-            reason = str(reason).replace("--data.", "--")
+            reason = str(reason).replace("--data.tokenizer", "--pretrained").replace("--data.", "--")
         print(f"error: {reason}", file=sys.stderr)
         raise SystemExit(2) from error
     except KeyboardInterrupt as stop:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
+import torch
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
@@ -23,6 +23,7 @@ from yaml.representer import RepresenterError
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import SELECTION_FILE, read_selection
 from drurank.cli.parser import reason_of
+from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
@@ -32,10 +33,7 @@ from drurank.methods import GroupModule
 from drurank.methods.checkpoint import read_checkpoint, read_saved
 from drurank.methods.loaders import check_groups
 
-CONFIG_FILE = "config.yaml"
 DEFAULT_EPOCHS = 20
-OF_THIS_PROCESS = ("best", "last")
-"""What ``ckpt_path`` may be in Python after a fit, and not in a process of its own."""
 NOISE = (
     ".*does not have many workers.*",
     ".*Experiment logs directory .* exists and is not empty.*",
@@ -127,6 +125,14 @@ class GroupCLI(LightningCLI):
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
             self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))
+            state = read_checkpoint(checkpoint).get(type(self.datamodule).__qualname__)
+            self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
+            if state is not None:
+                self.datamodule.load_state_dict(state)
+        elif getattr(self.model, "network_factory", None) is not None and not self.model.forwards_itself:
+            # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
+            with torch.random.fork_rng(devices=[]):
+                self.model.network_factory(self.datamodule.sizes)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""
@@ -225,47 +231,6 @@ def _run(words: ArgsType) -> GroupCLI:
     )
 
 
-def run_of(checkpoint: str | Path) -> Path | None:
-    """The folder of the run that a checkpoint lies in, if it lies in one that `fit` made."""
-    file = Path(checkpoint)
-    folder = file.parent.parent
-    return folder if file.is_file() and (folder / CONFIG_FILE).is_file() else None
-
-
-def with_config_of_run(words: list[str]) -> list[str]:
-    """Where a run or a checkpoint in one is named, put its configuration before what is typed.
-
-    Args:
-        words: the words after the program's name.
-
-    Returns:
-        The words, with the model, data, trainer and seed of the run first; unchanged where a ``--config`` or the class
-        of the model is typed.
-    """
-    checkpoint = _value_of("--ckpt_path", words)
-    if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
-        if not Path(checkpoint).is_file():
-            raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
-        read_saved(checkpoint)
-    typed = {word.split("=", 1)[0] for word in words}
-    if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:
-        return words
-    run = _value_of("--run", words)
-    folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
-    if folder is None or not (folder / CONFIG_FILE).is_file():
-        if run:
-            raise InputError(f"{run} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
-        return words
-    kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
-    try:
-        saved = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        config = {key: dict(saved)[key] for key in kept if key in dict(saved)}
-    except (yaml.YAMLError, ValueError, TypeError) as error:
-        said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
-        raise InputError(said) from error
-    return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
-
-
 def _from_outside(error: BaseException | None) -> str | None:
     """What a library says of a setting that cannot be used, without where in it that was found."""
     while error is not None and reason_of(error) is None:
@@ -284,15 +249,6 @@ def _from_outside(error: BaseException | None) -> str | None:
 
 def _is_no_tip(record: logging.LogRecord) -> bool:
     return "Tip:" not in record.getMessage()
-
-
-def _value_of(option: str, words: list[str]) -> str | None:
-    for word, following in zip(words, [*words[1:], None], strict=True):
-        if word == option:
-            return following
-        if word.startswith(f"{option}="):
-            return word.split("=", 1)[1]
-    return None
 
 
 def _kin(data: type) -> list[str]:

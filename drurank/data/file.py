@@ -80,7 +80,13 @@ class FileData(GroupDataModule):
                 raise InputError(f"split_names: {written!r} stands for {meant!r}, no split: {nearest(meant, SPLITS)}")
         if split in (label, *self.group):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
+        for label_written, label_meant in (relabel or {}).items():
+            if label_meant is None or not str(label_meant).strip():
+                raise InputError(f"relabel: {label_written!r} stands for {label_meant!r}; give the label it stands for")
         self.relabel = {str(written): str(meant) for written, meant in (relabel or {}).items()}
+        for written, meant in self.relabel.items():
+            if not meant.strip():
+                raise InputError(f"relabel: {written!r} stands for a blank, which is no label; give a label")
         self.group_in = group_in
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)

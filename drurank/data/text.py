@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.data.file import FileData
 from drurank.data.names import Names, sorted_labels
@@ -121,8 +121,11 @@ class Text(FileData):
     ) -> None:
         super().__init__(path, label, group, split, **kwargs)
         self.text = as_names(text)
-        if not all(self.text) or not self.text:
-            raise InputError("text names no column; give the one that holds the texts")
+        if not all(self.text) or len(set(self.text)) < max(len(self.text), 1):
+            raise InputError(f"text is {text!r}, and names no column or one twice; give each that holds texts once")
+        for name, value in (("tokenizer", tokenizer), ("cache_dir", cache_dir)):
+            if value is not None and not value.strip():
+                raise InputError(f"{name} is {value!r}; give a name, or leave it out")
         for name in self.text:
             if name in (label, split):
                 raise InputError(f"text names {name!r}, which is the label or the split; name the column of the texts")
@@ -198,6 +201,12 @@ class Text(FileData):
                 f"the checkpoint was trained on texts cut by another tokenizer than {self.tokenizer}; give that one as "
                 "--data.tokenizer"
             )
+        for name, value in (("max_length", self.max_length), ("pooling", self.pooling)):
+            if getattr(encoder, name) != value:
+                # No pooling is that of a fine-tuned encoder.
+                rank_zero_warn(
+                    f"{name}={value} has no effect: texts are read as in training, with {name}={getattr(encoder, name)}"
+                )
         for name in ("_tokens", "_embedded"):
             self.__dict__.pop(name, None)  # They depend on the longest that a text may be.
         return encoder

@@ -11,8 +11,18 @@ from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
 
 Pooling = Literal["first", "mean"]
-WHOLE_MASK = ("bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta")
-"""Kinds that use a mask for nothing but attention, and in all layers the same; ModernBERT has narrower ones in some."""
+WHOLE_MASK = (
+    "albert",
+    "bert",
+    "camembert",
+    "distilbert",
+    "electra",
+    "ernie",
+    "mobilebert",
+    "roberta",
+    "xlm-roberta",
+)
+"""Encoders each of whose tokens looks at all others; a whole mask would undo what others hide, as what comes later."""
 
 
 class TextClassifier(nn.Module):
@@ -74,7 +84,8 @@ class TextClassifier(nn.Module):
             nn.init.zeros_(layer.bias)
         # These would wait for the device at each batch to see whether its mask is all true, but take a whole one as is.
         attention = getattr(self.encoder.config, "_attn_implementation", None)
-        self._takes_whole_mask = self.encoder.config.model_type in WHOLE_MASK and attention == "sdpa"
+        alike = self.encoder.config.model_type in WHOLE_MASK and not _reads_on_only(self.encoder)
+        self._takes_whole_mask = alike and attention == "sdpa"
 
     def saved_arguments(self) -> dict[str, Any]:
         """The arguments that build it again for weights at hand, where neither folder nor hub may be."""

@@ -142,6 +142,10 @@ def _noted(path: str, file: Path, key: str) -> list[Any]:
 def _checked(path: str, table: pa.Table) -> pa.Table:
     table.validate(full=True)
     table = table.select([i for i, name in enumerate(table.column_names) if not UNNAMED_INDEX.fullmatch(name)])
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            # As polars writes text; Arrow filters and hashes no such column.
+            table = table.set_column(place, field.name, table[place].cast(pa.large_string()))
     for name, labels in _label_names(table.schema).items():
         place = table.column_names.index(name)
         table = table.set_column(place, name, _named(path, name, table[name], labels))

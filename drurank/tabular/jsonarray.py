@@ -108,6 +108,9 @@ def _object(path: str, row: int, window: _Window) -> dict[str, Any]:
         raise InputError(f"{where} is no JSON: {error.msg} {said}; {WANTED}") from error
     except InputError as error:
         raise InputError(f"{where} {error}; name each value once") from error
+    except ValueError as error:
+        # A number of more digits than Python reads.
+        raise InputError(f"{where} is no JSON: {error}; {WANTED}") from error
     if not isinstance(value, dict):
         said = "an array" if mark == "[" else json.dumps(value)[:80]
         raise InputError(f"{where} is {said}, no object; {WANTED}")

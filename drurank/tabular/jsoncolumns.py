@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -13,6 +14,7 @@ from drurank.errors import InputError
 
 BLOCK = 1 << 16
 """Rows that are held as Python's values at once."""
+HALF = re.compile("[\ud800-\udfff]")
 KINDS = {
     bool: "a truth value",
     int: "a number",
@@ -74,6 +76,7 @@ def _array(path: str, name: str, rows: list[dict[str, Any]], before: int, kinds:
         array = pa.array(cells)
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         _refuse_kinds(path, name, cells, before, first)
+        _refuse_halves(path, name, cells, before)
         raise _cannot_be_kept(path, name, error) from error
     if head is not None and KINDS[type(head)] != first:
         _refuse_kinds(path, name, cells, before, first)
@@ -86,6 +89,15 @@ def _refuse_kinds(path: str, name: str, cells: list[Any], before: int, first: st
             raise InputError(
                 f"{path}: column {name!r}, row {row} (the first is 0): {json.dumps(cell)[:80]} is {KINDS[type(cell)]}, "
                 f"and the cells before are each {first}; write one kind in a column"
+            )
+
+
+def _refuse_halves(path: str, name: str, cells: list[Any], before: int) -> None:
+    for row, cell in enumerate(cells, start=before):
+        if isinstance(cell, str) and HALF.search(cell):
+            raise InputError(
+                f"{path}: column {name!r}, row {row} (the first is 0): {json.dumps(cell)[:80]} has half of a letter of "
+                "two (\\ud800 to \\udfff), which is no text; write both halves, or leave it out"
             )
 
 

@@ -40,6 +40,8 @@ def pick_rows(text: TextFile, columns: Sequence[str], kept: np.ndarray) -> tuple
         for name in columns:
             if name not in names:
                 raise InputError(f"{text.path} has no column {name!r}; {nearest(name, names)}")
+            if names.count(name) > 1:
+                raise InputError(f"{text.path} has the column {name!r} twice; rename one of them")
         pick = itemgetter(*map(names.index, columns))
         for count, cells in enumerate(rows, start=1):
             if count <= len(kept) and kept[count - 1]:

@@ -50,8 +50,13 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
             beside = folder.with_name(f".{folder.name}")
             shutil.rmtree(beside, ignore_errors=True)
             beside.mkdir()
-            make(beside)
-            beside.rename(folder)
+            try:
+                make(beside)
+                beside.rename(folder)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror or str(error), str(folder)) from error
+            finally:
+                shutil.rmtree(beside, ignore_errors=True)  # there only where it was not made
     finally:
         lock.release()
     return folder

@@ -85,6 +85,12 @@ def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source:
     encoder.to(device)
     lengths = tokens.lengths
     shape = (len(lengths), encoder.config.hidden_size)
+    largest, known = max(int(tokens.ids.max()), tokens.pad), encoder.config.vocab_size
+    if largest >= known:
+        raise InputError(
+            f"the texts have token {largest:,}, and the encoder knows {known:,} tokens; give an encoder and a "
+            "tokenizer that were saved together"
+        )
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
     if hasattr(os, "posix_fallocate"):
         with (folder / "features.npy").open("r+b") as file:

@@ -58,17 +58,22 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
 
     with _quiet():
         if config is None:
-            encoder = _load(AutoModel, "encoder", name, dtype=torch.float32)
+            said = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+            encoder, found = _load(AutoModel, "encoder", name, dtype=torch.float32, **said)
+            _refuse_lacking(name, found)
         else:
             kind = {key: value for key, value in config.items() if key != "model_type"}
             encoder = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **kind), dtype=torch.float32)
+    if encoder.main_input_name != "input_ids" or not hasattr(encoder.config, "hidden_size"):
+        raise InputError(f"{name} is a {encoder.config.model_type} and no encoder of texts; give one, as {DEFAULT}")
     if encoder.config.is_encoder_decoder:
         raise InputError(f"{name} is an encoder with a decoder; give one that is an encoder alone, as {DEFAULT}")
-    if not all(hasattr(encoder.config, size) for size in ("vocab_size", "hidden_size")):
-        raise InputError(f"{name} is no encoder of texts, but a {encoder.config.model_type}; give one, as {DEFAULT}")
+    broken = [key for key, weight in encoder.named_parameters() if not bool(weight.isfinite().all())]
+    if broken:
+        raise InputError(f"the weight {broken[0]} of the encoder {name} is nan or inf; give another one, as {DEFAULT}")
     if isinstance(getattr(encoder, "pooler", None), nn.Module):
         # Of no use for single texts, and DDP stops at weights without gradients.
-        encoder.pooler = None
+        encoder.pooler = nn.Identity()  # some encoders call it in any case
     return encoder.train()  # they are loaded in evaluation mode, which Lightning would keep
 
 
@@ -87,6 +92,17 @@ def fingerprint_of(tokenizer: Any) -> str:
     beside = ("pad_token_id", "truncation_side", "split_special_tokens")
     said |= {name: getattr(tokenizer, name, None) for name in beside}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _refuse_lacking(name: str, found: dict[str, Any]) -> None:
+    """Stop where the file lacks weights, which would be random ones without a word."""
+    lacking = {*found["missing_keys"], *(key for key, *_ in found["mismatched_keys"])}
+    lacking = {key for key in lacking if "pooler" not in key}
+    if lacking:
+        raise InputError(
+            f"the weights of {name} lack {min(lacking)!r} or have it of another shape, and so {len(lacking):,} of the "
+            "encoder's weights; give a folder whose config.json and weights were saved together"
+        )
 
 
 def _load(kind: Any, what: str, name: str, **options: Any) -> Any:

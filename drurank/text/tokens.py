@@ -40,7 +40,7 @@ class Tokens:
             self.ends: np.ndarray = np.load(folder / "ends.npy", mmap_mode="r")
             self.truncated: np.ndarray = np.load(folder / "truncated.npy")
             self.ids: np.ndarray = np.memmap(folder / "ids", about["dtype"], mode="r", shape=(int(self.ends[-1]),))
-        except (OSError, ValueError, EOFError, KeyError) as error:
+        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
             raise InputError(f"the tokens in {folder} cannot be read ({error}); remove that folder") from error
 
     def __reduce__(self) -> Any:
@@ -92,6 +92,13 @@ def tokenise(
         source: what is cut, for the progress bar.
         cache_dir: where tokens are kept; see ``cache_folder``.
     """
+    around = tokenizer.num_special_tokens_to_add()
+    if max_length < around:
+        # Such a tokenizer cuts nothing off at all.
+        raise InputError(
+            f"max_length is {max_length} tokens, and the tokenizer puts {around} around each text alone; give one of "
+            f"more than {around}"
+        )
     name = digest_of(texts, "tokens", fingerprint_of(tokenizer), max_length)
     folder = cache_folder(cache_dir) / "tokens" / name
     return Tokens(made_once(folder, lambda beside: _write(beside, texts, tokenizer, max_length, source)))

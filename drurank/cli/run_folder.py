@@ -1,0 +1,64 @@
+"""The folder of a run, and its configuration in place of what is not typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from drurank.errors import InputError
+from drurank.methods.checkpoint import read_saved
+
+CONFIG_FILE = "config.yaml"
+OF_THIS_PROCESS = ("best", "last")
+"""What ``ckpt_path`` may be in Python after a fit, and not in a process of its own."""
+
+
+def run_of(checkpoint: str | Path) -> Path | None:
+    """The folder of the run that a checkpoint lies in, if it lies in one that `fit` made."""
+    file = Path(checkpoint)
+    folder = file.parent.parent
+    return folder if file.is_file() and (folder / CONFIG_FILE).is_file() else None
+
+
+def with_config_of_run(words: list[str]) -> list[str]:
+    """Where a run or a checkpoint in one is named, put its configuration before what is typed.
+
+    Args:
+        words: the words after the program's name.
+
+    Returns:
+        The words, with the model, data, trainer and seed of the run first; unchanged where a ``--config`` or the class
+        of the model is typed.
+    """
+    checkpoint = _value_of("--ckpt_path", words)
+    if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
+        if not Path(checkpoint).is_file():
+            raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
+        read_saved(checkpoint)
+    typed = {word.split("=", 1)[0] for word in words}
+    if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:
+        return words
+    run = _value_of("--run", words)
+    folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
+    if folder is None or not (folder / CONFIG_FILE).is_file():
+        if run:
+            raise InputError(f"{run} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
+        return words
+    kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
+    try:
+        saved = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        config = {key: dict(saved)[key] for key in kept if key in dict(saved)}
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
+        raise InputError(said) from error
+    return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
+
+
+def _value_of(option: str, words: list[str]) -> str | None:
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        if word == option:
+            return following
+        if word.startswith(f"{option}="):
+            return word.split("=", 1)[1]
+    return None
