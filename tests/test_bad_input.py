@@ -476,7 +476,7 @@ FILES = {
         b'{"x": 1}\n{"x": 1%s}' % (b"0" * 30),
         ["column 'x' cannot be kept", "as plain text"],
     ),
-    "JSON half a character": ("bad.jsonl", b'{"x": "\\ud83d"}', ["column 'x' cannot be kept", "as plain text"]),
+    "JSON half a character": ("bad.jsonl", b'{"x": "\\ud83d"}', ["column 'x', row 0", "half of a letter"]),
     "JSON in Latin-1": ("bad.jsonl", b'{"x": 1}\n{"x": "\xe9"}', ["line 2 (the first is 1)", r"\xe9", "is not UTF-8"]),
     "JSON without names": ("bad.jsonl", b'{"": 1, "y": 2}', ["column 0 (the first is 0) has no name", "name it"]),
     "JSON list of groups": (
