@@ -4,5 +4,14 @@ from drurank.callbacks.history import GroupHistory
 from drurank.callbacks.predictions import PredictionWriter
 from drurank.callbacks.report import GroupReport
 from drurank.callbacks.selection import BestByCriterion, LastCheckpoint, best_by
+from drurank.callbacks.validation import ValidationCounts
 
-__all__ = ["BestByCriterion", "GroupHistory", "GroupReport", "LastCheckpoint", "PredictionWriter", "best_by"]
+__all__ = [
+    "BestByCriterion",
+    "GroupHistory",
+    "GroupReport",
+    "LastCheckpoint",
+    "PredictionWriter",
+    "ValidationCounts",
+    "best_by",
+]

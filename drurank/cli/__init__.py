@@ -23,6 +23,7 @@ COMMANDS = {
     "report": "the whole report from anybody's predictions",
     "split": "a table again, with a column that splits it by group",
     "inspect": "a look at data before it is trained on",
+    "study": "many candidates on one dataset, and one table",
 }
 """Command to what it does; ``drurank.cli.<command>`` runs it."""
 

@@ -1,0 +1,149 @@
+"""One candidate: a fit, a test of each checkpoint it kept, and what is noted of both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import yaml
+
+from drurank.errors import InputError
+from drurank.files import replace_file, write_json
+from drurank.study.plan import Candidate, Plan
+
+MANIFEST, GROUPS, SHARED = "manifest.json", "groups.parquet", "shared.yaml"
+PACKAGES = ("drurank", "torch", "lightning", "torchmetrics", "transformers", "numpy")
+QUIET = ["--trainer.enable_progress_bar", "false"]
+RUN = "version_0"
+SAID = 500
+"""Letters of a reason that are kept."""
+
+
+def folder_of(study: Path, candidate: Candidate) -> Path:
+    """Where a candidate's run lies."""
+    return study / "candidates" / candidate.key
+
+
+def write_shared(study: Path, plan: Plan) -> None:
+    """Write the configuration that all candidates share."""
+    content = yaml.safe_dump({**plan.shared, "select": ",".join(plan.criteria)}, sort_keys=False)
+    replace_file(study / SHARED, lambda path: path.write_text(content, encoding="utf-8"))
+
+
+def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> None:
+    """Fit a candidate, or go on with it, test what it kept, and write its manifest.
+
+    Raises:
+        InputError: saying why it cannot be run.
+    """
+    folder = folder_of(study, candidate)
+    if (folder / MANIFEST).is_file():
+        return
+    begun = time.time()
+    run, last = folder / RUN, folder / RUN / "checkpoints" / "last.ckpt"
+    if last.is_file():
+        _call(["fit", "--ckpt_path", str(last), *QUIET], candidate)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        _call(_fit_words(study, plan, candidate, folder), candidate)
+    _call(["test", "--run", str(run), *QUIET], candidate)
+    groups = _groups(run)
+    replace_file(folder / GROUPS, lambda path: pa_parquet.write_table(groups, path))
+    write_json(folder / MANIFEST, _manifest(plan, candidate, run, groups, time.time() - begun))
+
+
+def _fit_words(study: Path, plan: Plan, candidate: Candidate, folder: Path) -> list[str]:
+    shared = [word for name in (*plan.configs, str(study / SHARED)) for word in ("--config", name)]
+    callback = ["--trainer.callbacks+", "drurank.callbacks.ValidationCounts"]
+    where = ["--trainer.default_root_dir", str(folder)]
+    return ["fit", "--model", candidate.method, *shared, *candidate.words(), *callback, *where, *QUIET]
+
+
+def _call(words: list[str], candidate: Candidate) -> None:
+    """Run a command in this process, or, where it starts processes of its own, in one of its own.
+
+    Raises:
+        InputError: if it fails.
+    """
+    if any(name.startswith(("trainer.devices", "trainer.num_nodes", "trainer.strategy")) for name in candidate.options):
+        done = subprocess.run([sys.executable, "-m", "drurank", *words], capture_output=True, text=True, check=False)
+        sys.stdout.write(done.stdout)
+        sys.stderr.write(done.stderr)
+        if done.returncode:
+            raise InputError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1][:SAID])
+        return
+    from drurank.cli.training import run
+
+    run(words)
+
+
+def _groups(run: Path) -> pa.Table:
+    """Counts by group of the checkpoint of each criterion: ``criterion, split, group, count, correct``."""
+    selection = json.loads((run / "selection.json").read_text(encoding="utf-8"))
+    tables = []
+    for name, entry in selection.items():
+        validated = run / "validation" / f"epoch_{entry['epoch']:04}.parquet"
+        tested = run / "test" / name / "groups.parquet"
+        for file in (validated, tested):
+            part = pa_parquet.read_table(file, columns=["split", "group", "count", "correct"])
+            criterion = pa.array([name] * part.num_rows, pa.string())
+            tables.append(part.add_column(0, "criterion", criterion))
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _manifest(plan: Plan, candidate: Candidate, run: Path, groups: pa.Table, seconds: float) -> dict[str, Any]:
+    from drurank.methods.checkpoint import KEY, read_checkpoint
+
+    last = read_checkpoint(run / "checkpoints" / "last.ckpt")
+    report = json.loads((run / "test" / plan.criteria[0] / "report.json").read_text(encoding="utf-8"))
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    return {
+        "key": candidate.key,
+        "method": report["method"],
+        "setting": candidate.setting,
+        "options": dict(candidate.options),
+        "seed": candidate.seed,
+        "data": {"source": report["data"], "fingerprint": _data(last[KEY]["training"]["fingerprint"], groups)},
+        "budget": {"steps": int(last["global_step"]), "epochs": int(last["epoch"]) + 1},
+        "sampler": report["sampler"],
+        "selection": json.loads((run / "selection.json").read_text(encoding="utf-8")),
+        "history": _history(run / "metrics.csv"),
+        "config": config,
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "seconds": round(seconds, 1),
+    }
+
+
+def _data(training: str, groups: pa.Table) -> str:
+    """A digest of the training set, and of the sizes of the other parts' groups."""
+    sizes = groups.select(["split", "group", "count"]).to_pylist()
+    said = sorted({(row["split"], row["group"], row["count"]) for row in sizes})
+    return hashlib.sha256(json.dumps([training, said]).encode()).hexdigest()[:16]
+
+
+def _history(file: Path) -> list[dict[str, float]]:
+    """Every criterion at each epoch on validation."""
+    import csv
+
+    with file.open(newline="", encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if any(row[name] for name in row if name.startswith("val_"))]
+    kept = [{name: cell for name, cell in row.items() if cell and ("val_" in name or name == "epoch")} for row in rows]
+    return [{name: float(cell) for name, cell in row.items()} for row in kept]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
