@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ from rich.live import Live
 from rich.table import Table
 
 from drurank.cli.parser import SentenceParser
+from drurank.cli.study_shown import show_comparison, show_concordance, show_table
 from drurank.errors import InputError, is_count, nearest
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
 from drurank.study.runs import folder_of, run_candidate, write_shared
 
-COMMANDS = ("run",)
 WORKER = "work"
 """What ``run`` starts in processes of its own."""
 LOOK = 1.0
@@ -34,13 +35,20 @@ def run(words: list[str]) -> Any:
     """
     if words[:1] == [WORKER]:
         return _work(*words[1:])
-    if words[:1] != ["run"]:
+    shown: dict[str, Callable[..., Any]] = {
+        "run": run_study,
+        "table": show_table,
+        "concordance": show_concordance,
+        "compare": show_comparison,
+    }
+    command = shown.get(words[0] if words else "")
+    if command is None:
         given = words[0] if words else ""
-        raise InputError(f"there is no command study {given!r}: {nearest(given, COMMANDS)}")
-    parser = SentenceParser(prog="cli.py study run", description=run_study.__doc__)
-    parser.add_function_arguments(run_study)
+        raise InputError(f"there is no command study {given!r}: {nearest(given, shown)}")
+    parser = SentenceParser(prog=f"cli.py study {words[0]}")
+    parser.add_function_arguments(command)
     parser.let_stand_alone("retry_failed")
-    return run_study(**vars(parser.parse_args(words[1:])))
+    return command(**vars(parser.parse_args(words[1:])))
 
 
 def run_study(

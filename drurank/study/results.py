@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,8 @@ from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
 from drurank.study.runs import GROUPS, MANIFEST
 
-VALIDATION = ("ood_val", "val", "id_val")
-"""Parts that a criterion chooses by, the first that there is."""
+if TYPE_CHECKING:
+    from drurank.study.tables import StudyTable
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,11 @@ class Result:
     def criteria(self) -> tuple[str, ...]:
         """Those that kept a checkpoint."""
         return tuple(self.manifest["selection"])
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those with counts of groups."""
+        return tuple(dict.fromkeys(self._groups["split"].to_pylist()))
 
     def counts(self, by: str, split: str) -> Counts:
         """Groups of a split, as the checkpoint that is best by a criterion served them.
@@ -153,6 +158,12 @@ class Study:
         for method, seed in sorted(best):
             found.setdefault(method, []).append(best[method, seed])
         return found
+
+    def table(self, by: str, *, on: str = "ood_test", cells: Sequence[str] = ("average", "p10", "worst")) -> StudyTable:
+        """Methods side by side, each with the settings and epochs that a criterion chose; see ``StudyTable.of``."""
+        from drurank.study.tables import StudyTable
+
+        return StudyTable.of(self, by, on=on, cells=cells)
 
     def _by(self, key: Any) -> dict[Any, list[str]]:
         groups: dict[Any, list[str]] = {}

@@ -1,0 +1,173 @@
+"""Whether a difference between methods is real, and how well a criterion chooses: pure functions of counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from drurank.criteria import compute_criteria, criterion
+from drurank.errors import InputError, is_count
+
+DRAWS = 1000
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much one of two is higher, and what chance does to it.
+
+    Attributes:
+        value: of the first less that of the second, mean over seeds.
+        low: end of the interval of 95 %.
+        high: its other end.
+        p: chance of a difference at least as large between equals, two-sided.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def is_distinguishable(self) -> bool:
+        """Whether equals would differ so in less than 5 % of cases."""
+        return self.p < LEVEL
+
+
+def paired_difference(
+    first: tuple[np.ndarray, np.ndarray],
+    second: tuple[np.ndarray, np.ndarray],
+    name: str,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Difference:
+    """Difference of a criterion between two that were tested on the same groups, by a paired bootstrap.
+
+    Seeds and groups are drawn anew, the same for both. Its standard error ``s`` is that over draws of both; its degrees
+    of freedom are Satterthwaite's, from the variances over draws of seeds alone, ``v_s``, and of groups alone, ``v_g``:
+    ``(v_s + v_g)^2 / (v_s^2 / (S - 1) + v_g^2 / (m - 1))``. Of ``S`` seeds ``S - 1`` are drawn, so that the variance
+    of their mean is unbiased; with one seed only groups are drawn, and chance in training is not seen. Drawing groups
+    anew says little of a minimum, so the ``p`` is at least that of exchanging the two within groups by lot.
+
+    Args:
+        first: correct and seen by seed and group, int64 ``[S, m]`` each.
+        second: the same of the other, of the same seeds and groups.
+        name: criterion.
+        draws: of the bootstrap.
+        seed: of the draws.
+
+    Raises:
+        InputError: if the shapes differ.
+    """
+    from scipy.stats import t as student
+
+    if not is_count(draws):
+        raise InputError(f"draws is {draws!r}; give a whole number of 1 or more")
+    if first[0].shape != second[0].shape:
+        raise InputError(f"one has counts of {first[0].shape}, the other of {second[0].shape}; compare like with like")
+    seeds, groups = first[0].shape
+    rng = np.random.default_rng(seed)
+    all_seeds, all_groups = np.arange(seeds)[None].repeat(draws, 0), np.arange(groups)[None].repeat(draws, 0)
+    drawn_seeds = rng.integers(seeds, size=(draws, max(seeds - 1, 1))) if seeds > 1 else all_seeds
+    drawn_groups = rng.integers(groups, size=(draws, groups))
+
+    def differences(of_seeds: np.ndarray, of_groups: np.ndarray) -> np.ndarray:
+        found = []
+        for correct, count in (first, second):
+            place = (of_seeds[:, :, None], of_groups[:, None, :])
+            found.append(np.asarray(compute_criteria(correct[place], count[place], [name])[name]).mean(axis=1))
+        difference: np.ndarray = found[0] - found[1]
+        return difference
+
+    value = float(differences(all_seeds[:1], all_groups[:1])[0])
+    by_seed = float(differences(drawn_seeds, all_groups).var(ddof=1)) if seeds > 1 else 0.0
+    by_group = float(differences(all_seeds, drawn_groups).var(ddof=1))
+    error = float(np.sqrt(differences(drawn_seeds, drawn_groups).var(ddof=1)))
+    if error == 0:
+        return Difference(value, value, value, 1.0 if value == 0 else 0.0)
+    exchanged = _exchanged(first, second, name, rng.random((draws, groups)) < 0.5)
+    by_lot = (1 + (np.abs(exchanged) >= abs(value) - 1e-12).sum()) / (1 + draws)
+    parts = by_seed**2 / max(seeds - 1, 1) + by_group**2 / max(groups - 1, 1)
+    freedom = (by_seed + by_group) ** 2 / parts if parts > 0 else max(groups - 1, 1)
+    reach = float(student.ppf(1 - LEVEL / 2, freedom)) * error
+    p = float(2 * student.sf(abs(value) / error, freedom))
+    return Difference(value, value - reach, value + reach, max(p, float(by_lot)))
+
+
+def _exchanged(
+    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], name: str, swap: np.ndarray
+) -> np.ndarray:
+    """Differences between two whose groups are exchanged where told, bool ``[draws, m]``; float ``[draws]``."""
+    found = []
+    for one, other in ((first, second), (second, first)):
+        correct, count = (np.where(swap[:, None, :], b[None], a[None]) for a, b in zip(one, other, strict=True))
+        found.append(np.asarray(compute_criteria(correct, count, [name])[name]).mean(axis=1))
+    difference: np.ndarray = found[0] - found[1]
+    return difference
+
+
+@dataclass(frozen=True)
+class Concordance:
+    """How well a criterion on validation orders candidates by what happens to the worst group on test.
+
+    Attributes:
+        distance: Euclidean distance of the two vectors of ranks, 0 where they agree.
+        cosine: cosine similarity of the two vectors of ranks, 1 where they agree.
+        ndcg: normalised discounted cumulative gain of the criterion's order; the gain is ``n`` less the rank on test.
+        tau: Kendall's tau-b, from -1 to 1; nan where one of both has ties only.
+        ties: share of pairs of candidates that the criterion does not tell apart.
+        regret: worst-group accuracy on test of the best candidate less that of the one that the criterion puts first.
+    """
+
+    distance: float
+    cosine: float
+    ndcg: float
+    tau: float
+    ties: float
+    regret: float
+
+
+def concordance(chosen_by: np.ndarray, tested: np.ndarray, *, better: str = "max") -> Concordance:
+    """Compare two orders of ``n`` candidates.
+
+    Ranks are 1 to n from the best, mean ranks for ties. Of candidates that the criterion does not tell apart the gain,
+    and the accuracy for the regret, is their mean: what it would be on average if one of them were taken by lot.
+
+    Args:
+        chosen_by: criterion on validation, float ``[n]``.
+        tested: worst-group accuracy on test, float ``[n]``.
+        better: whether a high (``max``) or a low (``min``) value of the criterion is good.
+
+    Raises:
+        InputError: if there are fewer than two candidates.
+    """
+    from scipy.stats import kendalltau, rankdata
+
+    if len(chosen_by) < 2 or len(chosen_by) != len(tested):
+        raise InputError(f"there are {len(chosen_by)} and {len(tested)} candidates; two or more can be compared")
+    cost = -chosen_by if better == "max" else chosen_by
+    mine, truth = rankdata(cost), rankdata(-tested)
+    gain = len(tested) - truth
+    discount = 1 / np.log2(np.arange(len(gain)) + 2)
+    order = np.argsort(cost, kind="stable")
+    _, block = np.unique(cost[order], return_inverse=True)
+    mean_gain = (np.bincount(block, weights=gain[order]) / np.bincount(block))[block]
+    best = float((np.sort(gain)[::-1] * discount).sum())
+    first = tested[cost == cost.min()]
+    pairs = len(cost) * (len(cost) - 1) / 2
+    _, same = np.unique(cost, return_counts=True)
+    return Concordance(
+        distance=float(np.linalg.norm(mine - truth)),
+        cosine=float(mine @ truth / (np.linalg.norm(mine) * np.linalg.norm(truth))),
+        ndcg=float((mean_gain * discount).sum()) / best if best > 0 else 1.0,
+        tau=float(kendalltau(-mine, -truth).statistic),
+        ties=float((same * (same - 1) / 2).sum() / pairs),
+        regret=float(tested.max() - first.mean()),
+    )
+
+
+def mode_of(name: str) -> str:
+    """Whether a high (``max``) or a low (``min``) value of a criterion is good."""
+    return criterion(name).mode

@@ -1,0 +1,426 @@
+"""Studies: what is run, that it is run once, and what is told of it."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from scipy import stats
+
+from drurank.cli import main
+from drurank.errors import InputError
+from drurank.study import Plan, Study
+from drurank.study.choosing import choices
+from drurank.study.comparing import compare
+from drurank.study.queue import Queue
+from drurank.study.results import Counts
+from drurank.study.statistics import concordance, paired_difference
+from drurank.study.tables import _column
+from runs import read_json
+
+SMALL = {
+    "data": {
+        "class_path": "drurank.data.Shortcut",
+        "init_args": {"groups": [6, 4, 4], "group_size": 10, "batch_size": 16},
+    },
+    "trainer": {"max_epochs": 2, "accelerator": "cpu"},
+    "candidates": [
+        {"model": "ERM", "optimizer": ["AdamW", "SGD"], "model.optimizer.lr": 0.01},
+        {"model": "DRU", "cutoff": [5, 100]},
+        {"model": "Const", "upweight_factor": [2, 5]},
+    ],
+    "seeds": [0, 1],
+    "criteria": ["qdcg10", "worst"],
+}
+
+
+def written(path, **changes):
+    path.write_text(yaml.safe_dump({**SMALL, **changes}), encoding="utf-8")
+    return path
+
+
+def manifests(folder):
+    return {file.parent.name: read_json(file) for file in Path(folder).glob("candidates/*/manifest.json")}
+
+
+def without_times(manifest):
+    return {key: value for key, value in manifest.items() if key not in ("seconds", "config")}
+
+
+# ---- plans
+
+
+def test_lists_expand_to_all_combinations_with_every_seed(tmp_path):
+    entry = {"model": "DRU", "cutoff": [5, 10], "rank_by": ["index", "quantile"]}
+    plan = Plan.read(written(tmp_path / "s.yaml", candidates=[entry]))
+    assert len(plan.candidates) == 2 * 2 * 2
+    assert {(c.options["model.cutoff"], c.options["model.rank_by"], c.seed) for c in plan.candidates} == {
+        (cutoff, rank_by, seed) for cutoff in (5, 10) for rank_by in ("index", "quantile") for seed in (0, 1)
+    }
+    assert len({c.key for c in plan.candidates}) == 8
+
+
+def test_a_list_in_a_list_is_one_value(tmp_path):
+    entry = {"model": "ERM", "loss": "CrossEntropy", "model.loss.class_weight": [[1, 3]]}
+    (candidate, _) = Plan.read(written(tmp_path / "s.yaml", candidates=[entry])).candidates
+    words = ["--model.loss", "CrossEntropy", "--model.loss.class_weight", "[1, 3]", "--seed_everything", "0"]
+    assert candidate.words() == words
+
+
+def test_a_candidate_is_the_same_one_whatever_else_the_study_holds(tmp_path):
+    one = Plan.read(written(tmp_path / "a.yaml"))
+    other = Plan.read(written(tmp_path / "b.yaml", candidates=SMALL["candidates"][1:], seeds=[1]))
+    assert {c.key for c in other.candidates} < {c.key for c in one.candidates}
+    longer = Plan.read(written(tmp_path / "c.yaml", trainer={"max_epochs": 3}))
+    assert not {c.key for c in longer.candidates} & {c.key for c in one.candidates}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seed": [1]}, r"key 'seed', which a study has not: did you mean 'seeds'"),
+        ({"seeds": []}, "seeds is "),
+        ({"seeds": [-1]}, "a seed is -1"),
+        ({"candidates": "ERM"}, "candidates is 'ERM'"),
+        ({"candidates": [{"cutoff": 5}]}, "give a mapping with model"),
+        ({"candidates": [{"model": "ERM"}, {"model": "ERM"}]}, "ERM with seed 0 is named twice"),
+        ({"candidates": [{"model": "ERM", "loss.x": 1}]}, "begin it with model., data., trainer."),
+        ({"criteria": "qdgc10"}, "qdgc10"),
+        ({"configs": ["none.yaml"]}, "there is no configuration none.yaml"),
+    ],
+)
+def test_a_plan_that_cannot_be(tmp_path, changes, said):
+    with pytest.raises(InputError, match=said):
+        Plan.read(written(tmp_path / "s.yaml", **changes))
+
+
+# ---- the queue
+
+
+def test_each_candidate_is_taken_once(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml"))
+    one, other = Queue(tmp_path / "study"), Queue(tmp_path / "study")
+    one.put(list(plan.candidates))
+    other.put(list(plan.candidates))
+    taken = []
+    for queue in (one, other) * 6:
+        number, key = queue.take()
+        taken.append(key)
+        queue.end(number)
+    assert one.take() is None
+    assert sorted(taken) == sorted(c.key for c in plan.candidates)
+    assert one.count() == {"COMPLETE": 12}
+
+
+def test_what_a_dead_worker_had_goes_back(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", grace=1)
+    queue.put(list(plan.candidates))
+    number, key = queue.take()
+    with queue.alive(number):
+        pass  # one sign of life, and no more
+    time.sleep(2.5)
+    rest = [queue.take() for _ in range(6)]
+    assert key in [taken[1] for taken in rest]
+    assert queue.take() is None
+
+
+def test_a_failed_one_is_put_back_only_when_asked(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study")
+    queue.put(list(plan.candidates[:1]))
+    number, key = queue.take()
+    queue.end(number, "a reason")
+    assert queue.reasons() == {key: "a reason"}
+    queue.put(list(plan.candidates[:1]))
+    assert queue.take() is None
+    queue.put(list(plan.candidates[:1]), again=True)
+    assert queue.take()[1] == key
+
+
+# ---- runs
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    main(["study", "run", "--config", str(written(folder / "s.yaml")), "--output", str(folder / "study")])
+    return folder / "study"
+
+
+def test_every_candidate_is_run_and_noted(undisturbed, tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml"))
+    found = manifests(undisturbed)
+    assert set(found) == {c.key for c in plan.candidates}
+    for key, manifest in found.items():
+        assert manifest["budget"] == {"steps": 2 * 4, "epochs": 2}
+        assert [row["epoch"] for row in manifest["history"]] == [0, 1]
+        for name, entry in manifest["selection"].items():
+            assert manifest["history"][entry["epoch"]][f"val_{name}"] == pytest.approx(entry["value"])
+        assert manifest["versions"]["torch"]
+        assert manifest["config"]["seed_everything"] == manifest["seed"]
+        assert (undisturbed / "candidates" / key / "groups.parquet").is_file()
+    assert len({manifest["data"]["fingerprint"] for manifest in found.values()}) == 1
+
+
+def test_counts_give_the_criteria_again(undisturbed):
+    for result in Study.load(undisturbed):
+        for by in ("qdcg10", "worst"):
+            assert result.counts(by, "ood_val").value(by) == pytest.approx(result.validation(by), rel=1e-6)
+            report = read_json(result.folder / f"version_0/test/{by}/report.json")
+            for name, entry in report["splits"]["ood_test"]["criteria"].items():
+                assert result.counts(by, "ood_test").value(name) == pytest.approx(entry["value"], rel=1e-9)
+
+
+def test_a_finished_study_is_not_run_again(undisturbed, capfd):
+    before = {file: file.stat().st_mtime_ns for file in undisturbed.glob("candidates/*/manifest.json")}
+    main(["study", "run", "--config", str(undisturbed.parent / "s.yaml"), "--output", str(undisturbed)])
+    assert {file: file.stat().st_mtime_ns for file in undisturbed.glob("candidates/*/manifest.json")} == before
+    assert "12 of 12 candidates are finished" in capfd.readouterr().out
+
+
+def test_killed_in_the_middle_and_run_again_it_is_the_undisturbed_study(undisturbed, tmp_path):
+    words = ["study", "run", "--config", str(written(tmp_path / "s.yaml")), "--output", str(tmp_path / "study")]
+    command = [sys.executable, "-m", "drurank", *words, "--workers", "2", "--grace", "3"]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.time() + 100
+    while len(manifests(tmp_path / "study")) < 3 and time.time() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    killed = manifests(tmp_path / "study")
+    assert 3 <= len(killed) < 12
+    subprocess.run(command, check=True, timeout=150, stdout=subprocess.DEVNULL)
+    found, should = manifests(tmp_path / "study"), manifests(undisturbed)
+    assert {key: without_times(m) for key, m in found.items()} == {key: without_times(m) for key, m in should.items()}
+    assert {key: found[key] for key in killed} == killed
+    one, other = (Study.load(folder).table("qdcg10").render("csv") for folder in (tmp_path / "study", undisturbed))
+    assert one == other
+
+
+def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path, capfd):
+    candidates = [{"model": "DRU", "cutoff": [-1, 5]}, {"model": "ERM"}]
+    words = ["--config", str(written(tmp_path / "s.yaml", candidates=candidates, seeds=[0]))]
+    main(["study", "run", *words, "--output", str(tmp_path / "study")])
+    said = capfd.readouterr().out
+    assert "2 of 3 candidates are finished" in said
+    assert "failed: DRU cutoff=-1, seed 0: " in said
+    assert "cutoff" in said.rpartition("seed 0: ")[2]
+    assert len(manifests(tmp_path / "study")) == 2
+
+
+def test_two_started_apart_share_the_work(tmp_path):
+    path, folder = written(tmp_path / "s.yaml"), tmp_path / "study"
+    words = [sys.executable, "-m", "drurank", "study", "run", "--config", str(path), "--output", str(folder)]
+    storage = ["--storage", f"sqlite:///{tmp_path / 'shared.db'}"]
+    both = [subprocess.Popen([*words, *storage], stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(200) for process in both] == [0, 0]
+    assert len(manifests(folder)) == 12
+    taken = [re.findall("^== ", log.read_text(encoding="utf-8"), re.MULTILINE) for log in folder.glob("logs/*")]
+    assert sum(map(len, taken)) == 12
+    assert min(map(len, taken)) > 0
+
+
+# ---- tables
+
+
+def test_a_table_by_hand(undisturbed):
+    study = Study.load(undisturbed)
+    table = study.table("qdcg10", cells=["average", "worst"])
+    assert [row.method for row in table.rows] == ["Const+M", "ERM", "qDRU+M"]
+    for row in table.rows:
+        for place, seed in enumerate((0, 1)):
+            mine = [r for r in study if r.method == row.method and r.seed == seed]
+            best = min(mine, key=lambda result: result.validation("qdcg10"))
+            assert row.settings[place] == best.setting
+            counts = best.counts("qdcg10", "ood_test")
+            assert row.cells["average"].values[place] == pytest.approx(np.mean(counts.correct / counts.count))
+            assert row.cells["worst"].values[place] == pytest.approx(np.min(counts.correct / counts.count))
+    rows = list(csv.DictReader(io.StringIO(table.render("csv"))))
+    assert len(rows) == 6
+    assert float(rows[0]["average"]) == table.rows[0].cells["average"].values[0]
+
+
+def test_data_or_budgets_that_differ_are_said(undisturbed, tmp_path):
+    for number, file in enumerate(undisturbed.glob("candidates/*/manifest.json")):
+        target = tmp_path / "study/candidates" / file.parent.name
+        target.mkdir(parents=True)
+        manifest = read_json(file)
+        if number == 0:
+            manifest["data"]["fingerprint"], manifest["budget"]["steps"] = "other", 9
+        (target / "manifest.json").write_text(json.dumps(manifest))
+        (target / "groups.parquet").write_bytes((file.parent / "groups.parquet").read_bytes())
+    said = Study.load(tmp_path / "study").table("qdcg10").remarks
+    assert any(sentence.startswith("data differ") and "other (1)" in sentence for sentence in said)
+    assert any(sentence.startswith("optimizer steps differ") for sentence in said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--by", "p25"], "kept no checkpoint by 'p25'"),
+        (["--on", "ood"], "has no groups of split 'ood'"),
+        (["--cells", "wrost"], "wrost"),
+        (["--format", "html"], "html"),
+    ],
+)
+def test_a_table_that_cannot_be(undisturbed, words, said, capsys):
+    with pytest.raises(SystemExit):
+        main(["study", "table", "--folder", str(undisturbed), *words])
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_without_a_study(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["study", "table", "--folder", str(tmp_path)])
+    assert "has no finished candidate" in capsys.readouterr().err
+
+
+# ---- statistics
+
+
+def simulated(rng, seeds, groups, size, apart=0.0):
+    """Counts of two methods on the same groups, of which the second is worse by ``apart``."""
+    true = np.clip(rng.normal(0.8, 0.05, groups), 0.05, 0.95)
+    size = np.full((seeds, groups), size)
+    of_seed = rng.normal(0, 0.005, (2, seeds, 1))
+    shifts = (of_seed[0], of_seed[1] - apart)
+    return [(rng.binomial(size, np.clip(true + shift, 0, 1)), size) for shift in shifts]
+
+
+@pytest.mark.parametrize("name", ["average", "p10", "worst", "qdcg10"])
+@pytest.mark.parametrize(("seeds", "groups", "size"), [(3, 60, 50), (1, 60, 50)])
+def test_equals_are_called_different_in_at_most_7_percent(name, seeds, groups, size):
+    rng = np.random.default_rng(5)
+    found = [paired_difference(*simulated(rng, seeds, groups, size), name, draws=200) for _ in range(200)]
+    assert np.mean([difference.is_distinguishable for difference in found]) <= 0.07
+
+
+def test_a_difference_that_is_real_is_found():
+    rng = np.random.default_rng(0)
+    one, other = simulated(rng, 3, 200, 100, apart=0.05)
+    found = paired_difference(one, other, "average")
+    assert found.is_distinguishable
+    assert found.low < 0.05 < found.high
+    expected = np.mean(one[0] / one[1]) - np.mean(other[0] / other[1])
+    assert found.value == pytest.approx(expected)
+
+
+def test_the_standard_error_of_one_seed_is_that_of_the_mean_over_groups():
+    rng = np.random.default_rng(0)
+    one, other = simulated(rng, 1, 300, 40)
+    found = paired_difference(one, other, "average", draws=4000)
+    each = (one[0] / one[1] - other[0] / other[1])[0]
+    error = each.std(ddof=1) / np.sqrt(len(each))
+    expected = stats.t.ppf(0.975, len(each) - 1) * error
+    assert (found.high - found.low) / 2 == pytest.approx(expected, rel=0.05)
+
+
+def test_concordance_by_hand():
+    # Validation 3 > 2 > 1, test 1 > 3 > 2: ranks (3, 2, 1) and (1, 3, 2).
+    found = concordance(np.array([0.1, 0.2, 0.3]), np.array([0.9, 0.5, 0.7]))
+    assert found.distance == pytest.approx(np.sqrt(4 + 1 + 1))
+    assert found.cosine == pytest.approx((3 * 1 + 2 * 3 + 1 * 2) / 14)
+    # Gains by test rank 1, 2, 3 are 2, 1, 0; in the criterion's order 1, 0, 2.
+    assert found.ndcg == pytest.approx((1 + 0 + 2 / 2) / (2 + 1 / np.log2(3)))
+    assert found.tau == pytest.approx(-1 / 3)
+    assert found.ties == 0
+    assert found.regret == pytest.approx(0.9 - 0.7)
+
+
+def test_concordance_of_the_same_order_and_of_a_criterion_that_is_better_low():
+    found = concordance(np.array([3.0, 2.0, 1.0]), np.array([0.1, 0.2, 0.3]), better="min")
+    assert (found.distance, found.tau, found.regret) == (0, pytest.approx(1), 0)
+    assert found.cosine == pytest.approx(1)
+    assert found.ndcg == pytest.approx(1)
+
+
+def test_concordance_of_ties_by_hand():
+    # The criterion ties the first two: mean rank 1.5; test ranks 1, 3, 2 (gains 2, 0, 1).
+    found = concordance(np.array([0.5, 0.5, 0.1]), np.array([0.9, 0.5, 0.7]))
+    assert found.distance == pytest.approx(np.sqrt(0.25 + 2.25 + 1))
+    mean = (2 + 0) / 2
+    assert found.ndcg == pytest.approx((mean + mean / np.log2(3) + 1 / 2) / (2 + 1 / np.log2(3)))
+    assert found.ties == pytest.approx(1 / 3)
+    assert found.regret == pytest.approx(0.9 - (0.9 + 0.5) / 2)
+    assert found.tau == pytest.approx(stats.kendalltau([0.5, 0.5, 0.1], [0.9, 0.5, 0.7]).statistic)
+
+
+def test_counts_are_compared_like_with_like():
+    with pytest.raises(InputError, match="compare like with like"):
+        paired_difference((np.ones((2, 3)), np.ones((2, 3))), (np.ones((2, 4)), np.ones((2, 4))), "average")
+
+
+def test_bold_is_only_what_is_distinguishable():
+    rng = np.random.default_rng(0)
+    for apart, bold in ((0.1, True), (0.0, False)):
+        one, other = simulated(rng, 2, 100, 50, apart=apart)
+        counts = {"A": one, "B": other}
+        values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
+        cells = _column("average", values, counts)
+        assert cells[max(values, key=lambda name: np.mean(values[name]))].is_distinguishable == bold
+
+
+# ---- choosing, comparing
+
+
+def test_concordance_of_a_study_is_that_of_its_candidates(undisturbed):
+    results = list(Study.load(undisturbed))
+    (found,) = choices(Study.load(undisturbed), ["worst"], draws=20)
+    chosen = np.array([result.validation("worst") for result in results])
+    tested = np.array([result.counts("worst", "ood_test").value("worst") for result in results])
+    expected = concordance(chosen, tested)
+    for name in ("distance", "cosine", "ndcg", "ties", "regret"):
+        assert getattr(found.value, name) == pytest.approx(getattr(expected, name))
+        assert getattr(found.low, name) <= getattr(found.high, name)
+
+
+def test_concordance_is_shown(undisturbed, capsys):
+    main(["study", "concordance", "--folder", str(undisturbed)])
+    said = capsys.readouterr().out
+    assert "qdcg10" in said
+    assert "12 candidates" in said
+
+
+def test_two_candidates_are_compared_group_by_group(undisturbed, tmp_path, capsys):
+    one, other = list(Study.load(undisturbed))[:2]
+    words = ["--first", one.manifest["key"], "--second", f"{other.setting} seed={other.seed}"]
+    main(["study", "compare", "--folder", str(undisturbed), *words, "--output", str(tmp_path / "c.csv")])
+    rows = list(csv.DictReader((tmp_path / "c.csv").open()))
+    before, after = (result.counts("qdcg10", "ood_test") for result in (one, other))
+    assert sorted(row["group"] for row in rows) == list(before.groups)
+    for row in rows:
+        place = before.groups.index(row["group"])
+        difference = (after.correct[place] - before.correct[place]) / before.count[place]
+        assert float(row["difference"]) == pytest.approx(difference)
+        assert float(row["low"]) < difference < float(row["high"]) or difference == 0
+    assert "Of 4 groups" in capsys.readouterr().out
+
+
+def test_the_interval_of_a_group_is_that_of_two_posteriors():
+    first = Counts(("a", "b"), np.array([10, 20]), np.array([40, 40]))
+    second = Counts(("a", "b"), np.array([30, 21]), np.array([40, 40]))
+    table = compare(first, second).to_pydict()
+    assert table["group"] == ["b", "a"]
+    assert table["verdict"] == ["like", "better"]
+    # Normal approximation of two independent posteriors.
+    for place, (one, other) in enumerate([(20, 21), (10, 30)]):
+        p, q = (one + 0.5) / 41, (other + 0.5) / 41
+        sd = np.sqrt(p * (1 - p) / 42 + q * (1 - q) / 42)
+        assert table["low"][place] == pytest.approx(q - p - 1.96 * sd, abs=0.02)
+        assert table["high"][place] == pytest.approx(q - p + 1.96 * sd, abs=0.02)
+
+
+def test_candidates_that_are_not_there(undisturbed, capsys):
+    with pytest.raises(SystemExit):
+        main(["study", "compare", "--folder", str(undisturbed), "--first", "DRU cutoff=5 seed=9", "--second", "x"])
+    assert "did you mean 'DRU cutoff=5 seed=" in capsys.readouterr().err
