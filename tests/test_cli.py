@@ -693,7 +693,7 @@ def test_every_trainer_configuration_runs(run, tmp_path, name):
 
 
 def test_every_configuration_is_of_a_kind_that_is_run():
-    assert {path.name for path in CONFIGS.iterdir()} == {"data", "method", "network", "split", "trainer"}
+    assert {path.name for path in CONFIGS.iterdir()} == {"data", "method", "network", "split", "study", "trainer"}
 
 
 def test_the_network_of_the_paper_is_given_by_a_configuration(run, tmp_path):

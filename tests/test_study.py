@@ -25,7 +25,7 @@ from drurank.study.queue import Queue
 from drurank.study.results import Counts
 from drurank.study.statistics import concordance, paired_difference
 from drurank.study.tables import _column
-from runs import read_json
+from runs import CONFIGS, read_json
 
 SMALL = {
     "data": {
@@ -424,3 +424,11 @@ def test_candidates_that_are_not_there(undisturbed, capsys):
     with pytest.raises(SystemExit):
         main(["study", "compare", "--folder", str(undisturbed), "--first", "DRU cutoff=5 seed=9", "--second", "x"])
     assert "did you mean 'DRU cutoff=5 seed=" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "study").glob("*.yaml")))
+def test_every_configuration_of_a_study_is_one(name):
+    plan = Plan.read(CONFIGS / f"study/{name}.yaml")
+    settings = {candidate.setting for candidate in plan.candidates}
+    counts = {"jtt16": 16, "synthetic": 1 + 10 + 4 + 4 + 1 + 4, "text": 1 + 8 + 6 + 6 + 1, "table": 1 + 3 + 2 + 1}
+    assert len(settings) == counts[name]

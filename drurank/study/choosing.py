@@ -61,13 +61,12 @@ def choices(
 def _choice(results: list[Result], name: str, on: str, draws: int, seed: int) -> Choice:
     validated, tested = _counts(results, name, None), _counts(results, name, on)
     rng, found = np.random.default_rng(seed), []
+    groups = validated[0].shape[1], tested[0].shape[1]
     for _ in range(draws):
-        some = rng.integers(len(results), size=len(results))
-        of_val, of_test = (rng.integers(c.shape[1], size=c.shape[1]) for c, _ in (validated, tested))
+        some, of_val, of_test = (rng.integers(size, size=size) for size in (len(results), *groups))
         if len(np.unique(some)) > 1:
             found.append(_compared(name, validated, tested, some, of_val, of_test))
-    of_val, of_test = (np.arange(correct.shape[1]) for correct, _ in (validated, tested))
-    as_they_are = _compared(name, validated, tested, np.arange(len(results)), of_val, of_test)
+    as_they_are = _compared(name, validated, tested, *(np.arange(size) for size in (len(results), *groups)))
     table = {key: [asdict(one)[key] for one in found] for key in asdict(found[0])}
     low, high = (
         Concordance(**{key: float(np.nanpercentile(values, end)) for key, values in table.items()}) for end in ENDS
