@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from matplotlib.image import imread
 from scipy import stats
 
 from drurank.cli import main
@@ -432,3 +433,18 @@ def test_every_configuration_of_a_study_is_one(name):
     settings = {candidate.setting for candidate in plan.candidates}
     counts = {"jtt16": 16, "synthetic": 1 + 10 + 4 + 4 + 1 + 4, "text": 1 + 8 + 6 + 6 + 1, "table": 1 + 3 + 2 + 1}
     assert len(settings) == counts[name]
+
+
+def test_pictures_and_report_are_made_again_without_training(undisturbed, tmp_path):
+    for file in undisturbed.glob("candidates/*/*"):
+        if file.suffix in (".json", ".parquet"):
+            target = tmp_path / "study" / file.relative_to(undisturbed)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.read_bytes())
+    main(["study", "report", "--folder", str(tmp_path / "study")])
+    text = (tmp_path / "study/report.md").read_text(encoding="utf-8")
+    assert Study.load(undisturbed).table("qdcg10").render("markdown") in text
+    drawn = re.findall(r"\((\w+\.png)\)", text)
+    assert drawn == ["choosing.png", "methods.png", "groups.png", "upweight_factor.png", "cutoff.png"]
+    for name in drawn:
+        assert imread(tmp_path / "study" / name).std() > 0.01

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from drurank.cli.parser import SentenceParser
-from drurank.cli.study_shown import show_comparison, show_concordance, show_table
+from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
 from drurank.errors import InputError, is_count, nearest
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
@@ -40,6 +40,8 @@ def run(words: list[str]) -> Any:
         "table": show_table,
         "concordance": show_concordance,
         "compare": show_comparison,
+        "plot": draw,
+        "report": write,
     }
     command = shown.get(words[0] if words else "")
     if command is None:

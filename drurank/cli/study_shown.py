@@ -1,7 +1,8 @@
-"""study table, concordance and compare: what is told of finished candidates."""
+"""study table, concordance, compare, plot and report: what is told of finished candidates."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 
@@ -78,8 +79,7 @@ def show_concordance(folder: str, on: str = "ood_test", criteria: str | None = N
     for name in FIGURES.values():
         table.add_column(name, justify="right")
     for choice in found:
-        value, low, high = (asdict(part) for part in (choice.value, choice.low, choice.high))
-        table.add_row(escape(choice.criterion), *(f"{value[k]:.3f}\n({low[k]:.3f}-{high[k]:.3f})" for k in FIGURES))
+        table.add_row(escape(choice.criterion), *_figures(choice, "\n"))
     Console().print(table)
     for sentence in study.unlike():
         print(sentence)
@@ -126,3 +126,76 @@ def show_comparison(
         replace_file(file, lambda path: pa_csv.write_csv(found, path))
         print(f"Written: {file}")
     return found
+
+
+def draw(folder: str, by: str = "qdcg10", on: str = "ood_test", output: str | None = None) -> list[Path]:
+    """Pictures: criteria against the worst group, methods side by side, groups by method, and options with a grid.
+
+    Args:
+        folder: of a study.
+        by: criterion that chooses setting and epoch, by method and seed.
+        on: split that is shown.
+        output: folder for the pictures; that of the study, if not given.
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: if the candidates cannot be compared.
+    """
+    from drurank.report.pictures import save_picture  # here, since matplotlib is slow to import
+    from drurank.study import pictures
+
+    study, where = Study.load(folder), Path(output or folder).expanduser()
+    figures = {
+        "choosing.png": pictures.draw_choosing(study, on),
+        "methods.png": pictures.draw_methods(study, by, on),
+        "groups.png": pictures.draw_sorted_groups(study, by, on),
+    }
+    for option in pictures.options_with_grid(study):
+        figures[f"{option}.png"] = pictures.draw_option(study, option, by, on)
+    for name, figure in figures.items():
+        replace_file(where / name, lambda path, figure=figure: save_picture(figure, path))  # type: ignore[misc]
+    print(f"Drawn in {where}: {', '.join(figures)}")
+    return [where / name for name in figures]
+
+
+def write(folder: str, by: str = "qdcg10", on: str = "ood_test", cells: str = "average,p10,worst") -> Path:
+    """One Markdown file with the tables, the pictures and the commands that make them again: report.md.
+
+    Args:
+        folder: of a study.
+        by: criterion that chooses setting and epoch, by method and seed.
+        on: split that is shown.
+        cells: criteria of the table, with commas.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: if the candidates cannot be compared.
+    """
+    study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
+    names = [name.strip() for name in cells.split(",")]
+    lines = [f"# {study.folder.resolve().name}", "", f"{len(study.results)} finished candidates.", ""]
+    lines += ["## Methods", "", study.table(by, on=on, cells=names).render("markdown")]
+    if len(study.results) > 2:
+        head = ["criterion", *FIGURES.values()]
+        lines += ["## How well criteria choose", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+        for choice in choices(study, on=on):
+            lines.append(f"| {' | '.join([choice.criterion, *_figures(choice, ' ')])} |")
+        lines += ["", "In brackets 5 to 95 % over candidates and groups.", ""]
+    lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in draw(folder, by, on)), ""]
+    commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --on {on}", f"plot --by {by} --on {on}"]
+    lines += ["## Commands", "", "```"]
+    lines += [f"python cli.py study {words} --folder {folder}" for words in commands] + ["```", ""]
+    replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
+    print(f"Written: {file}")
+    return file
+
+
+def _figures(choice: Choice, between: str) -> list[str]:
+    """Each figure with its interval; none where a criterion ties all candidates, so that there is no order."""
+    value, low, high = (asdict(part) for part in (choice.value, choice.low, choice.high))
+    said = {key: f"{value[key]:.3f}" if math.isfinite(value[key]) else "none" for key in FIGURES}
+    return [f"{said[key]}{between}({low[key]:.3f}-{high[key]:.3f})" for key in FIGURES]

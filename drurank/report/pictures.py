@@ -101,7 +101,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         f"{_short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows, {pooled:.3f} right",
         parse_math=False,
     )
-    _tidy(ax)
+    tidy(ax)
 
 
 def draw_criteria(history: Mapping[int, Mapping[str, float]]) -> Figure:
@@ -125,7 +125,7 @@ def draw_criteria(history: Mapping[int, Mapping[str, float]]) -> Figure:
         ax.set_xlabel("epoch")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend(**BELOW)
-        _tidy(ax)
+        tidy(ax)
     return figure
 
 
@@ -154,7 +154,7 @@ def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Fig
     ax.set_ylabel("mean weight of their samples")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(title="groups by rank, the worst at 0 %", **BELOW)
-    _tidy(ax)
+    tidy(ax)
     return figure
 
 
@@ -170,6 +170,7 @@ def _short(name: str) -> str:
     return name if len(name) <= 18 else f"{name[:9]}…{name[-8:]}"
 
 
-def _tidy(ax: Axes) -> None:
+def tidy(ax: Axes) -> None:
+    """Leave out what says nothing."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", alpha=0.25)

@@ -41,7 +41,7 @@ class Counts:
         return float(compute_criteria(self.correct, self.count, [name])[name])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """A finished candidate.
 
