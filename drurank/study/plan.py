@@ -51,7 +51,9 @@ class Candidate:
 
     def words(self) -> list[str]:
         """What follows the shared configurations on the command line of ``fit``."""
-        options = [word for name, value in self.options.items() for word in (f"--{name}", _written(value))]
+        # A class stands before its options, in whatever order a file has them.
+        named = sorted(self.options, key=lambda name: name.count("."))
+        options = [word for name in named for word in (f"--{name}", _written(self.options[name]))]
         return [*options, "--seed_everything", str(self.seed)]
 
 

@@ -84,11 +84,7 @@ class Result:
         Raises:
             InputError: if it kept none by that criterion, or has no such split.
         """
-        if by not in self.criteria:
-            raise InputError(
-                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; name it in the study's "
-                "criteria"
-            )
+        self._refuse_other(by)
         chosen = self._groups.filter(pc.equal(self._groups["criterion"], by))
         found = chosen.filter(pc.equal(chosen["split"], split)).sort_by("group")
         if found.num_rows == 0:
@@ -98,7 +94,15 @@ class Result:
 
     def validation(self, by: str) -> float:
         """Value of a criterion on validation, of the checkpoint that is best by it."""
+        self._refuse_other(by)
         return float(self.manifest["selection"][by]["value"])
+
+    def _refuse_other(self, by: str) -> None:
+        if by not in self.criteria:
+            raise InputError(
+                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; name it in the study's "
+                "criteria"
+            )
 
     @cached_property
     def _groups(self) -> pa.Table:

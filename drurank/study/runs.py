@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
@@ -85,7 +86,26 @@ def _call(words: list[str], candidate: Candidate) -> None:
         return
     from drurank.cli.training import run
 
-    run(words)
+    said = _Tee(sys.stderr)
+    try:
+        with redirect_stderr(said):
+            run(words)
+    except SystemExit as error:
+        raise InputError(said.last[:SAID] or f"exit status {error.code}") from error
+
+
+class _Tee:
+    """Writes on, and keeps the last line, in which a parser says what was wrong."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out, self.last = out, ""
+
+    def write(self, text: str) -> int:
+        self.last = text.strip().splitlines()[-1] if text.strip() else self.last
+        return self.out.write(text)
+
+    def flush(self) -> None:
+        self.out.flush()
 
 
 def _groups(run: Path) -> pa.Table:
