@@ -20,7 +20,7 @@ from scipy import stats
 from drurank.cli import main
 from drurank.errors import InputError
 from drurank.study import Plan, Study
-from drurank.study.choosing import choices
+from drurank.study.choosing import _compared, choices
 from drurank.study.comparing import compare
 from drurank.study.queue import Queue
 from drurank.study.results import Counts
@@ -449,3 +449,11 @@ def test_pictures_and_report_are_made_again_without_training(undisturbed, tmp_pa
     assert drawn == ["choosing.png", "methods.png", "groups.png", "upweight_factor.png", "cutoff.png"]
     for name in drawn:
         assert imread(tmp_path / "study" / name).std() > 0.01
+
+
+def test_a_candidate_that_is_drawn_twice_is_no_tie_with_itself():
+    correct, count = np.array([[1, 2, 3], [3, 3, 4], [2, 4, 4]]), np.full((3, 3), 5)
+    every = np.arange(3)
+    found = _compared("average", (correct, count), (correct, count), np.array([0, 0, 1]), every, every)
+    assert found.ties == 0
+    assert found.tau == pytest.approx(1)

@@ -197,5 +197,5 @@ def write(folder: str, by: str = "qdcg10", on: str = "ood_test", cells: str = "a
 def _figures(choice: Choice, between: str) -> list[str]:
     """Each figure with its interval; none where a criterion ties all candidates, so that there is no order."""
     value, low, high = (asdict(part) for part in (choice.value, choice.low, choice.high))
-    said = {key: f"{value[key]:.3f}" if math.isfinite(value[key]) else "none" for key in FIGURES}
-    return [f"{said[key]}{between}({low[key]:.3f}-{high[key]:.3f})" for key in FIGURES]
+    said = {key: f"{value[key]:.2f}" if math.isfinite(value[key]) else "none" for key in FIGURES}
+    return [f"{said[key]}{between}({low[key]:.2f} to {high[key]:.2f})" for key in FIGURES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -86,7 +86,10 @@ def _compared(
     chosen = np.asarray(compute_criteria(correct, count, [name])[name])
     correct, count = (part[some][:, of_test] for part in tested)
     worst = np.asarray(compute_criteria(correct, count, ["worst"])["worst"])
-    return concordance(chosen, worst, better=criterion(name).mode)
+    found = concordance(chosen, worst, better=criterion(name).mode)
+    # A candidate that is drawn twice is no tie with itself.
+    once = np.unique(some, return_index=True)[1]
+    return replace(found, ties=concordance(chosen[once], worst[once], better=criterion(name).mode).ties)
 
 
 def _counts(results: list[Result], by: str, split: str | None) -> tuple[np.ndarray, np.ndarray]:
