@@ -114,7 +114,7 @@ class Rows:
 
 def speed(table: str, work: Path) -> None:
     rows = Rows(table, write_distilbert(work / "minilm"), work)
-    ways = {"alike lengths": (50, 150, False), "own padding": (1, 40, False), f"padded to {LONGEST}": (1, 4, True)}
+    ways = {"alike lengths": (50, 75, False), "own padding": (1, 20, False), f"padded to {LONGEST}": (1, 2, True)}
     plans = {name: (rows.batches(pool, number), padded) for name, (pool, number, padded) in ways.items()}
     rows.rows_a_second(plans["own padding"][0][:3], padded=False)
     taken: dict[str, list[float]] = {name: [] for name in ways}
