@@ -457,3 +457,12 @@ def test_a_candidate_that_is_drawn_twice_is_no_tie_with_itself():
     found = _compared("average", (correct, count), (correct, count), np.array([0, 0, 1]), every, every)
     assert found.ties == 0
     assert found.tau == pytest.approx(1)
+
+
+def test_the_file_that_the_documentation_shows_is_one(tmp_path):
+    page = (CONFIGS.parent / "docs/studies.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "s.yaml").write_text(block.replace("../data", str(CONFIGS / "data")), encoding="utf-8")
+    plan = Plan.read(tmp_path / "s.yaml")
+    assert len(plan.candidates) == (16 + 2) * 3
+    assert plan.criteria == ("qdcg10", "worst")
