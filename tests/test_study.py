@@ -466,3 +466,13 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     plan = Plan.read(tmp_path / "s.yaml")
     assert len(plan.candidates) == (16 + 2) * 3
     assert plan.criteria == ("qdcg10", "worst")
+
+
+def test_a_candidate_may_be_a_run_of_several_processes(tmp_path):
+    trainer = {"max_epochs": 2, "accelerator": "cpu", "devices": 2, "strategy": "ddp"}
+    data = {"class_path": SMALL["data"]["class_path"], "init_args": {**SMALL["data"]["init_args"], "batch_size": 8}}
+    path = written(tmp_path / "s.yaml", trainer=trainer, data=data, candidates=[{"model": "ERM"}], seeds=[0])
+    main(["study", "run", "--config", str(path), "--output", str(tmp_path / "study")])
+    (manifest,) = manifests(tmp_path / "study").values()
+    assert manifest["budget"] == {"steps": 2 * 4, "epochs": 2}  # of 60 rows, 16 in the batches of both
+    assert manifest["config"]["trainer"]["devices"] == 2

@@ -50,34 +50,44 @@ def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> None:
     folder = folder_of(study, candidate)
     if (folder / MANIFEST).is_file():
         return
-    begun = time.time()
+    begun, apart = time.time(), _starts_processes(plan, candidate)
     run, last = folder / RUN, folder / RUN / "checkpoints" / "last.ckpt"
     if last.is_file():
-        _call(["fit", "--ckpt_path", str(last), *QUIET], candidate)
+        _call(["fit", "--ckpt_path", str(last), *QUIET], apart=apart)
     else:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        _call(_fit_words(study, plan, candidate, folder), candidate)
-    _call(["test", "--run", str(run), *QUIET], candidate)
+        _call(_fit_words(study, plan, candidate, folder, apart=apart), apart=apart)
+    _call(["test", "--run", str(run), *QUIET], apart=apart)
     groups = _groups(run)
     replace_file(folder / GROUPS, lambda path: pa_parquet.write_table(groups, path))
     write_json(folder / MANIFEST, _manifest(plan, candidate, run, groups, time.time() - begun))
 
 
-def _fit_words(study: Path, plan: Plan, candidate: Candidate, folder: Path) -> list[str]:
+def _starts_processes(plan: Plan, candidate: Candidate) -> bool:
+    """Whether a run may itself be of several processes."""
+    sections = [yaml.safe_load(Path(name).read_text(encoding="utf-8")) or {} for name in plan.configs]
+    named = {name for section in (*sections, plan.shared) for name in section.get("trainer") or {}}
+    named |= {name.removeprefix("trainer.") for name in candidate.options}
+    return bool(named & {"devices", "num_nodes", "strategy"})
+
+
+def _fit_words(study: Path, plan: Plan, candidate: Candidate, folder: Path, *, apart: bool) -> list[str]:
     shared = [word for name in (*plan.configs, str(study / SHARED)) for word in ("--config", name)]
     callback = ["--trainer.callbacks+", "drurank.callbacks.ValidationCounts"]
     where = ["--trainer.default_root_dir", str(folder)]
-    return ["fit", "--model", candidate.method, *shared, *candidate.words(), *callback, *where, *QUIET]
+    # A worker is one process; on several devices it would start itself anew for each.
+    alone = [] if apart else ["--trainer.devices", "1"]
+    return ["fit", "--model", candidate.method, *shared, *candidate.words(), *alone, *callback, *where, *QUIET]
 
 
-def _call(words: list[str], candidate: Candidate) -> None:
-    """Run a command in this process, or, where it starts processes of its own, in one of its own.
+def _call(words: list[str], *, apart: bool) -> None:
+    """Run a command in this process, or apart from it, where it may start processes of its own.
 
     Raises:
         InputError: if it fails.
     """
-    if any(name.startswith(("trainer.devices", "trainer.num_nodes", "trainer.strategy")) for name in candidate.options):
+    if apart:
         done = subprocess.run([sys.executable, "-m", "drurank", *words], capture_output=True, text=True, check=False)
         sys.stdout.write(done.stdout)
         sys.stderr.write(done.stderr)
