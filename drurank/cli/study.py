@@ -64,7 +64,7 @@ def run_study(
     """Run all candidates of a study that are not finished yet.
 
     Args:
-        config: YAML file of the study, as configs/study/shortcut.yaml.
+        config: YAML file of the study, as configs/study/table.yaml.
         output: folder of the study; one that exists is gone on with.
         workers: processes that run candidates at the same time.
         storage: address of the database that tells who runs what, as postgresql://user@host/name, for workers on

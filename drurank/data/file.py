@@ -43,8 +43,8 @@ class FileData(GroupDataModule):
         split: column of the split; its values are train, ood_val, id_val, val, ood_test, id_test and test. Without it
             all rows are for testing.
         split_names: what other spellings stand for, as ``{dev: ood_val}``.
-        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. Before a fit each must
-            occur.
+        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. Of one that no row has
+            a fit warns.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         delimiter: what cuts the cells of CSV and TSV; if not given, what the file's name says, or, where that leaves
             the header whole, the only one of ``, ; tab |`` that cuts each row alike.
