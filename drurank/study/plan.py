@@ -15,10 +15,9 @@ import yaml
 from drurank.criteria import DEFAULT_CRITERIA, criterion
 from drurank.errors import InputError, nearest
 
-SECTIONS = ("data", "model", "trainer")
+SECTIONS = ("model", "data", "trainer")
 """What is given as in a configuration of ``fit``, for all candidates."""
 KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria")
-OF_FIT = ("model", "data", "trainer")
 
 
 @dataclass(frozen=True)
@@ -149,8 +148,8 @@ def _expanded(source: str, entry: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 def _option(source: str, name: str) -> str:
     if "." not in name:
         return name if name == "model" else f"model.{name}"
-    if name.partition(".")[0] not in OF_FIT:
-        known = ", ".join(f"{key}." for key in OF_FIT)
+    if name.partition(".")[0] not in SECTIONS:
+        known = ", ".join(f"{key}." for key in SECTIONS)
         raise InputError(f"{source}: a candidate names {name!r}; begin it with {known}")
     return name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import platform
@@ -164,8 +165,6 @@ def _data(training: str, groups: pa.Table) -> str:
 
 def _history(file: Path) -> list[dict[str, float]]:
     """Every criterion at each epoch on validation."""
-    import csv
-
     with file.open(newline="", encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if any(row[name] for name in row if name.startswith("val_"))]
     kept = [{name: cell for name, cell in row.items() if cell and ("val_" in name or name == "epoch")} for row in rows]

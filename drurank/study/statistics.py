@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drurank.criteria import compute_criteria, criterion
+from drurank.criteria import compute_criteria
 from drurank.errors import InputError, is_count
 
 DRAWS = 1000
@@ -166,8 +166,3 @@ def concordance(chosen_by: np.ndarray, tested: np.ndarray, *, better: str = "max
         ties=float((same * (same - 1) / 2).sum() / pairs),
         regret=float(tested.max() - first.mean()),
     )
-
-
-def mode_of(name: str) -> str:
-    """Whether a high (``max``) or a low (``min``) value of a criterion is good."""
-    return criterion(name).mode
