@@ -63,7 +63,7 @@ def torchrun(folder, *nodes):
         for process in started:
             process.terminate()  # ends its processes with it
             process.wait()
-    assert set(codes) == {0}, [log.read_text()[-3000:] for log in logs]
+    assert set(codes) == {0}, "\n".join(log.read_text() for log in logs)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +105,32 @@ def many(request):
 def validated(folder):
     rows = [row for row in read_csv(folder / "metrics.csv") if "val_worst" in row]
     return [{name: cell for name, cell in row.items() if name.startswith("val_")} for row in rows]
+
+
+SAYS_ITS_THREADS = """
+import atexit, os, pathlib
+from drurank.cli import main
+
+def write_threads():
+    names = [file.read_text().strip() for file in pathlib.Path("/proc/self/task").glob("*/comm")]
+    pathlib.Path(f"threads_{os.environ['RANK']}").write_text("\\n".join(names))
+
+atexit.register(write_threads)
+main()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads the names of threads from /proc")
+def test_no_thread_of_the_group_outlives_a_fit(table, tmp_path):
+    """One that frees a tensor while Python ends would abort the process, once in some hundred runs."""
+    script = tmp_path / "fit.py"
+    script.write_text(SAYS_ITS_THREADS)
+    fit = [str(script), "fit", *words_of(table, tmp_path, 2), *QUIET]
+    torchrun(tmp_path, ["--standalone", "--nproc_per_node", "2", *fit, "--trainer.devices", "2"])
+    for rank in (0, 1):
+        names = (tmp_path / f"threads_{rank}").read_text().splitlines()
+        assert any("python" in name for name in names)
+        assert not [name for name in names if "gloo" in name]
 
 
 def test_one_folder_is_made(many):

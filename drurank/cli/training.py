@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import inspect
 import logging
 import signal
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
@@ -202,7 +205,7 @@ def run(words: ArgsType) -> GroupCLI:
         logging.getLogger(name).addFilter(_is_no_tip)
     words = with_config_of_run(words) if isinstance(words, list) else words
     try:
-        return _run(words)
+        finished = _run(words)
     except MisconfigurationException as error:
         raise InputError(" ".join(str(error).split())) from error
     except (ValueError, ModuleNotFoundError, RuntimeError) as error:
@@ -213,6 +216,9 @@ def run(words: ArgsType) -> GroupCLI:
     except SIGTERMException as stop:
         # Lightning ends with status 0, as if the run were finished.
         raise SystemExit(128 + signal.SIGTERM) from stop
+    # Not after an error, with which other processes may still wait in the group.
+    atexit.register(_leave_group)
+    return finished
 
 
 def _run(words: ArgsType) -> GroupCLI:
@@ -229,6 +235,14 @@ def _run(words: ArgsType) -> GroupCLI:
         parser_class=TrainingParser,
         args=words,
     )
+
+
+def _leave_group() -> None:
+    # Lightning does so for NCCL alone. A thread of gloo's that frees a tensor while Python ends aborts the process; the
+    # threads end with the last reference to the group, and DDP's wrapper of the model holds one.
+    if dist.is_available() and dist.is_initialized():
+        gc.collect()
+        dist.destroy_process_group()
 
 
 def _from_outside(error: BaseException | None) -> str | None:
