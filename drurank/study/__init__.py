@@ -1,6 +1,7 @@
 """Studies: many candidates on one dataset, and what is told of them without training."""
 
-from drurank.study.plan import Candidate, Plan
+from drurank.study.candidates import Candidate
+from drurank.study.plan import Plan
 from drurank.study.results import Result, Study
 
 __all__ = ["Candidate", "Plan", "Result", "Study"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,47 +14,13 @@ from typing import Any
 import yaml
 
 from drurank.criteria import DEFAULT_CRITERIA, criterion
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError, is_count, nearest
+from drurank.study.candidates import Candidate, Draw, Range
 
 SECTIONS = ("model", "data", "trainer")
 """What is given as in a configuration of ``fit``, for all candidates."""
-KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One run of a study: a method, its options and a seed.
-
-    Attributes:
-        method: class of the method.
-        options: what it varies, option of ``fit`` to value; ``model.cutoff``.
-        seed: of the run.
-        base: digest of what all candidates of the study share.
-    """
-
-    method: str
-    options: Mapping[str, Any]
-    seed: int
-    base: str
-
-    @property
-    def key(self) -> str:
-        """A name that is the same for the same run, whatever else the study holds."""
-        said = json.dumps([self.method, sorted(self.options.items()), self.seed, self.base], sort_keys=True)
-        return f"{self.method}-{hashlib.sha256(said.encode()).hexdigest()[:10]}"
-
-    @property
-    def setting(self) -> str:
-        """Method and options, without the seed, for people: ``DRU cutoff=5``."""
-        short = {name.removeprefix("model."): value for name, value in self.options.items()}
-        return " ".join([self.method, *(f"{name}={_written(value)}" for name, value in short.items())])
-
-    def words(self) -> list[str]:
-        """What follows the shared configurations on the command line of ``fit``."""
-        # A class stands before its options, in whatever order a file has them.
-        named = sorted(self.options, key=lambda name: name.count("."))
-        options = [word for name in named for word in (f"--{name}", _written(self.options[name]))]
-        return [*options, "--seed_everything", str(self.seed)]
+KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria", "search", "trials", "by")
+SEARCHES = ("grid", "random", "tpe")
 
 
 @dataclass(frozen=True)
@@ -64,20 +31,22 @@ class Plan:
     method, as ``network``) and ``trainer`` are sections of one more. ``candidates`` is a list of settings: ``model`` is
     the class of the method, a name without a dot one of its options, and one with dots an option of ``fit``. Lists
     expand to all combinations; a value that is itself a list stands in one more list. ``seeds`` are those of every
-    setting. ``criteria`` keep a checkpoint each, of which every one is tested.
+    setting. ``criteria`` keep a checkpoint each, of which every one is tested. ``search`` is ``grid``, which runs all
+    combinations, ``random`` or ``tpe``; these draw ``trials`` settings of each entry for each seed, ``tpe`` by what
+    ``by`` was on validation, and an option may be a range, ``{low: 1e-4, high: 1e-1, log: true}``.
 
     Attributes:
         source: the file, for messages.
         configs: files of configurations.
         shared: sections that all candidates share.
-        candidates: all runs.
+        candidates: all runs, or draws of them.
         criteria: by which checkpoints are kept.
     """
 
     source: str
     configs: tuple[str, ...]
     shared: Mapping[str, Any]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...] | tuple[Draw, ...]
     criteria: tuple[str, ...]
 
     @classmethod
@@ -101,18 +70,25 @@ class Plan:
         texts = [Path(name).read_text(encoding="utf-8") for name in configs]
         said = json.dumps([texts, shared, criteria], sort_keys=True, default=str)
         base = hashlib.sha256(said.encode()).hexdigest()[:10]
-        settings = [setting for entry in content["candidates"] for setting in _expanded(str(path), entry)]
-        candidates = tuple(
-            Candidate(method, options, _seed(str(path), seed), base)
-            for method, options in settings
-            for seed in content["seeds"]
-        )
-        twice = {c.key for c in candidates}
-        if len(twice) < len(candidates):
-            keys = [c.key for c in candidates]
-            first = next(c for c in candidates if keys.count(c.key) > 1)
-            raise InputError(f"{path}: {first.setting} with seed {first.seed} is named twice; name it once")
-        return cls(str(path), configs, shared, candidates, criteria)
+        entries = [_named(str(path), entry) for entry in content["candidates"]]
+        seeds = [_seed(str(path), seed) for seed in content["seeds"]]
+        search = _search(str(path), content, criteria)
+        if search is None:
+            settings = [setting for entry in entries for setting in _expanded(str(path), entry)]
+            candidates: Any = [Candidate(method, options, seed, base) for method, options in settings for seed in seeds]
+        else:
+            sampler, by, trials = search
+            candidates = [
+                Draw(sampler, by, method, among, number, seed, base)
+                for number in range(trials)
+                for method, among in (_among(str(path), entry) for entry in entries)
+                for seed in seeds
+            ]
+        keys = Counter(candidate.key for candidate in candidates)
+        for candidate in candidates:
+            if keys[candidate.key] > 1:
+                raise InputError(f"{path}: {candidate.setting} with seed {candidate.seed} is named twice; name it once")
+        return cls(str(path), configs, shared, tuple(candidates), criteria)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -134,15 +110,73 @@ def _beside(file: Path, name: str) -> Path:
     raise InputError(f"{file}: there is no configuration {name}, here or beside the file; name one that there is")
 
 
-def _expanded(source: str, entry: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All combinations of an entry: method, and options."""
+def _named(source: str, entry: Any) -> dict[str, list[Any] | Range]:
+    """Option of an entry to its choices or range; of ``model`` too."""
     if not isinstance(entry, dict) or not entry.get("model"):
         example = "{model: DRU, cutoff: [5, 10]}"
         raise InputError(f"{source}: a candidate is {entry!r}; give a mapping with model, as {example}")
-    named = {_option(source, str(name)): value for name, value in entry.items()}
-    for values in itertools.product(*(_as_list(value) for value in named.values())):
-        options = dict(zip(named, values, strict=True))
+    return {_option(source, str(name)): _choices(source, str(name), value) for name, value in entry.items()}
+
+
+def _choices(source: str, name: str, value: Any) -> list[Any] | Range:
+    if not isinstance(value, dict) or not {"low", "high"} <= set(value) <= {"low", "high", "log"}:
+        return _as_list(value)
+    # YAML 1.1 reads 1e-4 as a word.
+    ends = [float(end) if isinstance(end, str) and _is_number(end) else end for end in (value["low"], value["high"])]
+    log = value.get("log", False)
+    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+    if not numbers or not ends[0] < ends[1] or (log and ends[0] <= 0):
+        raise InputError(
+            f"{source}: {name} is {value!r}; give low below high, as {{low: 1e-4, high: 1e-1, log: true}}, and with "
+            "log a low above 0"
+        )
+    return Range(ends[0], ends[1], bool(log))
+
+
+def _expanded(source: str, entry: Mapping[str, list[Any] | Range]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All combinations of an entry: method, and options."""
+    lists: dict[str, list[Any]] = {}
+    for name, value in entry.items():
+        if isinstance(value, Range):
+            raise InputError(f"{source}: {name} is a range, which no grid holds; give a list, or search: random or tpe")
+        lists[name] = value
+    for values in itertools.product(*lists.values()):
+        options = dict(zip(lists, values, strict=True))
         yield str(options.pop("model")), options
+
+
+def _among(source: str, entry: Mapping[str, list[Any] | Range]) -> tuple[str, dict[str, Range | tuple[str, ...]]]:
+    """Method of an entry, and its options as a search takes them."""
+    (*others, method) = entry["model"] if isinstance(entry["model"], list) else [None, None]
+    if others or not isinstance(method, str):
+        raise InputError(
+            f"{source}: model is {entry['model']!r}; a search takes one method an entry, give each its own"
+        )
+    return method, {
+        name: value if isinstance(value, Range) else tuple(json.dumps(choice) for choice in value)
+        for name, value in entry.items()
+        if name != "model"
+    }
+
+
+def _search(source: str, content: Mapping[str, Any], criteria: tuple[str, ...]) -> tuple[str, str, int] | None:
+    """Sampler, criterion and number of draws; ``None`` of a grid."""
+    search = content.get("search", SEARCHES[0])
+    if search not in SEARCHES:
+        raise InputError(f"{source}: search is {search!r}: {nearest(str(search), SEARCHES)}")
+    used = {"grid": (), "random": ("trials",), "tpe": ("trials", "by")}[search]
+    for key in ("trials", "by"):
+        if key in content and key not in used:
+            raise InputError(f"{source} has {key}, which search: {search} does not use; leave it out")
+    if search == "grid":
+        return None
+    trials: Any = content.get("trials")
+    by = content.get("by", criteria[0])
+    if not is_count(trials):
+        raise InputError(f"{source}: trials is {trials!r}; give the settings to draw of each entry, as trials: 20")
+    if by not in criteria:
+        raise InputError(f"{source}: by is {by!r}, which is none of its criteria: {nearest(str(by), criteria)}")
+    return str(search), str(by), int(trials)
 
 
 def _option(source: str, name: str) -> str:
@@ -166,9 +200,13 @@ def _names(value: Any) -> list[str]:
     return value.split(",") if isinstance(value, str) else [str(name) for name in value]
 
 
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _written(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -7,22 +7,27 @@ goes back into the queue.
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from uuid import uuid4
 
 from filelock import FileLock
 
-from drurank.study.plan import Candidate
+from drurank.errors import InputError
+from drurank.study.candidates import Candidate, Draw
 
 HEARTBEAT = 5
 """Seconds between two signs of life of a worker."""
 GRACE = 30
 """Seconds without one after which its candidate goes back into the queue."""
 KEY, REASON = "key", "reason"
+NAME = "queue.id"
+"""File with the name of the study in the database, which other studies may share."""
 PAUSE = 1.0
 
 
@@ -33,30 +38,30 @@ class Queue:
         folder: of the study.
         storage: address of the database, as Optuna takes it; SQLite in the folder, if not given.
         grace: seconds without a sign of life after which a worker's candidate goes back.
+
+    Attributes:
+        name: of the study in the database, the same for all that work on the folder.
+        storage: Optuna's.
+
+    Raises:
+        InputError: if the database cannot be reached.
     """
 
     def __init__(self, folder: Path, storage: str | None = None, grace: int = GRACE) -> None:
         import optuna  # here, since it is slow to import
-        from optuna.storages import RDBStorage, RetryFailedTrialCallback
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         folder.mkdir(parents=True, exist_ok=True)
         self._optuna, self._lock = optuna, FileLock(folder / "queue.lock")
-        url = storage or f"sqlite:///{(folder / 'study.db').resolve()}"
         # Two processes that make the tables at once would fight over them.
         with self._lock:
-            self._storage: Any = RDBStorage(
-                url,
-                engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
-                heartbeat_interval=min(HEARTBEAT, max(grace // 3, 1)),
-                grace_period=grace,
-                heartbeat_stale_trial_callback=RetryFailedTrialCallback(),
-            )
-            self._study = optuna.create_study(
-                study_name=folder.resolve().name, storage=self._storage, load_if_exists=True
-            )
+            if not (folder / NAME).is_file():
+                (folder / NAME).write_text(f"{folder.resolve().name}-{uuid4().hex[:8]}", encoding="utf-8")
+            self.name = (folder / NAME).read_text(encoding="utf-8")
+            self.storage: Any = _opened(storage or f"sqlite:///{(folder / 'study.db').resolve()}", grace)
+            self._study = optuna.create_study(study_name=self.name, storage=self.storage, load_if_exists=True)
 
-    def put(self, candidates: list[Candidate], *, again: bool = False) -> None:
+    def put(self, candidates: list[Candidate | Draw], *, again: bool = False) -> None:
         """Put candidates into the queue that were never in it.
 
         Args:
@@ -76,9 +81,11 @@ class Queue:
 
     def take(self) -> tuple[int, str] | None:
         """Number of a trial and key of a candidate that waited and is now this worker's; ``None`` if none waits."""
-        self._optuna.storages.fail_stale_trials(self._study)
+        with quiet():
+            self._optuna.storages.fail_stale_trials(self._study)
         while any(trial.state.name == "WAITING" for trial in self._trials()):
-            trial = self._study.ask()
+            with quiet():
+                trial = self._study.ask()
             key = trial.user_attrs.get(KEY)
             if key is not None:
                 return trial.number, str(key)
@@ -93,8 +100,8 @@ class Queue:
 
         def beat() -> None:
             while True:
-                self._storage.record_heartbeat(trial_id)
-                if stop.wait(self._storage.get_heartbeat_interval()):
+                self.storage.record_heartbeat(trial_id)
+                if stop.wait(self.storage.get_heartbeat_interval()):
                     return
 
         thread = Thread(target=beat, daemon=True)
@@ -109,7 +116,7 @@ class Queue:
         """Note that a trial is done, or, with a reason, that it failed."""
         states = self._optuna.trial.TrialState
         if reason is not None:
-            self._storage.set_trial_user_attr(self._study.trials[number]._trial_id, REASON, reason)
+            self.storage.set_trial_user_attr(self._study.trials[number]._trial_id, REASON, reason)
             self._study.tell(number, state=states.FAIL)
             return
         self._study.tell(number, 0.0)
@@ -144,3 +151,35 @@ class Queue:
 
     def _trials(self) -> list[Any]:
         return [trial for trial in self._study.get_trials(deepcopy=False) if KEY in trial.user_attrs]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Optuna's words on what it calls experimental, and on heartbeats outside its own loop."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*(is (an )?experimental|supposed to be used with Study.optimize)")
+        yield
+
+
+def _opened(url: str, grace: int) -> Any:
+    """The database, with tables made where it has none."""
+    from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with quiet():
+            return RDBStorage(
+                url,
+                engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
+                heartbeat_interval=min(HEARTBEAT, max(grace // 3, 1)),
+                grace_period=grace,
+                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(),
+            )
+    except (SQLAlchemyError, ImportError) as error:
+        said = " ".join(str(error).split()).partition("(Background")[0].strip()
+        kind = url.partition(":")[0]  # the rest may hold a password
+        raise InputError(
+            f"the {kind} database of --storage cannot be used: {said}; give an address as "
+            "postgresql://user@host/name, of a server that runs, and install its driver (psycopg for postgresql, "
+            "mysqlclient for mysql)"
+        ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,8 @@ from drurank.errors import InputError, nearest
 from drurank.study.runs import GROUPS, MANIFEST
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from drurank.study.tables import StudyTable
 
 
@@ -76,7 +78,7 @@ class Result:
     @property
     def splits(self) -> tuple[str, ...]:
         """Those with counts of groups."""
-        return tuple(dict.fromkeys(self._groups["split"].to_pylist()))
+        return tuple(dict.fromkeys(self.groups["split"].to_pylist()))
 
     def counts(self, by: str, split: str) -> Counts:
         """Groups of a split, as the checkpoint that is best by a criterion served them.
@@ -85,7 +87,7 @@ class Result:
             InputError: if it kept none by that criterion, or has no such split.
         """
         self._refuse_other(by)
-        chosen = self._groups.filter(pc.equal(self._groups["criterion"], by))
+        chosen = self.groups.filter(pc.equal(self.groups["criterion"], by))
         found = chosen.filter(pc.equal(chosen["split"], split)).sort_by("group")
         if found.num_rows == 0:
             known = sorted(set(chosen["split"].to_pylist()))
@@ -105,7 +107,8 @@ class Result:
             )
 
     @cached_property
-    def _groups(self) -> pa.Table:
+    def groups(self) -> pa.Table:
+        """Counts by group of the checkpoint of each criterion: ``criterion, split, group, count, correct``."""
         return pa_parquet.read_table(self.folder / GROUPS)
 
 
@@ -163,11 +166,28 @@ class Study:
             found.setdefault(method, []).append(best[method, seed])
         return found
 
-    def table(self, by: str, *, on: str = "ood_test", cells: Sequence[str] = ("average", "p10", "worst")) -> StudyTable:
+    def table(self, by: str, **shown: Any) -> StudyTable:
         """Methods side by side, each with the settings and epochs that a criterion chose; see ``StudyTable.of``."""
         from drurank.study.tables import StudyTable
 
-        return StudyTable.of(self, by, on=on, cells=cells)
+        return StudyTable.of(self, by, **shown)
+
+    def frame(self) -> DataFrame:
+        """All groups of all candidates as a frame of pandas, which must be installed.
+
+        One row a candidate, criterion that kept the checkpoint, split and group: ``method, setting, seed, key,
+        criterion, split, group, count, correct``.
+        """
+        import pandas as pd
+
+        parts = []
+        for result in self.results:
+            part = result.groups.to_pandas()
+            for place, name in enumerate(("method", "setting", "seed")):
+                part.insert(place, name, getattr(result, name))
+            part.insert(3, "key", result.manifest["key"])
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True)
 
     def _by(self, key: Any) -> dict[Any, list[str]]:
         groups: dict[Any, list[str]] = {}

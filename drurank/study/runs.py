@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import platform
 import shutil
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,10 +19,12 @@ from typing import Any, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import yaml
+from filelock import FileLock
 
 from drurank.errors import InputError
 from drurank.files import replace_file, write_json
-from drurank.study.plan import Candidate, Plan
+from drurank.study.candidates import Candidate, Draw
+from drurank.study.plan import Plan
 
 MANIFEST, GROUPS, SHARED = "manifest.json", "groups.parquet", "shared.yaml"
 PACKAGES = ("drurank", "torch", "lightning", "torchmetrics", "transformers", "numpy")
@@ -42,15 +45,46 @@ def write_shared(study: Path, plan: Plan) -> None:
     replace_file(study / SHARED, lambda path: path.write_text(content, encoding="utf-8"))
 
 
-def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> None:
+def check_options(study: Path, plan: Plan) -> None:
+    """Refuse options that ``fit`` cannot take, before the first run.
+
+    Raises:
+        InputError: naming the first candidate that has one.
+    """
+    seen = set()
+    for entry in plan.candidates:
+        candidate = entry.example() if isinstance(entry, Draw) else entry
+        if candidate.setting in seen or (folder_of(study, candidate) / MANIFEST).is_file():
+            continue
+        seen.add(candidate.setting)
+        words = [*_fit_words(study, plan, candidate, study, apart=False), "--print_config"]
+        try:
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                _call(words, apart=False)
+        except InputError as error:
+            raise InputError(f"{plan.source}: {candidate.setting}: {str(error).removeprefix('error: ')}") from error
+
+
+def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> dict[str, Any]:
     """Fit a candidate, or go on with it, test what it kept, and write its manifest.
+
+    Returns:
+        The manifest.
 
     Raises:
         InputError: saying why it cannot be run.
     """
     folder = folder_of(study, candidate)
-    if (folder / MANIFEST).is_file():
-        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # A search may draw a setting twice, and a worker that was taken for dead may wake up.
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / MANIFEST).is_file():
+            _run(study, plan, candidate, folder)
+    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return manifest
+
+
+def _run(study: Path, plan: Plan, candidate: Candidate, folder: Path) -> None:
     begun, apart = time.time(), _starts_processes(plan, candidate)
     run, last = folder / RUN, folder / RUN / "checkpoints" / "last.ckpt"
     if last.is_file():
@@ -102,6 +136,8 @@ def _call(words: list[str], *, apart: bool) -> None:
         with redirect_stderr(said):
             run(words)
     except SystemExit as error:
+        if not error.code:
+            return
         raise InputError(said.last[:SAID] or f"exit status {error.code}") from error
 
 

@@ -13,14 +13,22 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from drurank.criteria import criterion
-from drurank.errors import InputError
+from drurank.errors import InputError, nearest
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
 from drurank.study.results import Result, Study
-from drurank.study.statistics import Difference, paired_difference
+from drurank.study.statistics import bootstrapped_t, paired_difference
 
 CELLS = ("average", "p10", "worst")
+TESTS = {
+    "paired": (paired_difference, "paired bootstrap of seeds and groups"),
+    "t": (bootstrapped_t, "bootstrapped t-test over groups"),
+}
+"""What tells the best from the second, and how it is named under a table."""
+Test = Literal["paired", "t"]
 Format = Literal["markdown", "latex", "csv"]
+Column = tuple[str, str]
+"""Split and criterion."""
 OF_SHARES = ("overall", "average", "worst", "p")
 """Criteria, and beginnings of their names, that are shares and shown in percent."""
 
@@ -58,13 +66,13 @@ class Row:
         method: its name.
         settings: the setting that was chosen by seed.
         epochs: the epoch that was chosen by seed.
-        cells: by criterion.
+        cells: by split and criterion.
     """
 
     method: str
     settings: tuple[str, ...]
     epochs: tuple[int, ...]
-    cells: dict[str, Cell]
+    cells: dict[Column, Cell]
 
 
 @dataclass(frozen=True)
@@ -73,40 +81,61 @@ class StudyTable:
 
     Attributes:
         by: criterion that chose settings and epochs, on validation.
-        on: split that the cells are of.
+        on: splits that the cells are of.
+        names: criteria of each.
         seeds: in their order.
         rows: by method.
         remarks: sentences that belong under the table.
     """
 
     by: str
-    on: str
+    on: tuple[str, ...]
+    names: tuple[str, ...]
     seeds: tuple[int, ...]
     rows: tuple[Row, ...]
     remarks: tuple[str, ...]
 
     @classmethod
-    def of(cls, study: Study, by: str, *, on: str = "ood_test", cells: Sequence[str] = CELLS) -> StudyTable:
+    def of(
+        cls,
+        study: Study,
+        by: str,
+        *,
+        on: str | Sequence[str] = "ood_test",
+        cells: Sequence[str] = CELLS,
+        test: Test = "paired",
+    ) -> StudyTable:
         """Choose by a criterion and compare.
 
         Args:
             study: finished candidates.
             by: criterion that chooses setting and epoch of each method and seed, on validation.
-            on: split of the cells.
+            on: split of the cells, or several.
             cells: criteria.
+            test: what tells the best from the second, ``paired_difference`` or ``bootstrapped_t``.
 
         Raises:
             InputError: if a method lacks a seed that another has, or tests other groups.
         """
+        if test not in TESTS:
+            raise InputError(f"test is {test!r}: {nearest(test, TESTS)}")
+        splits = (on,) if isinstance(on, str) else tuple(on)
         chosen = study.chosen(by)
         seeds = _seeds(study, chosen)
-        counts = {method: _stacked(results, by, on) for method, results in chosen.items()}
-        found: dict[str, dict[str, Cell]] = {method: {} for method in chosen}
+        found: dict[str, dict[Column, Cell]] = {method: {} for method in chosen}
+        floors, alike = [], []
+        for split in splits:
+            counts = {method: _stacked(results, by, split) for method, results in chosen.items()}
+            for name in cells:
+                values = {method: _values(results, by, split, name) for method, results in chosen.items()}
+                for method, cell in _column(name, values, counts, test).items():
+                    found[method][split, name] = cell
+                alike += _undecided((split, name), found, of_several=len(splits) > 1)
+            best = min(found, key=lambda method: found[method][split, cells[0]].rank)
+            floors.append(_floor(counts[best], cells, best, split))
         remarks = list(study.unlike())
-        for name in cells:
-            for method, cell in _column(name, {m: _values(r, by, on, name) for m, r in chosen.items()}, counts).items():
-                found[method][name] = cell
-            remarks += _undecided(name, found)
+        if alike:
+            remarks.append(f"Best and second are not distinguishable ({TESTS[test][1]}, 5 %): {'; '.join(alike)}.")
         rows = tuple(
             Row(
                 method,
@@ -116,9 +145,7 @@ class StudyTable:
             )
             for method, results in chosen.items()
         )
-        best = min(rows, key=lambda row: row.cells[cells[0]].rank).method
-        remarks.append(_floor(counts[best], cells, best))
-        return cls(by, on, seeds, rows, tuple(remarks))
+        return cls(by, splits, tuple(cells), seeds, rows, (*remarks, *floors))
 
     def render(self, kind: Format) -> str:
         """As text of a format, remarks included where it has room for them."""
@@ -128,7 +155,7 @@ class StudyTable:
         """For the terminal."""
         table = RichTable(title=escape(self.title), caption=escape("\n".join(self.remarks)), caption_justify="left")
         table.add_column("method")
-        for name in self._names:
+        for name in self._head:
             table.add_column(escape(name), justify="right")
         table.add_column("chosen")
         for row in self.rows:
@@ -138,38 +165,48 @@ class StudyTable:
     @property
     def title(self) -> str:
         """What it shows."""
-        return f"{self.on}, chosen by {self.by} on validation, {len(self.seeds)} seeds"
+        shown = f"{' / '.join(self.names)}" if len(self.on) > 1 else self.on[0]
+        return f"{shown}, chosen by {self.by} on validation, {len(self.seeds)} seeds"
 
     @property
-    def _names(self) -> list[str]:
-        return list(self.rows[0].cells)
+    def _head(self) -> tuple[str, ...]:
+        """Of one split its criteria, of several the splits, with all criteria in a cell."""
+        return self.on if len(self.on) > 1 else self.names
 
     def _cells(self, row: Row, best: str, second: str, between: str = "±") -> list[str]:
-        return [_marked(cell, _shown(name, cell, between), best, second) for name, cell in row.cells.items()]
+        shown = {
+            (split, name): _marked(cell, _shown(name, cell, between), best, second)
+            for (split, name), cell in row.cells.items()
+        }
+        if len(self.on) == 1:
+            return list(shown.values())
+        return [" / ".join(shown[split, name] for name in self.names) for split in self.on]
 
     def _markdown(self) -> str:
-        head = ["method", *self._names, "chosen"]
+        head = ["method", *self._head, "chosen"]
         lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for row in self.rows:
             lines.append(f"| {' | '.join([row.method, *self._cells(row, '**{}**', '<u>{}</u>'), _settings(row)])} |")
         return "\n".join([f"{self.title}:", "", *lines, "", *self.remarks]) + "\n"
 
     def _latex(self) -> str:
-        lines = [rf"\begin{{tabular}}{{l{'r' * len(self._names)}}}", r"\hline"]
-        lines.append(" & ".join(["method", *self._names]) + r" \\ \hline")
+        lines = [rf"\begin{{tabular}}{{l{'r' * len(self._head)}}}", r"\hline"]
+        lines.append(" & ".join(["method", *(_tex(name) for name in self._head)]) + r" \\ \hline")
         for row in self.rows:
             cells = self._cells(row, r"\textbf{{{}}}", r"\underline{{{}}}", r"$\pm$")
-            lines.append(" & ".join([row.method.replace("_", r"\_"), *cells]) + r" \\")
+            lines.append(" & ".join([_tex(row.method), *cells]) + r" \\")
         lines += [r"\hline", r"\end{tabular}", *(f"% {remark}" for remark in (self.title, *self.remarks))]
         return "\n".join(lines) + "\n"
 
     def _csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["method", "seed", "setting", "epoch", *self._names])
+        one = len(self.on) == 1
+        names = [name if one else f"{split} {name}" for split, name in self.rows[0].cells]
+        writer.writerow(["method", "seed", "setting", "epoch", *names])
         for row in self.rows:
             for place, seed in enumerate(self.seeds):
-                values = [row.cells[name].values[place] for name in self._names]
+                values = [cell.values[place] for cell in row.cells.values()]
                 writer.writerow([row.method, seed, row.settings[place], row.epochs[place], *values])
         return out.getvalue()
 
@@ -199,38 +236,41 @@ def _values(results: list[Result], by: str, on: str, name: str) -> tuple[float, 
 
 
 def _column(
-    name: str, values: dict[str, tuple[float, ...]], counts: dict[str, tuple[np.ndarray, np.ndarray]]
+    name: str,
+    values: dict[str, tuple[float, ...]],
+    counts: dict[str, tuple[np.ndarray, np.ndarray]],
+    test: Test,
 ) -> dict[str, Cell]:
     sign = 1 if criterion(name).mode == "max" else -1
     order = sorted(values, key=lambda method: -sign * float(np.mean(values[method])))
     real = False
     if len(order) > 1:
-        real = _difference(counts, order[0], order[1], name).is_distinguishable
+        real = TESTS[test][0](counts[order[0]], counts[order[1]], name).is_distinguishable
     return {m: Cell(values[m], order.index(m) + 1, real and m == order[0]) for m in values}
 
 
-def _difference(counts: dict[str, tuple[np.ndarray, np.ndarray]], one: str, other: str, name: str) -> Difference:
-    return paired_difference(counts[one], counts[other], name)
-
-
-def _undecided(name: str, found: dict[str, dict[str, Cell]]) -> list[str]:
-    ranked = {cells[name].rank: method for method, cells in found.items()}
-    if len(ranked) < 2 or found[ranked[1]][name].is_distinguishable:
+def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_several: bool) -> list[str]:
+    ranked = {cells[column].rank: method for method, cells in found.items()}
+    if len(ranked) < 2 or found[ranked[1]][column].is_distinguishable:
         return []
-    return [f"{name}: {ranked[1]} and {ranked[2]} are not distinguishable (paired bootstrap of seeds and groups, 5 %)."]
+    return [f"{' '.join(column) if of_several else column[1]} ({ranked[1]}, {ranked[2]})"]
 
 
-def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: str) -> str:
+def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: str, split: str) -> str:
     correct, count = counts[0][0], counts[1][0]
     noise = criteria_noise(correct, count, list(names), spread=fit_spread(correct, count))
     said = ", ".join(f"{name} {_number(name, noise[name].floor)}" for name in names)
-    return f"By chance alone, if {method} served every group of these sizes alike: {said}."
+    return f"By chance alone, if {method} served every group of {split} alike: {said}."
 
 
 def _settings(row: Row) -> str:
     if len(set(row.settings)) == 1:
         return f"{row.settings[0]}, epochs {', '.join(map(str, row.epochs))}"
     return "; ".join(f"{setting}, epoch {epoch}" for setting, epoch in zip(row.settings, row.epochs, strict=True))
+
+
+def _tex(word: str) -> str:
+    return "".join(f"\\{letter}" if letter in "_%&#$" else letter for letter in word)
 
 
 def _marked(cell: Cell, text: str, best: str, second: str) -> str:
