@@ -9,6 +9,7 @@ import torch.distributed as dist
 from lightning.pytorch import Trainer
 
 from runs import QUIET, SMALL
+from studies import written
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 
@@ -111,3 +112,13 @@ def pretend(monkeypatch):
         monkeypatch.setattr(dist, "get_world_size", lambda: world)
 
     return to_be
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """Folder of a finished study, see studies.py."""
+    from drurank.cli import main
+
+    folder = tmp_path_factory.mktemp("undisturbed")
+    main(["study", "run", "--config", str(written(folder / "s.yaml")), "--output", str(folder / "study")])
+    return folder / "study"

@@ -19,7 +19,7 @@ from drurank.study.candidates import Candidate, Draw, Range
 
 SECTIONS = ("model", "data", "trainer")
 """What is given as in a configuration of ``fit``, for all candidates."""
-KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria", "search", "trials", "by")
+KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria", "search", "trials", "by", "keep_checkpoints")
 SEARCHES = ("grid", "random", "tpe")
 
 
@@ -34,6 +34,7 @@ class Plan:
     setting. ``criteria`` keep a checkpoint each, of which every one is tested. ``search`` is ``grid``, which runs all
     combinations, ``random`` or ``tpe``; these draw ``trials`` settings of each entry for each seed, ``tpe`` by what
     ``by`` was on validation, and an option may be a range, ``{low: 1e-4, high: 1e-1, log: true}``.
+    ``keep_checkpoints: false`` removes the checkpoints of a candidate once it is tested.
 
     Attributes:
         source: the file, for messages.
@@ -41,6 +42,7 @@ class Plan:
         shared: sections that all candidates share.
         candidates: all runs, or draws of them.
         criteria: by which checkpoints are kept.
+        keep_checkpoints: whether they stay once they are tested.
     """
 
     source: str
@@ -48,6 +50,7 @@ class Plan:
     shared: Mapping[str, Any]
     candidates: tuple[Candidate, ...] | tuple[Draw, ...]
     criteria: tuple[str, ...]
+    keep_checkpoints: bool
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
@@ -64,6 +67,9 @@ class Plan:
         for key in ("candidates", "seeds"):
             if not isinstance(content.get(key), list) or not content[key]:
                 raise InputError(f"{path}: {key} is {content.get(key)!r}; give a list with at least one")
+        keep = content.get("keep_checkpoints", True)
+        if not isinstance(keep, bool):
+            raise InputError(f"{path}: keep_checkpoints is {keep!r}; give true or false")
         configs = tuple(str(_beside(file, name)) for name in _as_list(content.get("configs")))
         shared = {key: content[key] for key in SECTIONS if key in content}
         criteria = tuple(criterion(name.strip()).name for name in _names(content.get("criteria")))
@@ -88,7 +94,7 @@ class Plan:
         for candidate in candidates:
             if keys[candidate.key] > 1:
                 raise InputError(f"{path}: {candidate.setting} with seed {candidate.seed} is named twice; name it once")
-        return cls(str(path), configs, shared, tuple(candidates), criteria)
+        return cls(str(path), configs, shared, tuple(candidates), criteria, keep)
 
 
 def _read(file: Path) -> dict[str, Any]:

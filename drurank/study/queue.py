@@ -114,12 +114,14 @@ class Queue:
 
     def end(self, number: int, reason: str | None = None) -> None:
         """Note that a trial is done, or, with a reason, that it failed."""
-        states = self._optuna.trial.TrialState
-        if reason is not None:
-            self.storage.set_trial_user_attr(self._study.trials[number]._trial_id, REASON, reason)
-            self._study.tell(number, state=states.FAIL)
+        trial = self._study.trials[number]
+        if trial.state.is_finished():
+            return  # its worker was taken for dead, and another one has it
+        if reason is None:
+            self._study.tell(number, 0.0)
             return
-        self._study.tell(number, 0.0)
+        self.storage.set_trial_user_attr(trial._trial_id, REASON, reason)
+        self._study.tell(number, state=self._optuna.trial.TrialState.FAIL)
 
     def states(self) -> dict[str, str]:
         """Key of each candidate to its state: WAITING, RUNNING, COMPLETE or FAIL, by the last trial of it."""

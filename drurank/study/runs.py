@@ -80,6 +80,8 @@ def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> dict[str, An
     with FileLock(folder.with_suffix(".lock")):
         if not (folder / MANIFEST).is_file():
             _run(study, plan, candidate, folder)
+        if not plan.keep_checkpoints:
+            shutil.rmtree(folder / RUN / "checkpoints", ignore_errors=True)
     manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     return manifest
 
