@@ -1,7 +1,9 @@
 """Studies: what a plan says, and that each candidate is run once."""
 
+import datetime
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,8 +12,10 @@ import time
 import pytest
 
 from drurank.cli import main
+from drurank.cli.study import device_of
 from drurank.errors import InputError
 from drurank.study import Plan, Study
+from drurank.study.queue import Queue
 from runs import CONFIGS, read_json
 from studies import SMALL, manifests, without_times, written
 
@@ -31,6 +35,31 @@ def test_a_list_in_a_list_is_one_value(tmp_path):
     (candidate, _) = Plan.read(written(tmp_path / "s.yaml", candidates=[entry])).candidates
     words = ["--model.loss", "CrossEntropy", "--model.loss.class_weight", "[1, 3]", "--seed_everything", "0"]
     assert candidate.words() == words
+
+
+def test_null_is_a_value(tmp_path):
+    entry = {"model": "ERM", "data.exclude": None, "min_count": [None, 5]}
+    plan = Plan.read(written(tmp_path / "s.yaml", candidates=[entry], seeds=[0]))
+    assert [c.options for c in plan.candidates] == [
+        {"data.exclude": None, "model.min_count": None},
+        {"data.exclude": None, "model.min_count": 5},
+    ]
+    words = plan.candidates[0].words()
+    assert words[words.index("--data.exclude") + 1] == "null"
+
+
+def test_a_comment_in_a_configuration_changes_no_candidate(tmp_path):
+    plans = []
+    for text in ("trainer: {max_epochs: 3}\n", "# three\ntrainer:\n  max_epochs: 3\n", "trainer: {max_epochs: 4}\n"):
+        (tmp_path / "base.yaml").write_text(text, encoding="utf-8")
+        plans.append(Plan.read(written(tmp_path / "s.yaml", configs=["base.yaml"])))
+    assert plans[0].digest == plans[1].digest != plans[2].digest
+
+
+def test_a_configuration_that_names_a_method_is_refused(tmp_path):
+    (tmp_path / "base.yaml").write_text("model: {class_path: DRU, init_args: {cutoff: 20}}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"base.yaml: model names 'DRU'.*give the method as a candidate"):
+        Plan.read(written(tmp_path / "s.yaml", configs=["base.yaml"]))
 
 
 def test_a_candidate_is_the_same_one_whatever_else_the_study_holds(tmp_path):
@@ -53,6 +82,20 @@ def test_a_candidate_is_the_same_one_whatever_else_the_study_holds(tmp_path):
         ({"candidates": [{"model": "ERM", "loss.x": 1}]}, "begin it with model., data., trainer."),
         ({"criteria": "qdgc10"}, "qdgc10"),
         ({"configs": ["none.yaml"]}, "there is no configuration none.yaml"),
+        ({"criteria": 5}, "criteria is 5; give a list of names"),
+        ({"criteria": []}, "criteria is"),
+        ({"criteria": ["worst", "worst"]}, "criteria names worst twice"),
+        ({"configs": 5}, "there is no configuration 5"),
+        ({"data": "Shortcut"}, "data is 'Shortcut'; give a mapping"),
+        ({"trainer": [1]}, r"trainer is \[1\]; give a mapping"),
+        ({"trainer": {1: 2, "a": 3}}, "holds what is no word, number, list or mapping"),
+        ({"model": {"class_path": "DRU"}}, "model names 'DRU', but each candidate of a study names its own"),
+        ({"candidates": [{"model": "../../evil"}]}, "model is '../../evil'; give the class of a method"),
+        ({"candidates": [{"model": "DRU", "cutoff": []}]}, "cutoff is an empty list"),
+        ({"candidates": [{"model": "DRU", "cutoff": 5, "model.cutoff": 9}]}, "names model.cutoff twice"),
+        ({"candidates": [{"model": "DRU", "cutoff": datetime.date(2026, 1, 1)}]}, "put dates and the like in quotes"),
+        ({"candidates": [{"model": "DRU", "seed_everything": 5}]}, "cannot vary; give seeds"),
+        ({"candidates": [{"model": "DRU", "data": "x"}]}, "cannot vary; give data.<option>"),
         ({"keep_checkpoints": "no way"}, "keep_checkpoints is 'no way'; give true or false"),
     ],
 )
@@ -112,15 +155,68 @@ def test_killed_in_the_middle_and_run_again_it_is_the_undisturbed_study(undistur
     assert one == other
 
 
+@pytest.fixture
+def one(tmp_path):
+    """Words of a study of one candidate, its folder, and that of the candidate."""
+    path = written(tmp_path / "s.yaml", candidates=[{"model": "ERM"}], seeds=[0])
+    (candidate,) = Plan.read(path).candidates
+    words = ["study", "run", "--config", str(path), "--output", str(tmp_path / "study")]
+    return words, tmp_path / "study", tmp_path / "study/candidates" / candidate.key
+
+
+def test_a_finished_candidate_whose_folder_is_gone_is_run_again(one):
+    words, folder, candidate = one
+    main(words)
+    before = Study.load(folder).results[0].groups
+    shutil.rmtree(candidate)
+    main(words)
+    assert Study.load(folder).results[0].groups.equals(before)
+
+
+def test_a_damaged_checkpoint_is_begun_anew(one):
+    words, folder, candidate = one
+    last = candidate / "version_0/checkpoints/last.ckpt"
+    last.parent.mkdir(parents=True)
+    last.write_bytes(b"damaged")
+    main(words)
+    assert len(manifests(folder)) == 1
+
+
+def processes_of(folder):
+    """Ids of the processes that have a folder among their words."""
+    lines = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [int(line.split()[0]) for line in lines if str(folder) in line]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_all_processes_and_fails_no_candidate(tmp_path, stop):
+    trainer = {"max_epochs": 5000, "accelerator": "cpu"}
+    path = written(tmp_path / "s.yaml", candidates=[{"model": "ERM"}], seeds=[0], trainer=trainer)
+    words = ["study", "run", "--config", str(path), "--output", str(tmp_path / "study")]
+    process = subprocess.Popen([sys.executable, "-m", "drurank", *words], stdout=subprocess.DEVNULL)
+    deadline = time.time() + 100
+    while not list(tmp_path.glob("study/candidates/*/version_0/checkpoints/last.ckpt")) and time.time() < deadline:
+        time.sleep(0.1)
+    process.send_signal(stop)  # to the first process alone
+    assert process.wait(60) == 128 + stop
+    assert not processes_of(tmp_path)
+    plan = Plan.read(path)
+    assert list(Queue(tmp_path / "study", plan.digest).states().values()) == ["WAITING"]
+
+
 def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path, capfd):
     candidates = [{"model": "DRU", "cutoff": [-1, 5]}, {"model": "ERM"}]
     words = ["--config", str(written(tmp_path / "s.yaml", candidates=candidates, seeds=[0]))]
-    main(["study", "run", *words, "--output", str(tmp_path / "study")])
+    with pytest.raises(SystemExit) as stop:
+        main(["study", "run", *words, "--output", str(tmp_path / "study")])
+    assert stop.value.code == 1
     said = capfd.readouterr().out
     assert "2 of 3 candidates are finished" in said
+    assert "--retry_failed" in said
     assert "failed: DRU cutoff=-1, seed 0: " in said
     assert "cutoff is -1" in said.rpartition("seed 0: ")[2]
     assert len(manifests(tmp_path / "study")) == 2
+    assert "Not finished: DRU cutoff=-1, seed 0." in Study.load(tmp_path / "study").table("qdcg10").remarks
 
 
 def test_two_started_apart_share_the_work(tmp_path):
@@ -144,6 +240,32 @@ def test_an_option_that_a_method_lacks_is_said_before_anything_is_run(tmp_path, 
     (said,) = capsys.readouterr().err.strip().splitlines()
     assert re.search("s.yaml: DRU cutof=5: .*did you mean 'cutoff'", said)
     assert not list(tmp_path.glob("study/candidates/*"))
+
+
+@pytest.mark.parametrize(
+    "trainer", [{"logger": False}, {"fast_dev_run": True}, {"enable_checkpointing": False}, {"limit_val_batches": 0}]
+)
+def test_a_trainer_that_leaves_nothing_to_read_is_refused_before_anything_is_run(tmp_path, trainer, capsys):
+    path = written(tmp_path / "s.yaml", trainer={**SMALL["trainer"], **trainer})
+    with pytest.raises(SystemExit):
+        main(["study", "run", "--config", str(path), "--output", str(tmp_path / "study")])
+    (name,) = trainer
+    assert f"trainer.{name} is {trainer[name]}" in capsys.readouterr().err
+
+
+def test_each_worker_sees_one_of_the_devices(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    assert [device_of(place)["CUDA_VISIBLE_DEVICES"] for place in range(3)] == ["3", "5", "3"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    assert device_of(1) == {}
+
+
+def test_the_commands_are_listed(capsys):
+    for words in (["study"], ["study", "--help"]):
+        main(words)
+        said = capsys.readouterr().out
+        for command in ("run", "table", "concordance", "compare", "plot", "report"):
+            assert re.search(rf"^  {command} +\w", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "study").glob("*.yaml")))

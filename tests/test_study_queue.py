@@ -12,13 +12,13 @@ from drurank.cli import main
 from drurank.errors import InputError
 from drurank.study import Plan, Study
 from drurank.study.queue import Queue
-from drurank.study.searching import Search
+from drurank.study.searching import candidate_of, tell
 from studies import SMALL, manifests, written
 
 
 def test_each_candidate_is_taken_once(tmp_path):
     plan = Plan.read(written(tmp_path / "s.yaml"))
-    one, other = Queue(tmp_path / "study"), Queue(tmp_path / "study")
+    one, other = Queue(tmp_path / "study", plan.digest), Queue(tmp_path / "study", plan.digest)
     one.put(list(plan.candidates))
     other.put(list(plan.candidates))
     taken = []
@@ -33,7 +33,7 @@ def test_each_candidate_is_taken_once(tmp_path):
 
 def test_what_a_dead_worker_had_goes_back(tmp_path):
     plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
-    queue = Queue(tmp_path / "study", grace=1)
+    queue = Queue(tmp_path / "study", plan.digest, grace=1)
     queue.put(list(plan.candidates))
     number, key = queue.take()
     with queue.alive(number):
@@ -49,16 +49,66 @@ def test_what_a_dead_worker_had_goes_back(tmp_path):
     assert queue.states()[key] == "COMPLETE"
 
 
+def test_what_a_worker_had_that_died_before_its_first_sign_of_life_goes_back(tmp_path, monkeypatch):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    dead = Queue(tmp_path / "study", plan.digest, grace=1)
+    dead.put(plan.candidates[:1])
+    with monkeypatch.context() as patch:
+        patch.setattr(dead.storage, "record_heartbeat", lambda trial_id: None)
+        _, key = dead.take()
+    queue = Queue(tmp_path / "study", plan.digest, grace=1)
+    assert queue.take() is None
+    time.sleep(2.5)
+    assert queue.take()[1] == key
+
+
+def test_what_is_put_back_waits_and_has_not_failed(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", plan.digest)
+    queue.put(plan.candidates[:1])
+    number, key = queue.take()
+    queue.put_back(number)
+    assert queue.states() == {key: "WAITING"}
+    queue.put_back(number)  # once
+    assert queue.take()[1] == key
+    assert queue.take() is None
+
+
+def test_a_candidate_that_kills_its_workers_is_not_taken_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr("drurank.study.queue.RETRIES", 1)
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", plan.digest, grace=1)
+    queue.put(plan.candidates[:1])
+    for _ in range(2):
+        number, key = queue.take()
+        with queue.alive(number):
+            pass
+        time.sleep(2.5)
+    assert queue.take() is None
+    assert queue.reasons() == {key: "its worker died"}
+
+
+def test_each_plan_has_its_own_queue(tmp_path):
+    """A worker of one plan knows nothing of what another one added."""
+    small = Plan.read(written(tmp_path / "a.yaml", seeds=[0]))
+    large = Plan.read(written(tmp_path / "b.yaml", seeds=[0, 1]))
+    one, other = (Queue(tmp_path / "study", plan.digest) for plan in (small, large))
+    one.put(small.candidates)
+    other.put(large.candidates)
+    assert set(one.states()) == {c.key for c in small.candidates}
+    assert set(other.states()) == {c.key for c in large.candidates}
+
+
 def test_a_failed_one_is_put_back_only_when_asked(tmp_path):
     plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
-    queue = Queue(tmp_path / "study")
+    queue = Queue(tmp_path / "study", plan.digest)
     queue.put(list(plan.candidates[:1]))
     number, key = queue.take()
     queue.end(number, "a reason")
     assert queue.reasons() == {key: "a reason"}
     queue.put(list(plan.candidates[:1]))
     assert queue.take() is None
-    queue.put(list(plan.candidates[:1]), again=True)
+    queue.put(list(plan.candidates[:1]), again=lambda entry, state: state == "FAIL")
     assert queue.take()[1] == key
 
 
@@ -92,7 +142,7 @@ def test_two_started_apart_share_the_work_on_postgresql_with_another_study_of_th
 
 def test_what_a_dead_worker_had_goes_back_on_postgresql(tmp_path, postgresql):
     plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
-    queue = Queue(tmp_path / "dead", postgresql, grace=1)
+    queue = Queue(tmp_path / "dead", plan.digest, postgresql, grace=1)
     queue.put(list(plan.candidates[:2]))
     number, key = queue.take()
     with queue.alive(number):
@@ -105,17 +155,25 @@ def test_what_a_dead_worker_had_goes_back_on_postgresql(tmp_path, postgresql):
 @pytest.mark.parametrize(
     ("storage", "said"),
     [
-        ("postgresql://me:secret@127.0.0.1:1/x", "postgresql database of --storage cannot be used: .*refused"),
+        ("postgresql://me:secret@127.0.0.1:1/x", "postgresql database of the study cannot be used: .*refused"),
         ("postgres://127.0.0.1/x", "postgres database .* give an address as postgresql://user@host/name"),
         ("somewhere", "somewhere database .* Could not parse"),
+        ("sqlite:////no/such/folder/x.db", "sqlite database .* unable to open"),
     ],
 )
 def test_a_database_that_cannot_be_used(tmp_path, storage, said):
     if storage.startswith("postgresql"):
         pytest.importorskip("psycopg", reason="the driver of PostgreSQL")
     with pytest.raises(InputError, match=said) as error:
-        Queue(tmp_path / "study", storage)
+        Queue(tmp_path / "study", "plan", storage)
     assert "secret" not in str(error.value)
+
+
+def test_a_damaged_database_is_named(tmp_path):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study/study.db").write_text("no database " * 1000, encoding="utf-8")
+    with pytest.raises(InputError, match=r"sqlite database .* not a database.*remove it: what is finished stays so"):
+        Queue(tmp_path / "study", "plan")
 
 
 OPEN = {"model": "DRU", "cutoff": {"low": 2, "high": 90}, "model.optimizer.lr": {"low": "1e-4", "high": 1, "log": True}}
@@ -127,8 +185,8 @@ def test_random_draws_are_the_same_for_each_seed_whoever_draws_them_and_lie_in_t
     assert len({draw.key for draw in plan.candidates}) == 80
     found = {}
     for name, draws in (("one", plan.candidates), ("other", plan.candidates[::-1])):
-        queue = Queue(tmp_path / name)
-        settled = {draw.key: Search(queue, draw).candidate() for draw in draws}
+        queue = Queue(tmp_path / name, plan.digest)
+        settled = {draw.key: candidate_of(queue, draw) for draw in draws}
         assert {key: c.options for key, c in settled.items()} == found.setdefault(
             "options", {key: c.options for key, c in settled.items()}
         )
@@ -149,12 +207,11 @@ def test_random_draws_are_the_same_for_each_seed_whoever_draws_them_and_lie_in_t
 def test_tpe_goes_where_the_criterion_was_best(tmp_path):
     entry = {"model": "DRU", "cutoff": {"low": 1, "high": 1000}}
     path = written(tmp_path / "s.yaml", candidates=[entry], search="tpe", trials=60, by="worst", seeds=[0])
-    queue, cutoffs = Queue(tmp_path / "study"), []
+    queue, cutoffs = Queue(tmp_path / "study", "plan"), []
     for draw in Plan.read(path).candidates:
-        search = Search(queue, draw)
-        cutoffs.append(search.candidate().options["model.cutoff"])
-        assert Search(queue, draw).candidate().options["model.cutoff"] == cutoffs[-1]  # as after a worker's death
-        search.tell({"selection": {"worst": {"value": -abs(cutoffs[-1] - 700) / 1000}}})
+        cutoffs.append(candidate_of(queue, draw).options["model.cutoff"])
+        assert candidate_of(queue, draw).options["model.cutoff"] == cutoffs[-1]  # as after a worker's death
+        tell(queue, draw, {"selection": {"worst": {"value": -abs(cutoffs[-1] - 700) / 1000}}})
     near = np.abs(np.array(cutoffs) - 700) <= 150  # of a draw at random in 30 % of cases
     assert near[-20:].mean() >= 0.7
 

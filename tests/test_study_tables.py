@@ -4,14 +4,18 @@ import csv
 import io
 import json
 import re
+import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 from matplotlib.image import imread
 
 from drurank.cli import main
-from drurank.study import Study
-from drurank.study.comparing import compare
+from drurank.errors import InputError
+from drurank.study import Result, Study, compare, find
+from drurank.study.pictures import options_with_grid
 from drurank.study.results import Counts
 from runs import read_json
 from studies import SMALL, written
@@ -45,6 +49,110 @@ def test_a_table_by_hand(undisturbed):
     rows = list(csv.DictReader(io.StringIO(table.render("csv"))))
     assert len(rows) == 6
     assert float(rows[0]["average"]) == table.rows[0].cells["ood_test", "average"].values[0]
+
+
+def test_what_a_study_was_run_with_before_is_left_out_and_said(undisturbed, tmp_path):
+    shutil.copytree(undisturbed / "candidates", tmp_path / "study/candidates")
+    plan = read_json(undisturbed / "plan.json")
+    for number, file in enumerate(sorted(tmp_path.glob("study/candidates/*/manifest.json"))):
+        manifest = read_json(file)
+        if number < 3:
+            file.write_text(json.dumps({**manifest, "base": "earlier"}), encoding="utf-8")
+            del plan["candidates"][manifest["key"]]
+    (tmp_path / "study/plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    study = Study.load(tmp_path / "study")
+    assert len(study.results) == 9
+    assert "Left out: 3 finished candidates of earlier plans in this folder." in study.unlike()
+
+
+def test_a_seed_that_a_method_lacks_is_left_out_and_said(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    for result in Study.load(undisturbed):
+        if result.method == "ERM" and result.seed == 1:
+            shutil.rmtree(tmp_path / "study/candidates" / result.manifest["key"])
+    table = Study.load(tmp_path / "study").table("qdcg10")
+    assert table.seeds == (0,)
+    assert [len(row.cells["ood_test", "worst"].values) for row in table.rows] == [1, 1, 1]
+    assert "Left out: seed 1, with which ERM is not finished." in table.remarks
+    assert any(r.startswith("Not finished: ") and r.count("ERM") == 2 for r in table.remarks)
+    assert "Nothing is bold: of one seed, chance in training is not seen." in table.remarks
+
+
+def test_methods_that_were_tested_on_other_groups_are_not_compared(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    for result in Study.load(tmp_path / "study"):
+        if result.method == "ERM":
+            names = pa.array([f"other_{name}" for name in result.groups["group"].to_pylist()])
+            place = result.groups.column_names.index("group")
+            pa_parquet.write_table(result.groups.set_column(place, "group", names), result.folder / "groups.parquet")
+    with pytest.raises(InputError, match=r"has other groups of ood_test than .*; compare like with like"):
+        Study.load(tmp_path / "study").table("qdcg10")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", b""),
+        ("manifest.json", b'{"key": "x"'),
+        ("manifest.json", b"{}"),
+        ("manifest.json", b"[]"),
+        ("manifest.json", b"\xff\xfe"),
+        ("groups.parquet", b""),
+        ("groups.parquet", b"PAR1 half"),
+        ("groups.parquet", None),
+    ],
+)
+def test_a_damaged_candidate_is_named(undisturbed, tmp_path, name, content, capsys):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    file = sorted(tmp_path.glob(f"study/candidates/*/{name}"))[0]
+    file.unlink() if content is None else file.write_bytes(content)
+    with pytest.raises(SystemExit) as stop:
+        main(["study", "concordance", "--folder", str(tmp_path / "study")])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert str(file) in said
+    assert f"remove {file.parent} and run the study again" in said
+
+
+def test_names_with_marks_of_markdown_and_latex_break_no_table(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    for file in tmp_path.glob("study/candidates/*/manifest.json"):
+        manifest = read_json(file)
+        content = {**manifest, "setting": f"{manifest['setting']} a|b\nc", "method": manifest["method"] + "_5%&#"}
+        file.write_text(json.dumps(content), encoding="utf-8")
+    table = Study.load(tmp_path / "study").table("qdcg10")
+    rows = [line for line in table.render("markdown").splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 3
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    assert r"Const+M\_5\%\&\#" in table.render("latex")
+    assert str(table) == table.render("markdown")
+
+
+def test_a_setting_and_seed_that_several_have_needs_a_key(undisturbed):
+    study = Study.load(undisturbed)
+    one = study.results[0]
+    with pytest.raises(InputError, match=f"has several candidates .*: {one.manifest['key']}, {one.manifest['key']}"):
+        find(Study(study.folder, (one, one)), f"{one.setting} seed={one.seed}")
+    assert repr(study) == f"Study({str(undisturbed)!r}, 12 finished candidates)"
+
+
+def test_the_split_of_unseen_groups_is_shown_or_else_that_of_test(undisturbed):
+    (one, *_) = Study.load(undisturbed).results
+    names = pa.array([name.removeprefix("ood_") for name in one.groups["split"].to_pylist()])
+    other = Result(one.folder, one.manifest)
+    other.__dict__["groups"] = one.groups.set_column(one.groups.column_names.index("split"), "split", names)
+    assert Study(one.folder, (one,)).split(None) == "ood_test"
+    assert Study(one.folder, (other,)).split(None) == "test"
+    assert Study(one.folder, (one,)).split("ood_val") == "ood_val"
+
+
+def test_options_of_words_or_null_have_no_picture(undisturbed):
+    study = Study.load(undisturbed)
+    results = []
+    for place, value in enumerate((0.1, None, "auto", [1])):
+        one = study.results[place]
+        results.append(Result(one.folder, {**one.manifest, "options": {"model.x": value, "model.y": place}}))
+    assert options_with_grid(Study(study.folder, tuple(results))) == ["y"]
 
 
 def test_the_layout_of_splits_holds_the_table_of_each(undisturbed, capsys):
@@ -89,7 +197,7 @@ def test_data_or_budgets_that_differ_are_said(undisturbed, tmp_path):
         (target / "manifest.json").write_text(json.dumps(manifest))
         (target / "groups.parquet").write_bytes((file.parent / "groups.parquet").read_bytes())
     said = Study.load(tmp_path / "study").table("qdcg10").remarks
-    assert any(sentence.startswith("data differ") and "other (1)" in sentence for sentence in said)
+    assert any(sentence.startswith("data differ") and "other: " in sentence for sentence in said)
     assert any(sentence.startswith("optimizer steps differ") for sentence in said)
 
 

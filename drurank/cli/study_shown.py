@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Literal
 
@@ -18,11 +19,16 @@ from drurank.files import replace_file
 from drurank.study.choosing import Choice, choices
 from drurank.study.comparing import compare, find
 from drurank.study.results import Study
+from drurank.study.statistics import Concordance
 from drurank.study.tables import Format, StudyTable, Test
 
 GROUPS_SHOWN = 10
 Layout = Literal["criteria", "splits"]
-FIGURES = {"distance": "distance", "cosine": "cosine", "ndcg": "NDCG", "tau": "tau", "ties": "ties", "regret": "regret"}
+HOW_TO_READ = (
+    "Distance (0 is best) and cosine (1) of the ranks, NDCG (1), Kendall's tau (1), share of pairs that the criterion "
+    "ties, and accuracy of the worst group that is lost by trusting it (0); in brackets 5 to 95 % over candidates and "
+    "groups."
+)
 
 
 def show_table(
@@ -40,7 +46,7 @@ def show_table(
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown, as ood_test, id_test or ood_val, or several with commas for the layout of splits;
-            ood_test, or with that layout all, if not given.
+            that of groups never seen in training, or with that layout all, if not given.
         cells: criteria that are shown, with commas.
         layout: columns, criteria of one split or splits with all criteria in a cell.
         test: what tells the best from the second for bold, paired for a paired bootstrap of seeds and groups, or t for
@@ -54,7 +60,7 @@ def show_table(
         InputError: if the candidates cannot be compared.
     """
     study = Study.load(folder)
-    splits = _words(on) if on else list(study.results[0].splits) if layout == "splits" else ["ood_test"]
+    splits = _words(on) if on else list(study.results[0].splits) if layout == "splits" else [study.split(None)]
     if layout == "criteria" and len(splits) > 1:
         raise InputError(f"on is {on!r}; give one split, or --layout splits for several")
     table = study.table(by, on=splits, cells=_words(cells), test=test)
@@ -65,12 +71,12 @@ def show_table(
     return table
 
 
-def show_concordance(folder: str, on: str = "ood_test", criteria: str | None = None) -> list[Choice]:
+def show_concordance(folder: str, on: str | None = None, criteria: str | None = None) -> list[Choice]:
     """How well each criterion on validation orders the candidates by the accuracy of the worst group on test.
 
     Args:
         folder: of a study.
-        on: split of the worst group.
+        on: split of the worst group; that of groups never seen in training, if not given.
         criteria: those to compare, with commas; all that kept checkpoints, if not given.
 
     Returns:
@@ -82,15 +88,11 @@ def show_concordance(folder: str, on: str = "ood_test", criteria: str | None = N
     names = None if criteria is None else _words(criteria)
     study = Study.load(folder)
     found = choices(study, names, on=on)
-    caption = (
-        f"{len(study.results)} candidates, by the worst group of {on}; distance and cosine of the ranks, NDCG, "
-        "Kendall's tau, share of pairs tied by the criterion, and the accuracy of the worst group lost by trusting it. "
-        "In brackets 5 to 95 % over candidates and groups."
-    )
+    caption = f"{len(study.results)} candidates, by the worst group of {study.split(on)}. {HOW_TO_READ}"
     table = Table(title="How well criteria choose", caption=caption, caption_justify="left")
     table.add_column("criterion")
-    for name in FIGURES.values():
-        table.add_column(name, justify="right")
+    for field in fields(Concordance):
+        table.add_column(field.name, justify="right")
     for choice in found:
         table.add_row(escape(choice.criterion), *_figures(choice, "\n"))
     Console().print(table)
@@ -100,7 +102,7 @@ def show_concordance(folder: str, on: str = "ood_test", criteria: str | None = N
 
 
 def show_comparison(
-    folder: str, first: str, second: str, by: str = "qdcg10", on: str = "ood_test", output: str | None = None
+    folder: str, first: str, second: str, by: str = "qdcg10", on: str | None = None, output: str | None = None
 ) -> pa.Table:
     """Two candidates on the same groups: which does the second serve better, and which worse?
 
@@ -109,7 +111,7 @@ def show_comparison(
         first: a candidate, by its key (the name of its folder), or as 'DRU cutoff=5 seed=0'.
         second: the other one.
         by: criterion whose checkpoint of each is compared.
-        on: split.
+        on: split; that of groups never seen in training, if not given.
         output: CSV file for all groups; none is written, if not given.
 
     Returns:
@@ -119,6 +121,7 @@ def show_comparison(
         InputError: if there are no such candidates, or they were tested on other groups.
     """
     study = Study.load(folder)
+    on = study.split(on)
     found = compare(*(find(study, name).counts(by, on) for name in (first, second)))
     verdict = found["verdict"].to_pylist()
     table = Table(title=f"{escape(second)} against {escape(first)}, {on}")
@@ -132,7 +135,8 @@ def show_comparison(
     Console().print(table)
     print(
         f"Of {len(verdict):,} groups {verdict.count('better'):,} are served better by the second, "
-        f"{verdict.count('worse'):,} worse; by chance alone about {0.05 * len(verdict):.0f} would be outside so."
+        f"{verdict.count('worse'):,} worse, {verdict.count('like'):,} cannot be told; by chance alone up to about "
+        f"{0.05 * len(verdict):.1f} would be called better or worse."
     )
     if output is not None:
         file = Path(output).expanduser()
@@ -141,13 +145,20 @@ def show_comparison(
     return found
 
 
-def draw(folder: str, by: str = "qdcg10", on: str = "ood_test", output: str | None = None) -> list[Path]:
+def draw(
+    folder: str,
+    by: str = "qdcg10",
+    on: str | None = None,
+    cells: str = "average,p10,worst",
+    output: str | None = None,
+) -> list[Path]:
     """Pictures: criteria against the worst group, methods side by side, groups by method, and options with a grid.
 
     Args:
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
-        on: split that is shown.
+        on: split that is shown; that of groups never seen in training, if not given.
+        cells: criteria that are shown, with commas; of options the first.
         output: folder for the pictures; that of the study, if not given.
 
     Returns:
@@ -160,26 +171,27 @@ def draw(folder: str, by: str = "qdcg10", on: str = "ood_test", output: str | No
     from drurank.study import pictures
 
     study, where = Study.load(folder), Path(output or folder).expanduser()
+    on, names = study.split(on), _words(cells)
     figures = {
         "choosing.png": pictures.draw_choosing(study, on),
-        "methods.png": pictures.draw_methods(study, by, on),
+        "methods.png": pictures.draw_methods(study, by, on, names),
         "groups.png": pictures.draw_sorted_groups(study, by, on),
     }
     for option in pictures.options_with_grid(study):
-        figures[f"{option}.png"] = pictures.draw_option(study, option, by, on)
+        figures[f"{option}.png"] = pictures.draw_option(study, option, by, on, names[0])
     for name, figure in figures.items():
         replace_file(where / name, lambda path, figure=figure: save_picture(figure, path))  # type: ignore[misc]
     print(f"Drawn in {where}: {', '.join(figures)}")
     return [where / name for name in figures]
 
 
-def write(folder: str, by: str = "qdcg10", on: str = "ood_test", cells: str = "average,p10,worst") -> Path:
+def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "average,p10,worst") -> Path:
     """One Markdown file with the tables, the pictures and the commands that make them again: report.md.
 
     Args:
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
-        on: split that is shown.
+        on: split that is shown; that of groups never seen in training, if not given.
         cells: criteria of the table, with commas.
 
     Returns:
@@ -189,21 +201,36 @@ def write(folder: str, by: str = "qdcg10", on: str = "ood_test", cells: str = "a
         InputError: if the candidates cannot be compared.
     """
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
-    lines = [f"# {study.folder.resolve().name}", "", f"{len(study.results)} finished candidates.", ""]
+    on = study.split(on)
+    lines = [f"# {study.folder.resolve().name}", "", *_what(study), ""]
     lines += ["## Methods", "", study.table(by, on=on, cells=_words(cells)).render("markdown")]
     if len(study.results) > 2:
-        head = ["criterion", *FIGURES.values()]
+        head = ["criterion", *(field.name for field in fields(Concordance))]
         lines += ["## How well criteria choose", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for choice in choices(study, on=on):
             lines.append(f"| {' | '.join([choice.criterion, *_figures(choice, ' ')])} |")
-        lines += ["", "In brackets 5 to 95 % over candidates and groups.", ""]
-    lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in draw(folder, by, on)), ""]
-    commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --on {on}", f"plot --by {by} --on {on}"]
+        lines += ["", f"By the worst group of {on}. {HOW_TO_READ}", ""]
+    lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in draw(folder, by, on, cells)), ""]
+    commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --on {on}"]
+    commands += [f"plot --by {by} --on {on} --cells {cells}"]
     lines += ["## Commands", "", "```"]
-    lines += [f"python cli.py study {words} --folder {folder}" for words in commands] + ["```", ""]
+    lines += [f"python cli.py study {words} --folder {shlex.quote(folder)}" for words in commands] + ["```", ""]
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
     print(f"Written: {file}")
     return file
+
+
+def _what(study: Study) -> list[str]:
+    """What was run: data, budget, candidates."""
+    manifests = [result.manifest for result in study]
+    steps = sorted({manifest["budget"]["steps"] for manifest in manifests})
+    said = " to ".join(f"{number:,}" for number in dict.fromkeys((steps[0], steps[-1])))
+    settings = dict.fromkeys(result.setting for result in study)
+    seeds = ", ".join(map(str, sorted({result.seed for result in study})))
+    return [
+        f"{len(manifests)} finished candidates on {manifests[0]['data']['source']}, {said} optimizer steps each; seeds "
+        f"{seeds}. Settings: {'; '.join(settings)}."
+    ]
 
 
 def _words(said: str) -> list[str]:
@@ -213,5 +240,7 @@ def _words(said: str) -> list[str]:
 def _figures(choice: Choice, between: str) -> list[str]:
     """Each figure with its interval; none where a criterion ties all candidates, so that there is no order."""
     value, low, high = (asdict(part) for part in (choice.value, choice.low, choice.high))
-    said = {key: f"{value[key]:.2f}" if math.isfinite(value[key]) else "none" for key in FIGURES}
-    return [f"{said[key]}{between}({low[key]:.2f} to {high[key]:.2f})" for key in FIGURES]
+    return [
+        f"{value[key] + 0.0:.2f}{between}({low[key]:.2f} to {high[key]:.2f})" if math.isfinite(value[key]) else "none"
+        for key in value
+    ]

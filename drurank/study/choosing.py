@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError
-from drurank.study.results import Result, Study
+from drurank.study.results import Study, stacked
 from drurank.study.statistics import Concordance, concordance
 
 DRAWS = 500
@@ -35,68 +36,74 @@ class Choice:
 
 
 def choices(
-    study: Study, names: Sequence[str] | None = None, *, on: str = "ood_test", draws: int = DRAWS, seed: int = 0
+    study: Study, names: Sequence[str] | None = None, *, on: str | None = None, draws: int = DRAWS, seed: int = 0
 ) -> list[Choice]:
     """Compare each criterion's order of all candidates, on validation, with that by the worst group on test.
 
-    A candidate is, for each criterion, the checkpoint that it kept by that criterion. The intervals are over draws of
-    candidates, and of groups of both splits, the same groups for all candidates.
+    A candidate is, for each criterion, the checkpoint that it kept by that criterion, and the regret is counted from
+    the best of all these checkpoints. Seeds of one setting count as candidates of their own. The intervals are over
+    draws of candidates, and of groups of both splits, the same groups for all candidates. Accuracies of groups are
+    taken as they are: their own chance lowers the figures of a criterion that orders well, and no interval shows it.
 
     Args:
         study: its candidates, seeds included.
         names: criteria; all that kept checkpoints, if not given.
-        on: split of the worst group.
+        on: split of the worst group; that of groups never seen, if not given.
         draws: of the bootstrap.
         seed: of the draws.
 
     Raises:
         InputError: if there are fewer than three candidates, or they were tested on other groups.
     """
-    results = list(study)
+    results, split = list(study), study.split(on)
     if len(results) < 3:
         raise InputError(f"{study.folder} has {len(results)} finished candidates; an order is compared from 3 on")
-    return [_choice(results, name, on, draws, seed) for name in names or results[0].criteria]
+    before = next((name for name in VALIDATION if name in results[0].splits), None)
+    if before is None:
+        raise InputError(f"{results[0].folder} has no groups of validation, only of {', '.join(results[0].splits)}")
+    names = list(names or results[0].criteria)
+    validated = {name: stacked(results, name, before)[1:] for name in names}
+    tested = {name: stacked(results, name, split)[1:] for name in names}
+    sizes = len(results), *(next(iter(counts.values()))[0].shape[1] for counts in (validated, tested))
+    as_they_are = _compared(validated, tested, *(np.arange(size) for size in sizes))
+    rng = np.random.default_rng(seed)
+    drawn = [_compared(validated, tested, *(rng.integers(size, size=size) for size in sizes)) for _ in range(draws)]
+    return [Choice(name, as_they_are[name], *_ends([one[name] for one in drawn])) for name in names]
 
 
-def _choice(results: list[Result], name: str, on: str, draws: int, seed: int) -> Choice:
-    validated, tested = _counts(results, name, None), _counts(results, name, on)
-    rng, found = np.random.default_rng(seed), []
-    groups = validated[0].shape[1], tested[0].shape[1]
-    for _ in range(draws):
-        some, of_val, of_test = (rng.integers(size, size=size) for size in (len(results), *groups))
-        if len(np.unique(some)) > 1:
-            found.append(_compared(name, validated, tested, some, of_val, of_test))
-    as_they_are = _compared(name, validated, tested, *(np.arange(size) for size in (len(results), *groups)))
-    table = {key: [asdict(one)[key] for one in found] for key in asdict(found[0])}
-    low, high = (
-        Concordance(**{key: float(np.nanpercentile(values, end)) for key, values in table.items()}) for end in ENDS
-    )
-    return Choice(name, as_they_are, low, high)
+def _ends(drawn: list[Concordance]) -> tuple[Concordance, Concordance]:
+    table = {field.name: [getattr(one, field.name) for one in drawn] for field in fields(Concordance)}
+    with warnings.catch_warnings():
+        # Where a criterion ties all candidates there is no tau in any draw.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        low, high = (
+            Concordance(**{key: float(np.nanpercentile(values, end)) for key, values in table.items()}) for end in ENDS
+        )
+    return low, high
 
 
 def _compared(
-    name: str,
-    validated: tuple[np.ndarray, np.ndarray],
-    tested: tuple[np.ndarray, np.ndarray],
+    validated: Mapping[str, tuple[np.ndarray, ...]],
+    tested: Mapping[str, tuple[np.ndarray, ...]],
     some: np.ndarray,
     of_val: np.ndarray,
     of_test: np.ndarray,
-) -> Concordance:
-    correct, count = (part[some][:, of_val] for part in validated)
-    chosen = np.asarray(compute_criteria(correct, count, [name])[name])
-    correct, count = (part[some][:, of_test] for part in tested)
-    worst = np.asarray(compute_criteria(correct, count, ["worst"])["worst"])
-    found = concordance(chosen, worst, better=criterion(name).mode)
+) -> dict[str, Concordance]:
+    """Each criterion on some candidates and groups, by their places."""
+    worst = {name: _value("worst", counts, some, of_test) for name, counts in tested.items()}
+    best, found = max(float(values.max()) for values in worst.values()), {}
     # A candidate that is drawn twice is no tie with itself.
     once = np.unique(some, return_index=True)[1]
-    return replace(found, ties=concordance(chosen[once], worst[once], better=criterion(name).mode).ties)
+    for name, counts in validated.items():
+        chosen, is_high = _value(name, counts, some, of_val), criterion(name).mode == "max"
+        one = concordance(chosen, worst[name], higher_is_better=is_high, best=best)
+        if 1 < len(once) < len(some):
+            ties = concordance(chosen[once], worst[name][once], higher_is_better=is_high).ties
+            one = replace(one, ties=ties)
+        found[name] = one
+    return found
 
 
-def _counts(results: list[Result], by: str, split: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Correct and seen by candidate and group, int64 ``[n, m]`` each; of validation, if no split is named."""
-    splits = [split] if split else [name for name in VALIDATION if name in results[0].splits]
-    counts = [result.counts(by, splits[0]) for result in results]
-    for one, result in zip(counts, results, strict=True):
-        if one.groups != counts[0].groups:
-            raise InputError(f"{result.folder} has other groups of {splits[0]} than others; compare like with like")
-    return np.stack([one.correct for one in counts]), np.stack([one.count for one in counts])
+def _value(name: str, counts: tuple[np.ndarray, ...], some: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    correct, count = (part[some][:, groups] for part in counts)
+    return np.asarray(compute_criteria(correct, count, [name])[name])

@@ -18,11 +18,15 @@ def find(study: Study, name: str) -> Result:
     Raises:
         InputError: if there is none, or several.
     """
-    said = {result.manifest["key"]: result for result in study}
-    said |= {f"{result.setting} seed={result.seed}": result for result in study}
+    said: dict[str, list[Result]] = {result.manifest["key"]: [result] for result in study}
+    for result in study:
+        said.setdefault(f"{result.setting} seed={result.seed}", []).append(result)
     if name not in said:
         raise InputError(f"{study.folder} has no finished candidate {name!r}: {nearest(name, said)}")
-    return said[name]
+    if len(said[name]) > 1:
+        keys = ", ".join(result.manifest["key"] for result in said[name])
+        raise InputError(f"{study.folder} has several candidates {name!r}; give the key of one: {keys}")
+    return said[name][0]
 
 
 def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ from drurank.study.results import Result, Study
 ACROSS = 3
 
 
-def draw_choosing(study: Study, on: str = "ood_test") -> Figure:
+def draw_choosing(study: Study, on: str) -> Figure:
     """Each criterion on validation against the accuracy of the worst group on test, a point a candidate.
 
     Args:
@@ -39,10 +40,8 @@ def draw_choosing(study: Study, on: str = "ood_test") -> Figure:
     return figure
 
 
-def draw_methods(
-    study: Study, by: str, on: str = "ood_test", cells: Sequence[str] = ("average", "p10", "worst")
-) -> Figure:
-    """Criteria of each method on test, as a criterion chose it: a point a seed, and the interval of the first seed.
+def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure:
+    """Criteria of each method on test, as a criterion chose it: a point a seed, and the mean of their intervals.
 
     Args:
         study: its candidates.
@@ -55,17 +54,18 @@ def draw_methods(
     for ax, name in zip(panels, cells, strict=True):
         for place, results in enumerate(chosen.values()):
             counts = [result.counts(by, on) for result in results]
-            noise = criteria_noise(counts[0].correct, counts[0].count, [name])[name]
-            ax.vlines(place, noise.low, noise.high, color=f"C{place}", lw=6, alpha=0.25)
+            noise = [criteria_noise(one.correct, one.count, [name])[name] for one in counts]
+            low, high = (np.mean([getattr(one, end) for one in noise]) for end in ("low", "high"))
+            ax.vlines(place, low, high, color=f"C{place}", lw=6, alpha=0.25)
             ax.plot([place] * len(counts), [one.value(name) for one in counts], "o", color=f"C{place}", ms=5)
         ax.set_xticks(range(len(chosen)), list(chosen), rotation=35, ha="right", rotation_mode="anchor")
         ax.set_title(name, fontsize=10)
         tidy(ax)
-    figure.supxlabel(f"{on}, chosen by {by}; points are seeds, bars 5 to 95 % of true accuracies", fontsize=8)
+    figure.supxlabel(f"{on}, chosen by {by}; points are seeds, bars 5 to 95 % of one seed", fontsize=8)
     return figure
 
 
-def draw_sorted_groups(study: Study, by: str, on: str = "ood_test") -> Figure:
+def draw_sorted_groups(study: Study, by: str, on: str) -> Figure:
     """Accuracies of the groups in ascending order, a line a method, mean over seeds at each place.
 
     Args:
@@ -86,7 +86,7 @@ def draw_sorted_groups(study: Study, by: str, on: str = "ood_test") -> Figure:
     return figure
 
 
-def draw_option(study: Study, option: str, by: str, on: str = "ood_test", cell: str = "p10") -> Figure:
+def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figure:
     """A criterion on test by the value of an option, a line a method, mean over seeds; what was chosen is ringed.
 
     Args:
@@ -119,12 +119,13 @@ def draw_option(study: Study, option: str, by: str, on: str = "ood_test", cell: 
 
 def options_with_grid(study: Study) -> list[str]:
     """Options of methods that have two numbers or more in a study, without their ``model.``."""
-    values: dict[str, set[float]] = {}
+    values: dict[str, set[Any]] = {}
     for result in study:
         for name, value in result.manifest["options"].items():
-            if name.startswith("model.") and isinstance(value, int | float) and not isinstance(value, bool):
-                values.setdefault(name.removeprefix("model."), set()).add(float(value))
-    return [name for name, found in values.items() if len(found) > 1]
+            if name.startswith("model."):
+                number = isinstance(value, int | float) and not isinstance(value, bool)
+                values.setdefault(name.removeprefix("model."), set()).add(float(value) if number else None)
+    return [name for name, found in values.items() if len(found) > 1 and None not in found]
 
 
 def _by_method(study: Study) -> dict[str, list[Result]]:

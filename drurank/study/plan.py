@@ -38,19 +38,27 @@ class Plan:
 
     Attributes:
         source: the file, for messages.
-        configs: files of configurations.
-        shared: sections that all candidates share.
+        shared: configurations that all candidates share, those of ``configs`` and then the sections of the file.
         candidates: all runs, or draws of them.
         criteria: by which checkpoints are kept.
         keep_checkpoints: whether they stay once they are tested.
     """
 
     source: str
-    configs: tuple[str, ...]
-    shared: Mapping[str, Any]
+    shared: tuple[Mapping[str, Any], ...]
     candidates: tuple[Candidate, ...] | tuple[Draw, ...]
     criteria: tuple[str, ...]
     keep_checkpoints: bool
+
+    @property
+    def base(self) -> str:
+        """Digest of what all candidates share."""
+        return self.candidates[0].base
+
+    @property
+    def digest(self) -> str:
+        """Of all candidates."""
+        return _digest(sorted(candidate.key for candidate in self.candidates))
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
@@ -60,41 +68,55 @@ class Plan:
             InputError: if it cannot be read, or names something that there is not.
         """
         file = Path(path).expanduser()
-        content = _read(file)
-        for key in content:
-            if key not in KEYS:
-                raise InputError(f"{path} has the key {key!r}, which a study has not: {nearest(str(key), KEYS)}")
-        for key in ("candidates", "seeds"):
-            if not isinstance(content.get(key), list) or not content[key]:
-                raise InputError(f"{path}: {key} is {content.get(key)!r}; give a list with at least one")
-        keep = content.get("keep_checkpoints", True)
-        if not isinstance(keep, bool):
-            raise InputError(f"{path}: keep_checkpoints is {keep!r}; give true or false")
-        configs = tuple(str(_beside(file, name)) for name in _as_list(content.get("configs")))
-        shared = {key: content[key] for key in SECTIONS if key in content}
-        criteria = tuple(criterion(name.strip()).name for name in _names(content.get("criteria")))
-        texts = [Path(name).read_text(encoding="utf-8") for name in configs]
-        said = json.dumps([texts, shared, criteria], sort_keys=True, default=str)
-        base = hashlib.sha256(said.encode()).hexdigest()[:10]
-        entries = [_named(str(path), entry) for entry in content["candidates"]]
-        seeds = [_seed(str(path), seed) for seed in content["seeds"]]
-        search = _search(str(path), content, criteria)
-        if search is None:
-            settings = [setting for entry in entries for setting in _expanded(str(path), entry)]
-            candidates: Any = [Candidate(method, options, seed, base) for method, options in settings for seed in seeds]
-        else:
-            sampler, by, trials = search
-            candidates = [
-                Draw(sampler, by, method, among, number, seed, base)
-                for number in range(trials)
-                for method, among in (_among(str(path), entry) for entry in entries)
-                for seed in seeds
-            ]
+        content, source = _read(file), str(path)
+        _check_keys(source, content)
+        shared = tuple(_config(_beside(file, name)) for name in _as_list(content.get("configs")))
+        shared += ({key: content[key] for key in SECTIONS if key in content},)
+        criteria = _criteria(source, content.get("criteria"))
+        candidates = _candidates(source, content, criteria, _digest([shared, criteria]))
         keys = Counter(candidate.key for candidate in candidates)
         for candidate in candidates:
             if keys[candidate.key] > 1:
                 raise InputError(f"{path}: {candidate.setting} with seed {candidate.seed} is named twice; name it once")
-        return cls(str(path), configs, shared, tuple(candidates), criteria, keep)
+        return cls(source, shared, tuple(candidates), criteria, content.get("keep_checkpoints", True))
+
+
+def _check_keys(source: str, content: Mapping[str, Any]) -> None:
+    for key in content:
+        if key not in KEYS:
+            raise InputError(f"{source} has the key {key!r}, which a study has not: {nearest(str(key), KEYS)}")
+    for key in ("candidates", "seeds"):
+        if not isinstance(content.get(key), list) or not content[key]:
+            raise InputError(f"{source}: {key} is {content.get(key)!r}; give a list with at least one")
+    if not isinstance(content.get("keep_checkpoints", True), bool):
+        raise InputError(f"{source}: keep_checkpoints is {content['keep_checkpoints']!r}; give true or false")
+    _check_sections(source, content)
+
+
+def _check_sections(source: str, content: Mapping[str, Any]) -> None:
+    for key in SECTIONS:
+        section = content.get(key, {})
+        if not isinstance(section, dict):
+            raise InputError(f"{source}: {key} is {section!r}; give a mapping, as in a configuration of fit")
+    if "class_path" in content.get("model", {}):
+        raise InputError(
+            f"{source}: model names {content['model']['class_path']!r}, but each candidate of a study names its own "
+            "method; leave class_path out there, and give the method as a candidate"
+        )
+
+
+def _candidates(source: str, content: Mapping[str, Any], criteria: tuple[str, ...], base: str) -> Any:
+    entries = [_named(source, entry) for entry in content["candidates"]]
+    seeds = [_seed(source, seed) for seed in content["seeds"]]
+    search = _search(source, content, criteria)
+    if search is None:
+        settings = [setting for entry in entries for setting in _expanded(source, entry)]
+        return [Candidate(method, options, seed, base) for method, options in settings for seed in seeds]
+    sampler, by, trials = search
+    among = [_among(source, entry) for entry in entries]
+    # One draw of each method, then the next: a study that is cut short has as many of each.
+    draws = itertools.product(range(trials), among, seeds)
+    return [Draw(sampler, by, method, options, number, seed, base) for number, (method, options), seed in draws]
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -105,14 +127,42 @@ def _read(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} cannot be read: {said}; give a YAML file, as configs/study/table.yaml") from error
     if not isinstance(content, dict):
         raise InputError(f"{file} holds no keys; give a YAML file with {', '.join(KEYS)}")
+    try:
+        json.dumps(content, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{file} holds what is no word, number, list or mapping ({error}); put dates and the like in quotes"
+        ) from error
     return content
 
 
-def _beside(file: Path, name: str) -> Path:
+def _config(file: Path) -> dict[str, Any]:
+    content = _read(file)
+    _check_sections(str(file), content)
+    return content
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _criteria(source: str, given: Any) -> tuple[str, ...]:
+    words = given.split(",") if isinstance(given, str) else list(DEFAULT_CRITERIA) if given is None else given
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise InputError(f"{source}: criteria is {given!r}; give a list of names, as [qdcg10, worst]")
+    names = tuple(criterion(word.strip()).name for word in words)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{source}: criteria names {name} twice; name it once")
+    return names
+
+
+def _beside(file: Path, name: Any) -> Path:
     """A configuration, named from where one is or from the folder of the study's file."""
-    for place in (Path(name).expanduser(), file.parent / name):
-        if place.is_file():
-            return place.resolve()
+    if isinstance(name, str):
+        for place in (Path(name).expanduser(), file.parent / name):
+            if place.is_file():
+                return place.resolve()
     raise InputError(f"{file}: there is no configuration {name}, here or beside the file; name one that there is")
 
 
@@ -121,12 +171,25 @@ def _named(source: str, entry: Any) -> dict[str, list[Any] | Range]:
     if not isinstance(entry, dict) or not entry.get("model"):
         example = "{model: DRU, cutoff: [5, 10]}"
         raise InputError(f"{source}: a candidate is {entry!r}; give a mapping with model, as {example}")
-    return {_option(source, str(name)): _choices(source, str(name), value) for name, value in entry.items()}
+    found: dict[str, list[Any] | Range] = {}
+    for name, value in entry.items():
+        option = _option(source, str(name))
+        if option in found:
+            raise InputError(f"{source}: a candidate names {option} twice, in {entry!r}; name it once")
+        found[option] = _choices(source, str(name), value)
+    for method in _as_list(entry["model"]):
+        if not isinstance(method, str) or not all(part.isidentifier() for part in method.split(".")):
+            raise InputError(f"{source}: model is {method!r}; give the class of a method, as DRU")
+    return found
 
 
 def _choices(source: str, name: str, value: Any) -> list[Any] | Range:
     if not isinstance(value, dict) or not {"low", "high"} <= set(value) <= {"low", "high", "log"}:
-        return _as_list(value)
+        if value == []:
+            raise InputError(
+                f"{source}: {name} is an empty list, of which no candidate comes; give a value, or leave it out"
+            )
+        return value if isinstance(value, list) else [value]
     # YAML 1.1 reads 1e-4 as a word.
     ends = [float(end) if isinstance(end, str) and _is_number(end) else end for end in (value["low"], value["high"])]
     log = value.get("log", False)
@@ -186,6 +249,11 @@ def _search(source: str, content: Mapping[str, Any], criteria: tuple[str, ...]) 
 
 
 def _option(source: str, name: str) -> str:
+    if name in ("data", "trainer", "select", "seed_everything", "ckpt_path"):
+        instead = {"seed_everything": "seeds", "select": "criteria"}.get(
+            name, f"{name}.<option>, or make another study"
+        )
+        raise InputError(f"{source}: a candidate names {name!r}, which it cannot vary; give {instead}")
     if "." not in name:
         return name if name == "model" else f"model.{name}"
     if name.partition(".")[0] not in SECTIONS:
@@ -198,12 +266,6 @@ def _seed(source: str, seed: Any) -> int:
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
         raise InputError(f"{source}: a seed is {seed!r}; give a whole number of 0 or more and below 2**32")
     return seed
-
-
-def _names(value: Any) -> list[str]:
-    if value is None:
-        return list(DEFAULT_CRITERIA)
-    return value.split(",") if isinstance(value, str) else [str(name) for name in value]
 
 
 def _is_number(word: str) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -25,6 +25,8 @@ HEARTBEAT = 5
 """Seconds between two signs of life of a worker."""
 GRACE = 30
 """Seconds without one after which its candidate goes back into the queue."""
+RETRIES = 5
+"""How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
 KEY, REASON = "key", "reason"
 NAME = "queue.id"
 """File with the name of the study in the database, which other studies may share."""
@@ -32,22 +34,24 @@ PAUSE = 1.0
 
 
 class Queue:
-    """The candidates of a study that wait, are being run, or are done.
+    """The candidates of a plan that wait, are being run, or are done.
 
     Args:
         folder: of the study.
+        plan: digest of the plan, which has a queue of its own, so that what another one adds or leaves out is not
+            taken here.
         storage: address of the database, as Optuna takes it; SQLite in the folder, if not given.
         grace: seconds without a sign of life after which a worker's candidate goes back.
 
     Attributes:
-        name: of the study in the database, the same for all that work on the folder.
+        owner: name of the folder's study in the database, which other studies may share.
         storage: Optuna's.
 
     Raises:
         InputError: if the database cannot be reached.
     """
 
-    def __init__(self, folder: Path, storage: str | None = None, grace: int = GRACE) -> None:
+    def __init__(self, folder: Path, plan: str, storage: str | None = None, grace: int = GRACE) -> None:
         import optuna  # here, since it is slow to import
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -57,30 +61,38 @@ class Queue:
         with self._lock:
             if not (folder / NAME).is_file():
                 (folder / NAME).write_text(f"{folder.resolve().name}-{uuid4().hex[:8]}", encoding="utf-8")
-            self.name = (folder / NAME).read_text(encoding="utf-8")
-            self.storage: Any = _opened(storage or f"sqlite:///{(folder / 'study.db').resolve()}", grace)
-            self._study = optuna.create_study(study_name=self.name, storage=self.storage, load_if_exists=True)
+            self.owner = (folder / NAME).read_text(encoding="utf-8")
+            url = storage or f"sqlite:///{(folder / 'study.db').resolve()}"
+            self.storage, self._study = _opened(url, f"{self.owner}-{plan}", grace)
+        self._seen: set[int] = set()
 
-    def put(self, candidates: list[Candidate | Draw], *, again: bool = False) -> None:
+    def put(
+        self, candidates: Sequence[Candidate | Draw], again: Callable[[Candidate | Draw, str], bool] | None = None
+    ) -> None:
         """Put candidates into the queue that were never in it.
 
         Args:
             candidates: those of the plan.
-            again: also put back those that failed.
+            again: whether one that is there, in a state as ``states`` gives it, is put back; none is, if not given.
         """
         with self._lock:
             states = self.states()
             for candidate in candidates:
                 state = states.get(candidate.key)
-                if state is None or (again and state == "FAIL"):
-                    self._study.add_trial(
-                        self._optuna.create_trial(
-                            state=self._optuna.trial.TrialState.WAITING, user_attrs={KEY: candidate.key}
-                        )
-                    )
+                if state is None or (again is not None and again(candidate, state)):
+                    self._add(candidate.key)
+
+    def _add(self, key: str) -> None:
+        waiting = self._optuna.trial.TrialState.WAITING
+        self._study.add_trial(self._optuna.create_trial(state=waiting, user_attrs={KEY: key}))
 
     def take(self) -> tuple[int, str] | None:
         """Number of a trial and key of a candidate that waited and is now this worker's; ``None`` if none waits."""
+        for trial in self._trials():
+            # A worker that died before its first sign of life would never be missed.
+            if trial.state.name == "RUNNING" and trial.number not in self._seen:
+                self._seen.add(trial.number)
+                self.storage.record_heartbeat(trial._trial_id)
         with quiet():
             self._optuna.storages.fail_stale_trials(self._study)
         while any(trial.state.name == "WAITING" for trial in self._trials()):
@@ -88,6 +100,8 @@ class Queue:
                 trial = self._study.ask()
             key = trial.user_attrs.get(KEY)
             if key is not None:
+                self._seen.add(trial.number)
+                self.storage.record_heartbeat(trial._trial_id)
                 return trial.number, str(key)
             # Another worker was quicker, and Optuna made one up.
             self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
@@ -96,11 +110,15 @@ class Queue:
     @contextmanager
     def alive(self, number: int) -> Iterator[None]:
         """Say that the worker of a trial is alive, as long as this goes on."""
+        from sqlalchemy.exc import SQLAlchemyError
+
         trial_id, stop = self._study.trials[number]._trial_id, Event()
 
         def beat() -> None:
             while True:
-                self.storage.record_heartbeat(trial_id)
+                # A database that cannot be reached for a moment is no reason to be silent for ever.
+                with suppress(SQLAlchemyError):
+                    self.storage.record_heartbeat(trial_id)
                 if stop.wait(self.storage.get_heartbeat_interval()):
                     return
 
@@ -122,6 +140,13 @@ class Queue:
             return
         self.storage.set_trial_user_attr(trial._trial_id, REASON, reason)
         self._study.tell(number, state=self._optuna.trial.TrialState.FAIL)
+
+    def put_back(self, number: int) -> None:
+        """Let another worker have what this one cannot go on with."""
+        trial = self._study.trials[number]
+        if not trial.state.is_finished():
+            self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED)
+            self._add(trial.user_attrs[KEY])
 
     def states(self) -> dict[str, str]:
         """Key of each candidate to its state: WAITING, RUNNING, COMPLETE or FAIL, by the last trial of it."""
@@ -163,25 +188,29 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def _opened(url: str, grace: int) -> Any:
-    """The database, with tables made where it has none."""
+def _opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
+    """The database, with tables made where it has none, and the study in it."""
+    import optuna
     from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         with quiet():
-            return RDBStorage(
+            storage = RDBStorage(
                 url,
                 engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
                 heartbeat_interval=min(HEARTBEAT, max(grace // 3, 1)),
                 grace_period=grace,
-                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(),
+                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=RETRIES),
             )
+            return storage, optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
     except (SQLAlchemyError, ImportError) as error:
         said = " ".join(str(error).split()).partition("(Background")[0].strip()
         kind = url.partition(":")[0]  # the rest may hold a password
-        raise InputError(
-            f"the {kind} database of --storage cannot be used: {said}; give an address as "
-            "postgresql://user@host/name, of a server that runs, and install its driver (psycopg for postgresql, "
-            "mysqlclient for mysql)"
-        ) from error
+        instead = (
+            "where the file is damaged, remove it: what is finished stays so"
+            if kind == "sqlite"
+            else "give an address as postgresql://user@host/name, of a server that runs, and install its driver "
+            "(psycopg for postgresql, mysqlclient for mysql)"
+        )
+        raise InputError(f"the {kind} database of the study cannot be used: {said}; {instead}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +16,17 @@ import pyarrow.parquet as pa_parquet
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
-from drurank.study.runs import GROUPS, MANIFEST
+from drurank.study.runs import GROUPS, MANIFEST, PLAN
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from drurank.study.tables import StudyTable
+
+
+TESTED = ("ood_test", "test", "id_test")
+EXPECTED = {"key", "base", "method", "setting", "options", "seed", "data", "budget", "selection"}
+SAID = 5
 
 
 @dataclass(frozen=True)
@@ -102,55 +107,75 @@ class Result:
     def _refuse_other(self, by: str) -> None:
         if by not in self.criteria:
             raise InputError(
-                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; name it in the study's "
-                "criteria"
+                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; one that is added to the "
+                "study's criteria is kept when the candidates are trained anew"
             )
 
     @cached_property
     def groups(self) -> pa.Table:
         """Counts by group of the checkpoint of each criterion: ``criterion, split, group, count, correct``."""
-        return pa_parquet.read_table(self.folder / GROUPS)
+        try:
+            return pa_parquet.read_table(self.folder / GROUPS)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise _broken(self.folder / GROUPS, error) from error
 
 
 @dataclass(frozen=True)
 class Study:
-    """All finished candidates of a folder.
+    """The finished candidates of a folder, of the plan that was run last.
 
     Attributes:
         folder: of the study.
         results: by method, setting and seed.
+        unfinished: candidates of the plan that are not among them, as ``DRU cutoff=5, seed 0``; of a search none is
+            known.
+        others: number of finished ones of earlier plans, which shared something else.
     """
 
     folder: Path
     results: tuple[Result, ...]
+    unfinished: tuple[str, ...] = ()
+    others: int = 0
 
     @classmethod
     def load(cls, folder: str | Path) -> Study:
         """Read what is finished.
 
         Raises:
-            InputError: if nothing is.
+            InputError: if nothing is, or it cannot be read.
         """
         path = Path(folder).expanduser()
-        found = [
-            Result(file.parent, json.loads(file.read_text(encoding="utf-8")))
-            for file in sorted(path.glob(f"candidates/*/{MANIFEST}"))
-        ]
+        every = [_read(file) for file in sorted(path.glob(f"candidates/*/{MANIFEST}"))]
+        plan = json.loads((path / PLAN).read_text(encoding="utf-8")) if (path / PLAN).is_file() else None
+        found = [result for result in every if plan is None or result.manifest["base"] == plan["base"]]
         if not found:
             raise InputError(f"{folder} has no finished candidate; give the folder of a study, or run it first")
         found.sort(key=lambda result: (result.method, result.setting, result.seed))
-        return cls(path, tuple(found))
+        keys = {result.manifest["key"] for result in found}
+        wanted = {} if plan is None else plan["candidates"]
+        unfinished = tuple(said for key, said in wanted.items() if key not in keys)
+        return cls(path, tuple(found), unfinished, len(every) - len(found))
+
+    def split(self, name: str | None) -> str:
+        """The split of a name, or, if none is given, that of the groups never seen in training, or else ``test``."""
+        known = self.results[0].splits
+        return name or next((split for split in TESTED if split in known), known[-1])
 
     def unlike(self) -> list[str]:
-        """Sentences about what keeps candidates from being compared: other data, or other budgets."""
-        return [
-            f"{what} differ between candidates: {', '.join(f'{value} ({len(keys)})' for value, keys in groups.items())}"
-            for what, groups in (
-                ("data", self._by(lambda manifest: manifest["data"]["fingerprint"])),
-                ("optimizer steps", self._by(lambda manifest: manifest["budget"]["steps"])),
-            )
-            if len(groups) > 1
-        ]
+        """Sentences about what keeps candidates from being compared, and about those that are not there."""
+        found = []
+        for what, key in (("data", ("data", "fingerprint")), ("optimizer steps", ("budget", "steps"))):
+            groups: dict[Any, list[str]] = {}
+            for result in self.results:
+                groups.setdefault(result.manifest[key[0]][key[1]], []).append(f"{result.setting} seed={result.seed}")
+            if len(groups) > 1:
+                said = "; ".join(f"{value}: {_some(names)}" for value, names in groups.items())
+                found.append(f"{what} differ between candidates: {said}.")
+        if self.unfinished:
+            found.append(f"Not finished: {_some(self.unfinished)}.")
+        if self.others:
+            found.append(f"Left out: {self.others} finished candidates of earlier plans in this folder.")
+        return found
 
     def chosen(self, by: str) -> dict[str, list[Result]]:
         """Of each method and seed the setting that a criterion prefers on validation: by method, in order of seeds."""
@@ -166,7 +191,7 @@ class Study:
             found.setdefault(method, []).append(best[method, seed])
         return found
 
-    def table(self, by: str, **shown: Any) -> StudyTable:
+    def table(self, by: str = "qdcg10", **shown: Any) -> StudyTable:
         """Methods side by side, each with the settings and epochs that a criterion chose; see ``StudyTable.of``."""
         from drurank.study.tables import StudyTable
 
@@ -189,15 +214,56 @@ class Study:
             parts.append(part)
         return pd.concat(parts, ignore_index=True)
 
-    def _by(self, key: Any) -> dict[Any, list[str]]:
-        groups: dict[Any, list[str]] = {}
-        for result in self.results:
-            groups.setdefault(key(result.manifest), []).append(result.manifest["key"])
-        return groups
+    def __repr__(self) -> str:
+        """Short: where, and how many."""
+        return f"Study({str(self.folder)!r}, {len(self.results)} finished candidates)"
 
     def __iter__(self) -> Iterator[Result]:
         """The results in their order."""
         return iter(self.results)
+
+
+def stacked(results: Sequence[Result], by: str, split: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Groups of a split as the checkpoints of several candidates served them.
+
+    Args:
+        results: the candidates.
+        by: criterion that kept the checkpoint of each.
+        split: of the groups.
+
+    Returns:
+        Names ``[m]``, correct and seen by candidate and group, int64 ``[n, m]`` each.
+
+    Raises:
+        InputError: if not all have the same groups.
+    """
+    found = [result.counts(by, split) for result in results]
+    for one, result in zip(found, results, strict=True):
+        if one.groups != found[0].groups:
+            raise InputError(
+                f"{result.folder} has other groups of {split} than {results[0].folder}; compare like with like"
+            )
+    return found[0].groups, np.stack([one.correct for one in found]), np.stack([one.count for one in found])
+
+
+def _read(file: Path) -> Result:
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        lacking = sorted(EXPECTED - set(manifest))
+    except (OSError, ValueError, TypeError) as error:
+        raise _broken(file, error) from error
+    if lacking:
+        raise _broken(file, f"it has no {lacking[0]}")
+    return Result(file.parent, manifest)
+
+
+def _broken(file: Path, why: object) -> InputError:
+    said = " ".join(str(why).split())[:200]
+    return InputError(f"{file} cannot be read ({said}); remove {file.parent} and run the study again")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SAID]) + (f" and {len(names) - SAID} more" if len(names) > SAID else "")
 
 
 def _better(value: float, other: float, mode: str) -> bool:

@@ -6,12 +6,14 @@ import csv
 import hashlib
 import io
 import json
+import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,10 +28,20 @@ from drurank.files import replace_file, write_json
 from drurank.study.candidates import Candidate, Draw
 from drurank.study.plan import Plan
 
-MANIFEST, GROUPS, SHARED = "manifest.json", "groups.parquet", "shared.yaml"
+MANIFEST, GROUPS, PLAN = "manifest.json", "groups.parquet", "plan.json"
 PACKAGES = ("drurank", "torch", "lightning", "torchmetrics", "transformers", "numpy")
 QUIET = ["--trainer.enable_progress_bar", "false"]
 RUN = "version_0"
+NEEDED = {
+    "logger": (None, True),
+    "enable_checkpointing": (None, True),
+    "fast_dev_run": (False, None),
+    "barebones": (False, None),
+    "limit_val_batches": (None, 1.0),
+    "limit_test_batches": (None, 1.0),
+}
+"""Options of a trainer that a study needs to have one of these values."""
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 SAID = 500
 """Letters of a reason that are kept."""
 
@@ -39,10 +51,24 @@ def folder_of(study: Path, candidate: Candidate) -> Path:
     return study / "candidates" / candidate.key
 
 
-def write_shared(study: Path, plan: Plan) -> None:
-    """Write the configuration that all candidates share."""
-    content = yaml.safe_dump({**plan.shared, "select": ",".join(plan.criteria)}, sort_keys=False)
-    replace_file(study / SHARED, lambda path: path.write_text(content, encoding="utf-8"))
+def is_finished(study: Path, candidate: Candidate) -> bool:
+    """Whether its manifest is written, which is the last that is done for it."""
+    return (folder_of(study, candidate) / MANIFEST).is_file()
+
+
+def write_plan(study: Path, plan: Plan) -> None:
+    """Write what all candidates share, and which ones there are, for the tables."""
+    for file, content in zip(_shared(study, plan), (*plan.shared, {"select": ",".join(plan.criteria)}), strict=True):
+        text = yaml.safe_dump(content, sort_keys=False)
+        replace_file(file, lambda path, text=text: path.write_text(text, encoding="utf-8"))  # type: ignore[misc]
+    grid = [candidate for candidate in plan.candidates if isinstance(candidate, Candidate)]
+    wanted = {candidate.key: f"{candidate.setting}, seed {candidate.seed}" for candidate in grid}
+    write_json(study / PLAN, {"base": plan.base, "candidates": wanted})
+
+
+def _shared(study: Path, plan: Plan) -> list[Path]:
+    # Another plan in this folder may be run at the same time.
+    return [study / "shared" / plan.base / f"{number}.yaml" for number in range(len(plan.shared) + 1)]
 
 
 def check_options(study: Path, plan: Plan) -> None:
@@ -54,15 +80,24 @@ def check_options(study: Path, plan: Plan) -> None:
     seen = set()
     for entry in plan.candidates:
         candidate = entry.example() if isinstance(entry, Draw) else entry
-        if candidate.setting in seen or (folder_of(study, candidate) / MANIFEST).is_file():
+        if candidate.setting in seen or is_finished(study, candidate):
             continue
         seen.add(candidate.setting)
         words = [*_fit_words(study, plan, candidate, study, apart=False), "--print_config"]
+        printed = io.StringIO()
         try:
-            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            with redirect_stdout(printed), redirect_stderr(io.StringIO()):
                 _call(words, apart=False)
+            _check_trainer(yaml.safe_load(printed.getvalue())["trainer"])
         except InputError as error:
             raise InputError(f"{plan.source}: {candidate.setting}: {str(error).removeprefix('error: ')}") from error
+
+
+def _check_trainer(options: dict[str, Any]) -> None:
+    """Refuse what leaves no run to read."""
+    for name, needed in NEEDED.items():
+        if options[name] not in needed:
+            raise InputError(f"trainer.{name} is {options[name]!r}, which leaves nothing for a table; leave it out")
 
 
 def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> dict[str, Any]:
@@ -78,7 +113,7 @@ def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> dict[str, An
     folder.parent.mkdir(parents=True, exist_ok=True)
     # A search may draw a setting twice, and a worker that was taken for dead may wake up.
     with FileLock(folder.with_suffix(".lock")):
-        if not (folder / MANIFEST).is_file():
+        if not is_finished(study, candidate):
             _run(study, plan, candidate, folder)
         if not plan.keep_checkpoints:
             shutil.rmtree(folder / RUN / "checkpoints", ignore_errors=True)
@@ -89,7 +124,7 @@ def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> dict[str, An
 def _run(study: Path, plan: Plan, candidate: Candidate, folder: Path) -> None:
     begun, apart = time.time(), _starts_processes(plan, candidate)
     run, last = folder / RUN, folder / RUN / "checkpoints" / "last.ckpt"
-    if last.is_file():
+    if _is_whole(last):
         _call(["fit", "--ckpt_path", str(last), *QUIET], apart=apart)
     else:
         shutil.rmtree(folder, ignore_errors=True)
@@ -101,16 +136,24 @@ def _run(study: Path, plan: Plan, candidate: Candidate, folder: Path) -> None:
     write_json(folder / MANIFEST, _manifest(plan, candidate, run, groups, time.time() - begun))
 
 
+def _is_whole(checkpoint: Path) -> bool:
+    from drurank.methods.checkpoint import read_checkpoint
+
+    try:
+        return checkpoint.is_file() and bool(read_checkpoint(checkpoint))
+    except InputError:
+        return False
+
+
 def _starts_processes(plan: Plan, candidate: Candidate) -> bool:
     """Whether a run may itself be of several processes."""
-    sections = [yaml.safe_load(Path(name).read_text(encoding="utf-8")) or {} for name in plan.configs]
-    named = {name for section in (*sections, plan.shared) for name in section.get("trainer") or {}}
+    named = {name for section in plan.shared for name in section.get("trainer") or {}}
     named |= {name.removeprefix("trainer.") for name in candidate.options}
     return bool(named & {"devices", "num_nodes", "strategy"})
 
 
 def _fit_words(study: Path, plan: Plan, candidate: Candidate, folder: Path, *, apart: bool) -> list[str]:
-    shared = [word for name in (*plan.configs, str(study / SHARED)) for word in ("--config", name)]
+    shared = [word for file in _shared(study, plan) for word in ("--config", str(file))]
     callback = ["--trainer.callbacks+", "drurank.callbacks.ValidationCounts"]
     where = ["--trainer.default_root_dir", str(folder)]
     # A worker is one process; on several devices it would start itself anew for each.
@@ -125,11 +168,7 @@ def _call(words: list[str], *, apart: bool) -> None:
         InputError: if it fails.
     """
     if apart:
-        done = subprocess.run([sys.executable, "-m", "drurank", *words], capture_output=True, text=True, check=False)
-        sys.stdout.write(done.stdout)
-        sys.stderr.write(done.stderr)
-        if done.returncode:
-            raise InputError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1][:SAID])
+        _call_apart(words)
         return
     from drurank.cli.training import run
 
@@ -138,9 +177,34 @@ def _call(words: list[str], *, apart: bool) -> None:
         with redirect_stderr(said):
             run(words)
     except SystemExit as error:
+        if error.code in STOPPED:
+            raise
         if not error.code:
             return
         raise InputError(said.last[:SAID] or f"exit status {error.code}") from error
+
+
+def _call_apart(words: list[str]) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "drurank", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # so that it can be stopped with the processes that it starts
+    )
+    last = ""
+    try:
+        for line in process.stdout or ():
+            sys.stdout.write(line)
+            last = line.strip() or last
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        raise
+    finally:
+        status = process.wait()
+    if status:
+        raise InputError(last[:SAID] or f"exit status {status}")
 
 
 class _Tee:
@@ -179,6 +243,7 @@ def _manifest(plan: Plan, candidate: Candidate, run: Path, groups: pa.Table, sec
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     return {
         "key": candidate.key,
+        "base": candidate.base,
         "method": report["method"],
         "setting": candidate.setting,
         "options": dict(candidate.options),

@@ -13,8 +13,8 @@ from drurank.study.queue import Queue, quiet
 OF_DRAW = "draw"
 
 
-class Search:
-    """What Optuna's sampler proposes for one draw, and is told of it.
+def candidate_of(queue: Queue, entry: Candidate | Draw) -> Candidate:
+    """The run that stands behind an entry of a plan; of a draw the same one whenever it is asked for.
 
     A random draw depends on the method, its options and its number alone, so that each seed has the same ones. ``tpe``
     (tree-structured Parzen estimator) looks at one method and seed at a time: what it proposes depends on what has
@@ -22,46 +22,55 @@ class Search:
 
     Args:
         queue: of the study.
-        draw: the place in the queue.
+        entry: of its plan.
     """
-
-    def __init__(self, queue: Queue, draw: Draw) -> None:
-        import optuna
-
-        self._optuna, self._draw = optuna, draw
-        self._study = optuna.create_study(
-            study_name=f"{queue.name}-{draw.space}",
-            storage=queue.storage,
-            sampler=_sampler(draw),
-            direction="maximize" if criterion(draw.by).mode == "max" else "minimize",
-            load_if_exists=True,
-        )
-
-    def candidate(self) -> Candidate:
-        """The setting; the same one when it is asked for again."""
-        known = [trial for trial in self._study.get_trials() if trial.user_attrs.get(OF_DRAW) == self._draw.key]
-        if known:
-            return self._draw.settled(known[0].params)
+    if isinstance(entry, Candidate):
+        return entry
+    study = _search(queue, entry)
+    trial = _trial_of(study, entry)
+    if trial is None:
         with quiet():
-            trial = self._study.ask({name: self._distribution(among) for name, among in self._draw.among.items()})
-        trial.set_user_attr(OF_DRAW, self._draw.key)
-        return self._draw.settled(trial.params)
+            trial = study.ask({name: _distribution(among) for name, among in entry.among.items()})
+        trial.set_user_attr(OF_DRAW, entry.key)
+    return entry.settled(trial.params)
 
-    def tell(self, manifest: Mapping[str, Any] | None) -> None:
-        """What came of it; ``None`` of a candidate that failed."""
-        value = None if manifest is None else float(manifest["selection"][self._draw.by]["value"])
-        for trial in self._study.get_trials():
-            if trial.user_attrs.get(OF_DRAW) == self._draw.key and not trial.state.is_finished():
-                state = self._optuna.trial.TrialState.FAIL if value is None else None
-                self._study.tell(trial.number, value, state=state)
 
-    def _distribution(self, among: Any) -> Any:
-        distributions = self._optuna.distributions
-        if not isinstance(among, Range):
-            return distributions.CategoricalDistribution(among)
-        whole = isinstance(among.low, int) and isinstance(among.high, int)
-        kind = distributions.IntDistribution if whole else distributions.FloatDistribution
-        return kind(among.low, among.high, log=among.log)
+def tell(queue: Queue, entry: Candidate | Draw, manifest: Mapping[str, Any] | None) -> None:
+    """Tell the search what came of an entry; ``None`` of one that failed."""
+    if isinstance(entry, Candidate):
+        return
+    import optuna
+
+    study = _search(queue, entry)
+    trial = _trial_of(study, entry)
+    if trial is not None and not trial.state.is_finished():
+        value = None if manifest is None else float(manifest["selection"][entry.by]["value"])
+        study.tell(trial.number, value, state=optuna.trial.TrialState.FAIL if value is None else None)
+
+
+def _search(queue: Queue, draw: Draw) -> Any:
+    import optuna
+
+    return optuna.create_study(
+        study_name=f"{queue.owner}-{draw.space}",
+        storage=queue.storage,
+        sampler=_sampler(draw),
+        direction="maximize" if criterion(draw.by).mode == "max" else "minimize",
+        load_if_exists=True,
+    )
+
+
+def _trial_of(study: Any, draw: Draw) -> Any:
+    return next((trial for trial in study.get_trials() if trial.user_attrs.get(OF_DRAW) == draw.key), None)
+
+
+def _distribution(among: Range | tuple[str, ...]) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if not isinstance(among, Range):
+        return CategoricalDistribution(among)
+    whole = isinstance(among.low, int) and isinstance(among.high, int)
+    return (IntDistribution if whole else FloatDistribution)(among.low, among.high, log=among.log)  # type: ignore[arg-type]
 
 
 def _sampler(draw: Draw) -> Any:

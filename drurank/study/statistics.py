@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +12,7 @@ from drurank.errors import InputError, is_count
 
 DRAWS = 1000
 LEVEL = 0.05
+DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,12 @@ def paired_difference(
 ) -> Difference:
     """Difference of a criterion between two that were tested on the same groups, by a paired bootstrap.
 
-    Seeds and groups are drawn anew, the same for both. Its standard error ``s`` is that over draws of both; its degrees
-    of freedom are Satterthwaite's, from the variances over draws of seeds alone, ``v_s``, and of groups alone, ``v_g``:
-    ``(v_s + v_g)^2 / (v_s^2 / (S - 1) + v_g^2 / (m - 1))``. Of ``S`` seeds ``S - 1`` are drawn, so that the variance
-    of their mean is unbiased; with one seed only groups are drawn, and chance in training is not seen. Drawing groups
-    anew says little of a minimum, so the ``p`` is at least that of exchanging the two within groups by lot.
+    Seeds are drawn anew, and groups are, the same for both methods; with the variances of the difference over draws of
+    seeds, ``v_s``, and of groups, ``v_g``, its standard error is ``sqrt(v_s + v_g)`` and its degrees of freedom are
+    Satterthwaite's, ``(v_s + v_g)^2 / (v_s^2 / (S - 1) + v_g^2 / (m - 1))``. Of ``S`` seeds ``S - 1`` are drawn, so
+    that ``v_s`` is unbiased; of two it is what drawing them adds to ``v_g``, which is more, since a single degree of
+    freedom is too few for Satterthwaite's; with one it is 0, and chance in training is not seen. Drawing groups anew
+    says little of a minimum, so the ``p`` is at least that of exchanging the two by lot in each seed and group.
 
     Args:
         first: correct and seen by seed and group, int64 ``[S, m]`` each.
@@ -62,28 +64,25 @@ def paired_difference(
     Raises:
         InputError: if the shapes differ.
     """
-    from scipy.stats import t as student
-
     _check(first, second, draws)
     seeds, groups = first[0].shape
     rng = np.random.default_rng(seed)
-    all_seeds, all_groups = np.arange(seeds)[None].repeat(draws, 0), np.arange(groups)[None].repeat(draws, 0)
-    drawn_seeds = rng.integers(seeds, size=(draws, max(seeds - 1, 1))) if seeds > 1 else all_seeds
-    drawn_groups = rng.integers(groups, size=(draws, groups))
+    every_seed, every_group = np.arange(seeds)[None], np.arange(groups)[None]
     differences = partial(_differences, first, second, name)
-    value = float(differences(all_seeds[:1], all_groups[:1])[0])
-    by_seed = float(differences(drawn_seeds, all_groups).var(ddof=1)) if seeds > 1 else 0.0
-    by_group = float(differences(all_seeds, drawn_groups).var(ddof=1))
-    error = float(np.sqrt(differences(drawn_seeds, drawn_groups).var(ddof=1)))
-    if error == 0:
-        return Difference(value, value, value, 1.0 if value == 0 else 0.0)
-    exchanged = _exchanged(first, second, name, rng.random((draws, groups)) < 0.5)
-    by_lot = (1 + (np.abs(exchanged) >= abs(value) - 1e-12).sum()) / (1 + draws)
+    value = float(differences(every_seed, every_group)[0])
+    some_groups = rng.integers(groups, size=(draws, groups))
+    by_group, by_seed = float(differences(every_seed.repeat(draws, 0), some_groups).var(ddof=1)), 0.0
+    if seeds > 1:
+        some_seeds = rng.integers(seeds, size=(draws, seeds - 1))
+        both = some_groups if seeds == 2 else every_group.repeat(draws, 0)
+        by_seed = float(differences(some_seeds, both).var(ddof=1))
+        by_seed = max(by_seed - by_group, 0.0) if seeds == 2 else by_seed
+    exchanged = _exchanged(first, second, name, rng.random((draws, seeds, groups)) < 0.5)
+    by_lot = float((1 + (np.abs(exchanged) >= abs(value) - 1e-12).sum()) / (1 + draws))
     parts = by_seed**2 / max(seeds - 1, 1) + by_group**2 / max(groups - 1, 1)
-    freedom = (by_seed + by_group) ** 2 / parts if parts > 0 else max(groups - 1, 1)
-    reach = float(student.ppf(1 - LEVEL / 2, freedom)) * error
-    p = float(2 * student.sf(abs(value) / error, freedom))
-    return Difference(value, value - reach, value + reach, max(p, float(by_lot)))
+    freedom = (by_seed + by_group) ** 2 / parts if parts > 0 else 1.0
+    found = _student(value, float(np.sqrt(by_seed + by_group)), freedom)
+    return replace(found, p=max(found.p, by_lot))
 
 
 def bootstrapped_t(
@@ -110,24 +109,27 @@ def bootstrapped_t(
     Raises:
         InputError: if the shapes differ.
     """
-    from scipy.stats import t as student
-
     _check(first, second, draws)
     seeds, groups = first[0].shape
     every = np.arange(seeds)[None].repeat(draws, 0)
     drawn = np.random.default_rng(seed).integers(groups, size=(draws, groups))
     value = float(_differences(first, second, name, every[:1], np.arange(groups)[None])[0])
     error = float(np.sqrt(_differences(first, second, name, every, drawn).var(ddof=1)))
+    return _student(value, error, max(groups - 1, 1))
+
+
+def _student(value: float, error: float, freedom: float) -> Difference:
+    from scipy.stats import t
+
     if error == 0:
-        return Difference(value, value, value, 1.0 if value == 0 else 0.0)
-    freedom = max(groups - 1, 1)
-    reach = float(student.ppf(1 - LEVEL / 2, freedom)) * error
-    return Difference(value, value - reach, value + reach, float(2 * student.sf(abs(value) / error, freedom)))
+        return Difference(value, value, value, float(value == 0))
+    half = float(t.ppf(1 - LEVEL / 2, freedom)) * error
+    return Difference(value, value - half, value + half, float(2 * t.sf(abs(value) / error, freedom)))
 
 
 def _check(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], draws: int) -> None:
-    if not is_count(draws):
-        raise InputError(f"draws is {draws!r}; give a whole number of 1 or more")
+    if not is_count(draws) or draws < 2:
+        raise InputError(f"draws is {draws!r}; give a whole number of 2 or more")
     if first[0].shape != second[0].shape:
         raise InputError(f"one has counts of {first[0].shape}, the other of {second[0].shape}; compare like with like")
 
@@ -151,10 +153,10 @@ def _differences(
 def _exchanged(
     first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], name: str, swap: np.ndarray
 ) -> np.ndarray:
-    """Differences between two whose groups are exchanged where told, bool ``[draws, m]``; float ``[draws]``."""
+    """Differences between two that are exchanged where told, bool ``[draws, S, m]``; float ``[draws]``."""
     found = []
     for one, other in ((first, second), (second, first)):
-        correct, count = (np.where(swap[:, None, :], b[None], a[None]) for a, b in zip(one, other, strict=True))
+        correct, count = (np.where(swap, b[None], a[None]) for a, b in zip(one, other, strict=True))
         found.append(np.asarray(compute_criteria(correct, count, [name])[name]).mean(axis=1))
     difference: np.ndarray = found[0] - found[1]
     return difference
@@ -170,7 +172,7 @@ class Concordance:
         ndcg: normalised discounted cumulative gain of the criterion's order; the gain is ``n`` less the rank on test.
         tau: Kendall's tau-b, from -1 to 1; nan where one of both has ties only.
         ties: share of pairs of candidates that the criterion does not tell apart.
-        regret: worst-group accuracy on test of the best candidate less that of the one that the criterion puts first.
+        regret: worst-group accuracy on test that could be had less that of the candidate that the criterion puts first.
     """
 
     distance: float
@@ -181,7 +183,9 @@ class Concordance:
     regret: float
 
 
-def concordance(chosen_by: np.ndarray, tested: np.ndarray, *, better: str = "max") -> Concordance:
+def concordance(
+    chosen_by: np.ndarray, tested: np.ndarray, *, higher_is_better: bool = True, best: float | None = None
+) -> Concordance:
     """Compare two orders of ``n`` candidates.
 
     Ranks are 1 to n from the best, mean ranks for ties. Of candidates that the criterion does not tell apart the gain,
@@ -190,7 +194,8 @@ def concordance(chosen_by: np.ndarray, tested: np.ndarray, *, better: str = "max
     Args:
         chosen_by: criterion on validation, float ``[n]``.
         tested: worst-group accuracy on test, float ``[n]``.
-        better: whether a high (``max``) or a low (``min``) value of the criterion is good.
+        higher_is_better: whether a high value of the criterion is good.
+        best: accuracy that could be had; the highest of ``tested``, if not given.
 
     Raises:
         InputError: if there are fewer than two candidates.
@@ -199,22 +204,24 @@ def concordance(chosen_by: np.ndarray, tested: np.ndarray, *, better: str = "max
 
     if len(chosen_by) < 2 or len(chosen_by) != len(tested):
         raise InputError(f"there are {len(chosen_by)} and {len(tested)} candidates; two or more can be compared")
-    cost = -chosen_by if better == "max" else chosen_by
+    # Sums in another order differ in their last digit, which is no difference between candidates.
+    chosen_by, tested = np.round(chosen_by, DIGITS), np.round(tested, DIGITS)
+    cost = -chosen_by if higher_is_better else chosen_by
     mine, truth = rankdata(cost), rankdata(-tested)
     gain = len(tested) - truth
     discount = 1 / np.log2(np.arange(len(gain)) + 2)
     order = np.argsort(cost, kind="stable")
     _, block = np.unique(cost[order], return_inverse=True)
     mean_gain = (np.bincount(block, weights=gain[order]) / np.bincount(block))[block]
-    best = float((np.sort(gain)[::-1] * discount).sum())
+    ideal = float((np.sort(gain)[::-1] * discount).sum())
     first = tested[cost == cost.min()]
     pairs = len(cost) * (len(cost) - 1) / 2
     _, same = np.unique(cost, return_counts=True)
     return Concordance(
         distance=float(np.linalg.norm(mine - truth)),
         cosine=float(mine @ truth / (np.linalg.norm(mine) * np.linalg.norm(truth))),
-        ndcg=float((mean_gain * discount).sum()) / best if best > 0 else 1.0,
+        ndcg=float((mean_gain * discount).sum()) / ideal if ideal > 0 else 1.0,
         tau=float(kendalltau(-mine, -truth).statistic),
         ties=float((same * (same - 1) / 2).sum() / pairs),
-        regret=float(tested.max() - first.mean()),
+        regret=float((tested.max() if best is None else best) - first.mean()),
     )

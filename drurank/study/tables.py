@@ -14,9 +14,8 @@ from rich.table import Table as RichTable
 
 from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
-from drurank.noise import criteria_noise
-from drurank.spread import fit_spread
-from drurank.study.results import Result, Study
+from drurank.noise import noise_floor
+from drurank.study.results import Result, Study, stacked
 from drurank.study.statistics import bootstrapped_t, paired_difference
 
 CELLS = ("average", "p10", "worst")
@@ -29,8 +28,8 @@ Test = Literal["paired", "t"]
 Format = Literal["markdown", "latex", "csv"]
 Column = tuple[str, str]
 """Split and criterion."""
-OF_SHARES = ("overall", "average", "worst", "p")
-"""Criteria, and beginnings of their names, that are shares and shown in percent."""
+OF_SHARES = ("overall", "average", "worst")
+"""Criteria that are shares and shown in percent, beside p10 and its kind."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,13 @@ class Cell:
     Attributes:
         values: by seed.
         rank: 1 for the best of the column, 2 for the second; of equals the first.
-        is_distinguishable: whether it is the best and the second differs from it by more than chance.
+        is_like_best: whether it differs from the best by no more than chance, or is the best.
+        is_distinguishable: whether it is the best and every other differs from it by more than chance.
     """
 
     values: tuple[float, ...]
     rank: int
+    is_like_best: bool
     is_distinguishable: bool
 
     @property
@@ -101,7 +102,7 @@ class StudyTable:
         study: Study,
         by: str,
         *,
-        on: str | Sequence[str] = "ood_test",
+        on: str | Sequence[str] | None = None,
         cells: Sequence[str] = CELLS,
         test: Test = "paired",
     ) -> StudyTable:
@@ -110,22 +111,21 @@ class StudyTable:
         Args:
             study: finished candidates.
             by: criterion that chooses setting and epoch of each method and seed, on validation.
-            on: split of the cells, or several.
+            on: split of the cells, or several; that of groups never seen in training, if not given.
             cells: criteria.
             test: what tells the best from the second, ``paired_difference`` or ``bootstrapped_t``.
 
         Raises:
-            InputError: if a method lacks a seed that another has, or tests other groups.
+            InputError: if methods have no seed in common, or test other groups.
         """
         if test not in TESTS:
             raise InputError(f"test is {test!r}: {nearest(test, TESTS)}")
-        splits = (on,) if isinstance(on, str) else tuple(on)
-        chosen = study.chosen(by)
-        seeds = _seeds(study, chosen)
+        splits = tuple(on) if on is not None and not isinstance(on, str) else (study.split(on),)
+        chosen, seeds, lacking = _of_common_seeds(study.chosen(by))
         found: dict[str, dict[Column, Cell]] = {method: {} for method in chosen}
         floors, alike = [], []
         for split in splits:
-            counts = {method: _stacked(results, by, split) for method, results in chosen.items()}
+            counts = _counts(chosen, by, split)
             for name in cells:
                 values = {method: _values(results, by, split, name) for method, results in chosen.items()}
                 for method, cell in _column(name, values, counts, test).items():
@@ -133,9 +133,11 @@ class StudyTable:
                 alike += _undecided((split, name), found, of_several=len(splits) > 1)
             best = min(found, key=lambda method: found[method][split, cells[0]].rank)
             floors.append(_floor(counts[best], cells, best, split))
-        remarks = list(study.unlike())
-        if alike:
-            remarks.append(f"Best and second are not distinguishable ({TESTS[test][1]}, 5 %): {'; '.join(alike)}.")
+        remarks = [*lacking, *study.unlike()]
+        if alike and len(seeds) == 1:
+            remarks.append("Nothing is bold: of one seed, chance in training is not seen.")
+        elif alike:
+            remarks.append(f"Not distinguishable from the best ({TESTS[test][1]}, 5 %): {'; '.join(alike)}.")
         rows = tuple(
             Row(
                 method,
@@ -153,7 +155,9 @@ class StudyTable:
 
     def rich(self) -> RichTable:
         """For the terminal."""
-        table = RichTable(title=escape(self.title), caption=escape("\n".join(self.remarks)), caption_justify="left")
+        table = RichTable(
+            title=escape(self.title), caption=escape("\n".join([self.legend, *self.remarks])), caption_justify="left"
+        )
         table.add_column("method")
         for name in self._head:
             table.add_column(escape(name), justify="right")
@@ -166,7 +170,14 @@ class StudyTable:
     def title(self) -> str:
         """What it shows."""
         shown = f"{' / '.join(self.names)}" if len(self.on) > 1 else self.on[0]
-        return f"{shown}, chosen by {self.by} on validation, {len(self.seeds)} seeds"
+        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
+        return f"{shown}, setting and epoch chosen by {self.by} on validation, {seeds}"
+
+    @property
+    def legend(self) -> str:
+        """How to read the cells."""
+        spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
+        return f"{spread}; accuracies in percent; bold: better than every other, then the second is underlined."
 
     @property
     def _head(self) -> tuple[str, ...]:
@@ -186,8 +197,12 @@ class StudyTable:
         head = ["method", *self._head, "chosen"]
         lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for row in self.rows:
-            lines.append(f"| {' | '.join([row.method, *self._cells(row, '**{}**', '<u>{}</u>'), _settings(row)])} |")
-        return "\n".join([f"{self.title}:", "", *lines, "", *self.remarks]) + "\n"
+            cells = [row.method, *self._cells(row, "**{}**", "<u>{}</u>"), _settings(row)]
+            lines.append(f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |")
+        said = [f"- {sentence}" for sentence in (self.legend, *self.remarks)]
+        return "\n".join([f"{self.title}:", "", *lines, "", *said]) + "\n"
+
+    __str__ = _markdown
 
     def _latex(self) -> str:
         lines = [rf"\begin{{tabular}}{{l{'r' * len(self._head)}}}", r"\hline"]
@@ -195,7 +210,7 @@ class StudyTable:
         for row in self.rows:
             cells = self._cells(row, r"\textbf{{{}}}", r"\underline{{{}}}", r"$\pm$")
             lines.append(" & ".join([_tex(row.method), *cells]) + r" \\")
-        lines += [r"\hline", r"\end{tabular}", *(f"% {remark}" for remark in (self.title, *self.remarks))]
+        lines += [r"\hline", r"\end{tabular}", *(f"% {remark}" for remark in (self.title, self.legend, *self.remarks))]
         return "\n".join(lines) + "\n"
 
     def _csv(self) -> str:
@@ -211,24 +226,28 @@ class StudyTable:
         return out.getvalue()
 
 
-def _seeds(study: Study, chosen: dict[str, list[Result]]) -> tuple[int, ...]:
-    every = tuple(sorted({result.seed for result in study}))
-    for method, results in chosen.items():
-        lacking = sorted(set(every) - {result.seed for result in results})
-        if lacking:
-            raise InputError(f"{method} has no finished candidate with seed {lacking[0]}, as others; finish the study")
-    return every
+def _of_common_seeds(
+    chosen: dict[str, list[Result]],
+) -> tuple[dict[str, list[Result]], tuple[int, ...], list[str]]:
+    """What is chosen for the seeds that all methods have, these seeds, and sentences about the others."""
+    of_method = {method: {result.seed for result in results} for method, results in chosen.items()}
+    every, common = set().union(*of_method.values()), set.intersection(*of_method.values())
+    lacking = [
+        f"Left out: seed {seed}, with which {', '.join(m for m, seeds in of_method.items() if seed not in seeds)} "
+        "is not finished."
+        for seed in sorted(every - common)
+    ]
+    if not common:
+        raise InputError(f"no seed is finished with every method: {' '.join(lacking)} Run the study to its end")
+    kept = {method: [result for result in results if result.seed in common] for method, results in chosen.items()}
+    return kept, tuple(sorted(common)), lacking
 
 
-def _stacked(results: list[Result], by: str, on: str) -> tuple[np.ndarray, np.ndarray]:
-    """Correct and seen by seed and group, int64 ``[S, m]`` each."""
-    found = [result.counts(by, on) for result in results]
-    for one, result in zip(found, results, strict=True):
-        if one.groups != found[0].groups:
-            raise InputError(
-                f"{result.folder} has other groups of {on} than {results[0].folder}; compare like with like"
-            )
-    return np.stack([one.correct for one in found]), np.stack([one.count for one in found])
+def _counts(chosen: dict[str, list[Result]], by: str, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Correct and seen by method, int64 ``[S, m]`` each."""
+    _, correct, count = stacked([result for results in chosen.values() for result in results], by, split)
+    ends = np.cumsum([len(results) for results in chosen.values()])[:-1]
+    return dict(zip(chosen, zip(np.split(correct, ends), np.split(count, ends), strict=True), strict=True))
 
 
 def _values(results: list[Result], by: str, on: str, name: str) -> tuple[float, ...]:
@@ -243,23 +262,28 @@ def _column(
 ) -> dict[str, Cell]:
     sign = 1 if criterion(name).mode == "max" else -1
     order = sorted(values, key=lambda method: -sign * float(np.mean(values[method])))
-    real = False
-    if len(order) > 1:
-        real = TESTS[test][0](counts[order[0]], counts[order[1]], name).is_distinguishable
-    return {m: Cell(values[m], order.index(m) + 1, real and m == order[0]) for m in values}
+    best, of_one_seed = order[0], len(values[order[0]]) == 1
+    like = {
+        method: of_one_seed or not TESTS[test][0](counts[best], counts[method], name).is_distinguishable
+        for method in order[1:]
+    }
+    is_alone = not any(like.values()) and len(order) > 1
+    return {m: Cell(values[m], order.index(m) + 1, like.get(m, True), is_alone and m == best) for m in values}
 
 
 def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_several: bool) -> list[str]:
-    ranked = {cells[column].rank: method for method, cells in found.items()}
-    if len(ranked) < 2 or found[ranked[1]][column].is_distinguishable:
-        return []
-    return [f"{' '.join(column) if of_several else column[1]} ({ranked[1]}, {ranked[2]})"]
+    by_rank = sorted(found, key=lambda method: found[method][column].rank)
+    like = [method for method in by_rank if found[method][column].is_like_best]
+    return [f"{' '.join(column) if of_several else column[1]}: {', '.join(like)}"] if len(like) > 1 else []
 
 
 def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: str, split: str) -> str:
-    correct, count = counts[0][0], counts[1][0]
-    noise = criteria_noise(correct, count, list(names), spread=fit_spread(correct, count))
-    said = ", ".join(f"{name} {_number(name, noise[name].floor)}" for name in names)
+    """What criteria would be on average, over seeds as well, if all groups were served alike."""
+    floors = [
+        {name: values.mean() for name, values in noise_floor(count, correct.sum() / count.sum(), names).items()}
+        for correct, count in zip(*counts, strict=True)
+    ]
+    said = ", ".join(f"{name} {_number(name, float(np.mean([floor[name] for floor in floors])))}" for name in names)
     return f"By chance alone, if {method} served every group of {split} alike: {said}."
 
 
@@ -276,7 +300,7 @@ def _tex(word: str) -> str:
 def _marked(cell: Cell, text: str, best: str, second: str) -> str:
     if cell.is_distinguishable:
         return best.format(text)
-    return second.format(text) if cell.rank == 2 else text
+    return second.format(text) if cell.rank == 2 and not cell.is_like_best else text
 
 
 def _shown(name: str, cell: Cell, between: str = "±") -> str:
