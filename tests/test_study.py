@@ -16,6 +16,7 @@ from drurank.cli.study import device_of
 from drurank.errors import InputError
 from drurank.study import Plan, Study
 from drurank.study.queue import Queue
+from drurank.study.runs import check_options, write_plan
 from runs import CONFIGS, read_json
 from studies import SMALL, manifests, without_times, written
 
@@ -272,7 +273,14 @@ def test_the_commands_are_listed(capsys):
 def test_every_configuration_of_a_study_is_one(name):
     plan = Plan.read(CONFIGS / f"study/{name}.yaml")
     settings = {candidate.setting for candidate in plan.candidates}
-    counts = {"jtt16": 16, "synthetic": 1 + 10 + 4 + 4 + 1 + 4, "text": 1 + 8 + 6 + 6 + 1, "table": 1 + 3 + 2 + 1}
+    counts = {
+        "jtt16": 16,
+        "jtt16_insteval": 16,
+        "jtt16_synthetic": 16,
+        "synthetic": 1 + 10 + 4 + 4 + 1 + 4,
+        "text": 1 + 8 + 6 + 6 + 1,
+        "table": 1 + 3 + 2 + 1,
+    }
     assert len(settings) == counts[name]
 
 
@@ -281,8 +289,10 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "s.yaml").write_text(block.replace("../data", str(CONFIGS / "data")), encoding="utf-8")
     plan = Plan.read(tmp_path / "s.yaml")
-    assert len(plan.candidates) == (16 + 2) * 3
+    assert len(plan.candidates) == (16 + 4) * 3
     assert plan.criteria == ("qdcg10", "worst")
+    write_plan(tmp_path, plan)
+    check_options(tmp_path, plan)
 
 
 def test_a_candidate_may_be_a_run_of_several_processes(tmp_path):
