@@ -303,3 +303,6 @@ def test_a_candidate_may_be_a_run_of_several_processes(tmp_path):
     (manifest,) = manifests(tmp_path / "study").values()
     assert manifest["budget"] == {"steps": 2 * 4, "epochs": 2}  # of 60 rows, 16 in the batches of both
     assert manifest["config"]["trainer"]["devices"] == 2
+    (result,) = Study.load(tmp_path / "study")
+    for split in ("ood_val", "ood_test"):
+        assert result.counts("worst", split).count.tolist() == [10] * 4  # each row once, whoever saw it

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from drurank.errors import InputError
 from drurank.files import replace_file
-from drurank.study.choosing import Choice, choices
+from drurank.study.choosing import CriterionConcordance, criteria_concordance
 from drurank.study.comparing import compare, find
 from drurank.study.results import Study
 from drurank.study.statistics import Concordance
@@ -71,7 +71,7 @@ def show_table(
     return table
 
 
-def show_concordance(folder: str, on: str | None = None, criteria: str | None = None) -> list[Choice]:
+def show_concordance(folder: str, on: str | None = None, criteria: str | None = None) -> list[CriterionConcordance]:
     """How well each criterion on validation orders the candidates by the accuracy of the worst group on test.
 
     Args:
@@ -87,7 +87,7 @@ def show_concordance(folder: str, on: str | None = None, criteria: str | None = 
     """
     names = None if criteria is None else _words(criteria)
     study = Study.load(folder)
-    found = choices(study, names, on=on)
+    found = criteria_concordance(study, names, on=on)
     caption = f"{len(study.results)} candidates, by the worst group of {study.split(on)}. {HOW_TO_READ}"
     table = Table(title="How well criteria choose", caption=caption, caption_justify="left")
     table.add_column("criterion")
@@ -207,7 +207,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "
     if len(study.results) > 2:
         head = ["criterion", *(field.name for field in fields(Concordance))]
         lines += ["## How well criteria choose", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-        for choice in choices(study, on=on):
+        for choice in criteria_concordance(study, on=on):
             lines.append(f"| {' | '.join([choice.criterion, *_figures(choice, ' ')])} |")
         lines += ["", f"By the worst group of {on}. {HOW_TO_READ}", ""]
     lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in draw(folder, by, on, cells)), ""]
@@ -237,7 +237,7 @@ def _words(said: str) -> list[str]:
     return [word.strip() for word in said.split(",")]
 
 
-def _figures(choice: Choice, between: str) -> list[str]:
+def _figures(choice: CriterionConcordance, between: str) -> list[str]:
     """Each figure with its interval; none where a criterion ties all candidates, so that there is no order."""
     value, low, high = (asdict(part) for part in (choice.value, choice.low, choice.high))
     return [

@@ -1,9 +1,9 @@
 """Studies: many candidates on one dataset, and what is told of them without training."""
 
 from drurank.study.candidates import Candidate
-from drurank.study.choosing import choices
+from drurank.study.choosing import criteria_concordance
 from drurank.study.comparing import compare, find
 from drurank.study.plan import Plan
 from drurank.study.results import Result, Study
 
-__all__ = ["Candidate", "Plan", "Result", "Study", "choices", "compare", "find"]
+__all__ = ["Candidate", "Plan", "Result", "Study", "compare", "criteria_concordance", "find"]

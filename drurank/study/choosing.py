@@ -19,7 +19,7 @@ VALIDATION = ("ood_val", "val", "id_val")
 
 
 @dataclass(frozen=True)
-class Choice:
+class CriterionConcordance:
     """How well one criterion chooses.
 
     Attributes:
@@ -35,9 +35,9 @@ class Choice:
     high: Concordance
 
 
-def choices(
+def criteria_concordance(
     study: Study, names: Sequence[str] | None = None, *, on: str | None = None, draws: int = DRAWS, seed: int = 0
-) -> list[Choice]:
+) -> list[CriterionConcordance]:
     """Compare each criterion's order of all candidates, on validation, with that by the worst group on test.
 
     A candidate is, for each criterion, the checkpoint that it kept by that criterion, and the regret is counted from
@@ -68,7 +68,7 @@ def choices(
     as_they_are = _compared(validated, tested, *(np.arange(size) for size in sizes))
     rng = np.random.default_rng(seed)
     drawn = [_compared(validated, tested, *(rng.integers(size, size=size) for size in sizes)) for _ in range(draws)]
-    return [Choice(name, as_they_are[name], *_ends([one[name] for one in drawn])) for name in names]
+    return [CriterionConcordance(name, as_they_are[name], *_ends([one[name] for one in drawn])) for name in names]
 
 
 def _ends(drawn: list[Concordance]) -> tuple[Concordance, Concordance]:

@@ -77,11 +77,11 @@ def paired_difference(
         both = some_groups if seeds == 2 else every_group.repeat(draws, 0)
         by_seed = float(differences(some_seeds, both).var(ddof=1))
         by_seed = max(by_seed - by_group, 0.0) if seeds == 2 else by_seed
-    exchanged = _exchanged(first, second, name, rng.random((draws, seeds, groups)) < 0.5)
-    by_lot = float((1 + (np.abs(exchanged) >= abs(value) - 1e-12).sum()) / (1 + draws))
+    permuted = _permuted(first, second, name, rng.random((draws, seeds, groups)) < 0.5)
+    by_lot = float((1 + (np.abs(permuted) >= abs(value) - 1e-12).sum()) / (1 + draws))
     parts = by_seed**2 / max(seeds - 1, 1) + by_group**2 / max(groups - 1, 1)
-    freedom = (by_seed + by_group) ** 2 / parts if parts > 0 else 1.0
-    found = _student(value, float(np.sqrt(by_seed + by_group)), freedom)
+    degrees = (by_seed + by_group) ** 2 / parts if parts > 0 else 1.0
+    found = _student(value, float(np.sqrt(by_seed + by_group)), degrees)
     return replace(found, p=max(found.p, by_lot))
 
 
@@ -118,13 +118,13 @@ def bootstrapped_t(
     return _student(value, error, max(groups - 1, 1))
 
 
-def _student(value: float, error: float, freedom: float) -> Difference:
+def _student(value: float, error: float, degrees: float) -> Difference:
     from scipy.stats import t
 
     if error == 0:
         return Difference(value, value, value, float(value == 0))
-    half = float(t.ppf(1 - LEVEL / 2, freedom)) * error
-    return Difference(value, value - half, value + half, float(2 * t.sf(abs(value) / error, freedom)))
+    half = float(t.ppf(1 - LEVEL / 2, degrees)) * error
+    return Difference(value, value - half, value + half, float(2 * t.sf(abs(value) / error, degrees)))
 
 
 def _check(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], draws: int) -> None:
@@ -150,7 +150,7 @@ def _differences(
     return difference
 
 
-def _exchanged(
+def _permuted(
     first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], name: str, swap: np.ndarray
 ) -> np.ndarray:
     """Differences between two that are exchanged where told, bool ``[draws, S, m]``; float ``[draws]``."""
