@@ -6,8 +6,8 @@ from scipy import stats
 
 from drurank.errors import InputError
 from drurank.study import Study
-from drurank.study.choosing import _compared, criteria_concordance
-from drurank.study.statistics import bootstrapped_t, concordance, paired_difference
+from drurank.study.choosing import _compared, _less, criteria_concordance
+from drurank.study.statistics import Concordance, bootstrapped_t, concordance, paired_difference
 from drurank.study.tables import _column
 
 
@@ -155,6 +155,25 @@ def test_concordance_of_a_study_is_that_of_its_candidates(undisturbed):
         assert getattr(found.value, name) == pytest.approx(getattr(expected, name))
     for name in ("distance", "cosine", "ndcg"):
         assert getattr(found.low, name) < getattr(found.high, name)
+
+
+def test_differences_from_a_criterion_are_those_of_the_same_draws(undisturbed):
+    study = Study.load(undisturbed)
+    plain = {one.criterion: one for one in criteria_concordance(study, draws=40)}
+    (found,) = criteria_concordance(study, draws=40, against="worst")
+    assert found.criterion == "qdcg10"
+    for name in ("distance", "ndcg", "ties", "regret"):
+        expected = getattr(plain["qdcg10"].value, name) - getattr(plain["worst"].value, name)
+        assert getattr(found.value, name) == pytest.approx(expected)
+    with pytest.raises(InputError, match="against is 'p10', which is none of the criteria"):
+        criteria_concordance(study, draws=2, against="p10")
+
+
+def test_a_criterion_against_itself_in_other_words_differs_by_nothing():
+    counts = (np.array([[20, 40], [30, 35], [40, 50]]), np.full((3, 2), 100))
+    both, every = {"average": counts, "overall": counts}, np.arange(3)
+    found = _less(_compared(both, both, every, np.arange(2), np.arange(2)), "overall")
+    assert found == {"average": Concordance(0, 0, 0, 0, 0, 0)}
 
 
 def test_a_candidate_that_is_drawn_twice_is_no_tie_with_itself():

@@ -71,13 +71,16 @@ def show_table(
     return table
 
 
-def show_concordance(folder: str, on: str | None = None, criteria: str | None = None) -> list[CriterionConcordance]:
+def show_concordance(
+    folder: str, on: str | None = None, criteria: str | None = None, against: str | None = None
+) -> list[CriterionConcordance]:
     """How well each criterion on validation orders the candidates by the accuracy of the worst group on test.
 
     Args:
         folder: of a study.
         on: split of the worst group; that of groups never seen in training, if not given.
         criteria: those to compare, with commas; all that kept checkpoints, if not given.
+        against: one of them; shows by how much the figures of the others differ from its own.
 
     Returns:
         One entry a criterion.
@@ -87,9 +90,10 @@ def show_concordance(folder: str, on: str | None = None, criteria: str | None = 
     """
     names = None if criteria is None else _words(criteria)
     study = Study.load(folder)
-    found = criteria_concordance(study, names, on=on)
+    found = criteria_concordance(study, names, on=on, against=against)
     caption = f"{len(study.results)} candidates, by the worst group of {study.split(on)}. {HOW_TO_READ}"
-    table = Table(title="How well criteria choose", caption=caption, caption_justify="left")
+    title = f"How well criteria choose{'' if against is None else f', less the figures of {against}'}"
+    table = Table(title=title, caption=caption, caption_justify="left")
     table.add_column("criterion")
     for field in fields(Concordance):
         table.add_column(field.name, justify="right")

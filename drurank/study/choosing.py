@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 
 from drurank.criteria import compute_criteria, criterion
-from drurank.errors import InputError
+from drurank.errors import InputError, nearest
 from drurank.study.results import Study, stacked
 from drurank.study.statistics import Concordance, concordance
 
@@ -36,7 +36,13 @@ class CriterionConcordance:
 
 
 def criteria_concordance(
-    study: Study, names: Sequence[str] | None = None, *, on: str | None = None, draws: int = DRAWS, seed: int = 0
+    study: Study,
+    names: Sequence[str] | None = None,
+    *,
+    on: str | None = None,
+    against: str | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> list[CriterionConcordance]:
     """Compare each criterion's order of all candidates, on validation, with that by the worst group on test.
 
@@ -49,6 +55,8 @@ def criteria_concordance(
         study: its candidates, seeds included.
         names: criteria; all that kept checkpoints, if not given.
         on: split of the worst group; that of groups never seen, if not given.
+        against: one of the criteria, from whose figures those of the others are then told, as differences in the same
+            draws: that intervals of two criteria overlap says nothing of their difference.
         draws: of the bootstrap.
         seed: of the draws.
 
@@ -62,13 +70,29 @@ def criteria_concordance(
     if before is None:
         raise InputError(f"{results[0].folder} has no groups of validation, only of {', '.join(results[0].splits)}")
     names = list(names or results[0].criteria)
+    if against is not None and against not in names:
+        raise InputError(f"against is {against!r}, which is none of the criteria: {nearest(against, names)}")
     validated = {name: stacked(results, name, before)[1:] for name in names}
     tested = {name: stacked(results, name, split)[1:] for name in names}
     sizes = len(results), *(next(iter(counts.values()))[0].shape[1] for counts in (validated, tested))
     as_they_are = _compared(validated, tested, *(np.arange(size) for size in sizes))
     rng = np.random.default_rng(seed)
     drawn = [_compared(validated, tested, *(rng.integers(size, size=size) for size in sizes)) for _ in range(draws)]
-    return [CriterionConcordance(name, as_they_are[name], *_ends([one[name] for one in drawn])) for name in names]
+    if against is not None:
+        as_they_are, *drawn = (_less(found, against) for found in (as_they_are, *drawn))
+    return [
+        CriterionConcordance(name, found, *_ends([one[name] for one in drawn])) for name, found in as_they_are.items()
+    ]
+
+
+def _less(found: dict[str, Concordance], against: str) -> dict[str, Concordance]:
+    """Figures of all others less those of one."""
+    base = asdict(found[against])
+    return {
+        name: Concordance(**{key: value - base[key] for key, value in asdict(one).items()})
+        for name, one in found.items()
+        if name != against
+    }
 
 
 def _ends(drawn: list[Concordance]) -> tuple[Concordance, Concordance]:

@@ -223,5 +223,5 @@ def concordance(
         ndcg=float((mean_gain * discount).sum()) / ideal if ideal > 0 else 1.0,
         tau=float(kendalltau(-mine, -truth).statistic),
         ties=float((same * (same - 1) / 2).sum() / pairs),
-        regret=float((tested.max() if best is None else best) - first.mean()),
+        regret=float((tested.max() if best is None else np.round(best, DIGITS)) - first.mean()),
     )
