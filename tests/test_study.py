@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ from drurank.cli.study import device_of
 from drurank.errors import InputError
 from drurank.study import Plan, Study
 from drurank.study.queue import Queue
-from drurank.study.runs import check_options, write_plan
+from drurank.study.runs import check_options, write_shared
 from runs import CONFIGS, read_json
 from studies import SMALL, manifests, without_times, written
 
@@ -185,24 +186,66 @@ def test_a_damaged_checkpoint_is_begun_anew(one):
 
 def processes_of(folder):
     """Ids of the processes that have a folder among their words."""
-    lines = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    words = ["ps", "-eww", "-o", "pid,args"]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     return [int(line.split()[0]) for line in lines if str(folder) in line]
 
 
+@pytest.fixture
+def endless(tmp_path):
+    """Gives the process of a study whose only candidate has ended an epoch, and its queue."""
+
+    def start(**trainer):
+        trainer = {"max_epochs": 5000, "accelerator": "cpu", **trainer}
+        path = written(tmp_path / "s.yaml", candidates=[{"model": "ERM"}], seeds=[0], trainer=trainer)
+        words = ["study", "run", "--config", str(path), "--output", str(tmp_path / "study")]
+        command = [sys.executable, "-m", "drurank", *words]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+        deadline = time.time() + 100
+        while not list(tmp_path.glob("study/candidates/*/version_0/checkpoints/last.ckpt")) and time.time() < deadline:
+            time.sleep(0.1)
+        assert len(processes_of(tmp_path)) >= 2
+        return process, Queue(tmp_path / "study", Plan.read(path).digest)
+
+    yield start
+    for pid in processes_of(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_all_processes_and_fails_no_candidate(tmp_path, stop):
-    trainer = {"max_epochs": 5000, "accelerator": "cpu"}
-    path = written(tmp_path / "s.yaml", candidates=[{"model": "ERM"}], seeds=[0], trainer=trainer)
-    words = ["study", "run", "--config", str(path), "--output", str(tmp_path / "study")]
-    process = subprocess.Popen([sys.executable, "-m", "drurank", *words], stdout=subprocess.DEVNULL)
-    deadline = time.time() + 100
-    while not list(tmp_path.glob("study/candidates/*/version_0/checkpoints/last.ckpt")) and time.time() < deadline:
-        time.sleep(0.1)
-    process.send_signal(stop)  # to the first process alone
+@pytest.mark.parametrize("to_all", [False, True], ids=["first", "all"])
+def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, stop, to_all):
+    """Of Ctrl-C the workers get one signal from the terminal and another from the first process."""
+    process, queue = endless()
+    if to_all:
+        os.killpg(process.pid, stop)
+    else:
+        process.send_signal(stop)
     assert process.wait(60) == 128 + stop
     assert not processes_of(tmp_path)
-    plan = Plan.read(path)
-    assert list(Queue(tmp_path / "study", plan.digest).states().values()) == ["WAITING"]
+    assert list(queue.states().values()) == ["WAITING"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells a process of its parent's end")
+def test_the_processes_of_a_candidate_end_with_a_worker_that_is_killed(endless, tmp_path):
+    process, _ = endless(devices=2, strategy="ddp")
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in processes_of(tmp_path)}
+    (worker,) = [pid for pid, said in words.items() if b"work" in said]
+    os.kill(worker, signal.SIGKILL)
+    assert process.wait(60) == 1
+    deadline = time.time() + 60
+    while processes_of(tmp_path) and time.time() < deadline:
+        time.sleep(0.2)
+    assert not processes_of(tmp_path)
+
+
+def test_a_plan_that_is_refused_changes_no_table(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    before = Study.load(tmp_path / "study").table("qdcg10").render("csv")
+    path = written(tmp_path / "s.yaml", trainer={"max_epochz": 3})
+    with pytest.raises(SystemExit):
+        main(["study", "run", "--config", str(path), "--output", str(tmp_path / "study")])
+    assert Study.load(tmp_path / "study").table("qdcg10").render("csv") == before
 
 
 def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path, capfd):
@@ -291,7 +334,7 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     plan = Plan.read(tmp_path / "s.yaml")
     assert len(plan.candidates) == (16 + 4) * 3
     assert plan.criteria == ("qdcg10", "worst")
-    write_plan(tmp_path, plan)
+    write_shared(tmp_path, plan)
     check_options(tmp_path, plan)
 
 

@@ -74,6 +74,18 @@ def test_what_is_put_back_waits_and_has_not_failed(tmp_path):
     assert queue.take() is None
 
 
+def test_what_was_lost_while_it_was_put_back_waits_again(tmp_path, monkeypatch):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", plan.digest)
+    queue.put(plan.candidates[:1])
+    number, key = queue.take()
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "_add", lambda key: None)
+        queue.put_back(number)
+    queue.put(plan.candidates[:1])
+    assert queue.states() == {key: "WAITING"}
+
+
 def test_a_candidate_that_kills_its_workers_is_not_taken_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr("drurank.study.queue.RETRIES", 1)
     plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
@@ -228,7 +240,9 @@ def test_a_search_is_run_and_its_candidates_stand_in_the_table(tmp_path):
         assert manifest["config"]["model"]["init_args"].items() >= {
             name.removeprefix("model."): value for name, value in manifest["options"].items() if name.count(".") == 1
         }.items() - {("optimizer", "AdamW")}
-    assert len(Study.load(tmp_path / "study").table("worst").rows) == 2
+    study = Study.load(tmp_path / "study")
+    assert (len(study.results), study.unfinished, study.others) == (len(found), (), 0)
+    assert len(study.table("worst").rows) == 2
 
 
 @pytest.mark.parametrize(
@@ -244,6 +258,8 @@ def test_a_search_is_run_and_its_candidates_stand_in_the_table(tmp_path):
         ({"candidates": [{"model": "DRU", "cutoff": {"low": 5, "high": 2}}]}, "give low below high"),
         ({"candidates": [{"model": "DRU", "cutoff": {"low": 0, "high": 2, "log": True}}]}, "log a low above 0"),
         ({"candidates": [{"model": "DRU", "cutoff": {"low": "a", "high": 2}}]}, "give low below high"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 1, "high": float("inf")}}]}, "give low below high"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 1, "high": 2, "log": "yes please"}}]}, "give low below"),
         ({"candidates": [{"model": ["DRU", "ERM"]}], "search": "random", "trials": 1}, "one method an entry"),
     ],
 )

@@ -134,8 +134,11 @@ def test_bold_is_told_from_every_other_and_not_from_the_second_alone():
     assert not cells["A"].is_distinguishable
     assert not cells["B"].is_like_best
     assert cells["C"].is_like_best
+    assert not any(cell.is_second for cell in cells.values())
     del counts["C"], values["C"]
-    assert _column("average", values, counts, "paired")["A"].is_distinguishable
+    cells = _column("average", values, counts, "paired")
+    assert cells["A"].is_distinguishable
+    assert cells["B"].is_second
 
 
 def test_nothing_of_one_seed_is_bold():

@@ -51,18 +51,29 @@ def test_a_table_by_hand(undisturbed):
     assert float(rows[0]["average"]) == table.rows[0].cells["ood_test", "average"].values[0]
 
 
-def test_what_a_study_was_run_with_before_is_left_out_and_said(undisturbed, tmp_path):
-    shutil.copytree(undisturbed / "candidates", tmp_path / "study/candidates")
+def test_what_is_not_in_the_plan_any_more_is_left_out_and_said(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "study")
     plan = read_json(undisturbed / "plan.json")
-    for number, file in enumerate(sorted(tmp_path.glob("study/candidates/*/manifest.json"))):
-        manifest = read_json(file)
-        if number < 3:
-            file.write_text(json.dumps({**manifest, "base": "earlier"}), encoding="utf-8")
-            del plan["candidates"][manifest["key"]]
-    (tmp_path / "study/plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    kept = dict(list(plan.items())[3:])
+    (tmp_path / "study/plan.json").write_text(json.dumps(kept), encoding="utf-8")
     study = Study.load(tmp_path / "study")
-    assert len(study.results) == 9
+    assert {result.manifest["key"] for result in study} == set(kept)
     assert "Left out: 3 finished candidates of earlier plans in this folder." in study.unlike()
+    (tmp_path / "study/plan.json").write_text('{"other": "ERM, seed 0"}', encoding="utf-8")
+    with pytest.raises(InputError, match="has no finished candidate, and 12 of earlier plans"):
+        Study.load(tmp_path / "study")
+
+
+def test_a_draw_that_has_become_no_candidate_yet_is_named(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    (one, *_) = read_json(undisturbed / "plan.json")
+    draws = {"DRU-x-0-0": "DRU draw 0, seed 0", "DRU-x-0-1": "DRU draw 1, seed 0"}
+    (tmp_path / "study/plan.json").write_text(json.dumps(draws), encoding="utf-8")
+    (tmp_path / "study/draws").mkdir()
+    (tmp_path / "study/draws/DRU-x-0-0.json").write_text(json.dumps({"key": one}), encoding="utf-8")
+    study = Study.load(tmp_path / "study")
+    assert [result.manifest["key"] for result in study] == [one]
+    assert study.unfinished == ("DRU draw 1, seed 0",)
 
 
 def test_a_seed_that_a_method_lacks_is_left_out_and_said(undisturbed, tmp_path):

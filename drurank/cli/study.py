@@ -25,7 +25,7 @@ from drurank.errors import InputError, is_count, nearest
 from drurank.study.candidates import Candidate, Draw
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
-from drurank.study.runs import check_options, folder_of, is_finished, run_candidate, write_plan
+from drurank.study.runs import check_options, folder_of, is_finished, note_draw, run_candidate, write_plan, write_shared
 from drurank.study.searching import candidate_of, tell
 
 WORKER = "work"
@@ -94,8 +94,9 @@ def run_study(
     if not is_count(grace) or grace < SHORTEST:
         raise InputError(f"grace is {grace!r}; give a whole number of seconds of {SHORTEST} or more")
     plan, folder = Plan.read(config), Path(output).expanduser()
-    write_plan(folder, plan)
+    write_shared(folder, plan)
     check_options(folder, plan)
+    write_plan(folder, plan)
     queue = Queue(folder, plan.digest, storage, grace)
     queue.put(
         plan.candidates,
@@ -119,13 +120,16 @@ class _Workers:
     """Processes that are ended when one leaves."""
 
     def __init__(self, words: list[str], logs: Path, number: int) -> None:
-        logs.mkdir(exist_ok=True)
+        self.words, self.logs, self.number = words, logs, number
         self.started: list[subprocess.Popen[bytes]] = []
-        for place in range(number):
-            log = logs / f"worker_{os.uname().nodename}_{os.getpid()}_{place}.log"
+
+    def start(self) -> None:
+        self.logs.mkdir(exist_ok=True)
+        for place in range(self.number):
+            log = self.logs / f"worker_{os.uname().nodename}_{os.getpid()}_{place}.log"
             with log.open("w", encoding="utf-8") as out:
                 environment = {**os.environ, **device_of(place)}
-                self.started.append(subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, env=environment))
+                self.started.append(subprocess.Popen(self.words, stdout=out, stderr=subprocess.STDOUT, env=environment))
 
     def are_ended(self) -> bool:
         return all(process.poll() is not None for process in self.started)
@@ -154,15 +158,19 @@ def device_of(place: int) -> dict[str, str]:
 
 
 @contextmanager
-def _stopped_by(*signals: int) -> Iterator[None]:
-    """End with the status of a signal, having cleaned up."""
+def _stopped_by(*signals: int) -> Iterator[list[int]]:
+    """End with the status of the first of these signals, having cleaned up; gives a list that then holds it."""
+    status: list[int] = []
 
     def stop(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
+        # From a terminal come two, and the second must not end the cleaning up.
+        if not status:
+            status.append(128 + number)
+            raise SystemExit(128 + number)
 
     before = {number: signal.signal(number, stop) for number in signals}
     try:
-        yield
+        yield status
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -172,22 +180,27 @@ def _work(config: str, output: str, storage: str, grace: str) -> None:
     """Take candidates and run them until none is left."""
     plan, folder = Plan.read(config), Path(output)
     queue, known = Queue(folder, plan.digest, storage or None, int(grace)), {c.key: c for c in plan.candidates}
-    with _stopped_by(signal.SIGTERM, signal.SIGINT):
+    with _stopped_by(signal.SIGTERM, signal.SIGINT) as status:
         while True:
             taken = queue.take()
             if taken is not None:
-                _run_taken(queue, folder, plan, taken[0], known[taken[1]])
+                _run_taken(queue, folder, plan, taken[0], known[taken[1]], status)
             elif not queue.wait():
                 return
 
 
-def _run_taken(queue: Queue, folder: Path, plan: Plan, number: int, entry: Candidate | Draw) -> None:
+def _run_taken(queue: Queue, folder: Path, plan: Plan, number: int, entry: Candidate | Draw, status: list[int]) -> None:
     with queue.alive(number):
         try:
             candidate = candidate_of(queue, entry)
+            if isinstance(entry, Draw):
+                note_draw(folder, entry, candidate)
             print(f"== {candidate.setting}, seed {candidate.seed}: {folder_of(folder, candidate)}", flush=True)
             manifest = run_candidate(folder, plan, candidate)
         except Exception as error:
+            if status:  # A library may have made another error of it.
+                queue.put_back(number)
+                raise SystemExit(status[0]) from error
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
             print(reason, flush=True)
             queue.end(number, reason)
@@ -204,6 +217,7 @@ def _watch(queue: Queue, workers: _Workers, total: int) -> None:
     """Show how far the study is until all workers have ended."""
     begun, first = time.time(), None
     with workers, Live(console=Console(), refresh_per_second=1) as live:
+        workers.start()
         while True:
             counts = queue.count()
             done = counts["COMPLETE"] + counts["FAIL"]

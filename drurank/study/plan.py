@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -193,8 +194,8 @@ def _choices(source: str, name: str, value: Any) -> list[Any] | Range:
     # YAML 1.1 reads 1e-4 as a word.
     ends = [float(end) if isinstance(end, str) and _is_number(end) else end for end in (value["low"], value["high"])]
     log = value.get("log", False)
-    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
-    if not numbers or not ends[0] < ends[1] or (log and ends[0] <= 0):
+    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) and math.isfinite(end) for end in ends)
+    if not numbers or not isinstance(log, bool) or not ends[0] < ends[1] or (log and ends[0] <= 0):
         raise InputError(
             f"{source}: {name} is {value!r}; give low below high, as {{low: 1e-4, high: 1e-1, log: true}}, and with "
             "log a low above 0"

@@ -79,7 +79,8 @@ class Queue:
             states = self.states()
             for candidate in candidates:
                 state = states.get(candidate.key)
-                if state is None or (again is not None and again(candidate, state)):
+                # Pruned is what was put back and lost on the way.
+                if state in (None, "PRUNED") or (again is not None and again(candidate, str(state))):
                     self._add(candidate.key)
 
     def _add(self, key: str) -> None:
@@ -136,17 +137,18 @@ class Queue:
         if trial.state.is_finished():
             return  # its worker was taken for dead, and another one has it
         if reason is None:
-            self._study.tell(number, 0.0)
+            self._study.tell(number, 0.0, skip_if_finished=True)
             return
-        self.storage.set_trial_user_attr(trial._trial_id, REASON, reason)
-        self._study.tell(number, state=self._optuna.trial.TrialState.FAIL)
+        with suppress(self._optuna.exceptions.UpdateFinishedTrialError):
+            self.storage.set_trial_user_attr(trial._trial_id, REASON, reason)
+        self._study.tell(number, state=self._optuna.trial.TrialState.FAIL, skip_if_finished=True)
 
     def put_back(self, number: int) -> None:
         """Let another worker have what this one cannot go on with."""
         trial = self._study.trials[number]
         if not trial.state.is_finished():
-            self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED)
             self._add(trial.user_attrs[KEY])
+            self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED, skip_if_finished=True)
 
     def states(self) -> dict[str, str]:
         """Key of each candidate to its state: WAITING, RUNNING, COMPLETE or FAIL, by the last trial of it."""

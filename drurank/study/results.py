@@ -16,7 +16,7 @@ import pyarrow.parquet as pa_parquet
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
-from drurank.study.runs import GROUPS, MANIFEST, PLAN
+from drurank.study.runs import DRAWS, GROUPS, MANIFEST, PLAN
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 TESTED = ("ood_test", "test", "id_test")
-EXPECTED = {"key", "base", "method", "setting", "options", "seed", "data", "budget", "selection"}
+EXPECTED = {"key", "method", "setting", "options", "seed", "data", "budget", "selection"}
 SAID = 5
 
 
@@ -107,8 +107,8 @@ class Result:
     def _refuse_other(self, by: str) -> None:
         if by not in self.criteria:
             raise InputError(
-                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; one that is added to the "
-                "study's criteria is kept when the candidates are trained anew"
+                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; add it to the "
+                "study's criteria and run it again, which trains the candidates anew"
             )
 
     @cached_property
@@ -127,9 +127,8 @@ class Study:
     Attributes:
         folder: of the study.
         results: by method, setting and seed.
-        unfinished: candidates of the plan that are not among them, as ``DRU cutoff=5, seed 0``; of a search none is
-            known.
-        others: number of finished ones of earlier plans, which shared something else.
+        unfinished: candidates of the plan that are not among them, as ``DRU cutoff=5, seed 0``.
+        others: number of finished ones of earlier plans, which are not in the last one.
     """
 
     folder: Path
@@ -146,13 +145,13 @@ class Study:
         """
         path = Path(folder).expanduser()
         every = [_read(file) for file in sorted(path.glob(f"candidates/*/{MANIFEST}"))]
-        plan = json.loads((path / PLAN).read_text(encoding="utf-8")) if (path / PLAN).is_file() else None
-        found = [result for result in every if plan is None or result.manifest["base"] == plan["base"]]
+        keys = {result.manifest["key"] for result in every}
+        wanted = _wanted(path) if (path / PLAN).is_file() else dict.fromkeys(keys, "")
+        found = [result for result in every if result.manifest["key"] in wanted]
         if not found:
-            raise InputError(f"{folder} has no finished candidate; give the folder of a study, or run it first")
+            others = f", and {len(every)} of earlier plans" if every else ""
+            raise InputError(f"{folder} has no finished candidate{others}; give the folder of a study, or run it first")
         found.sort(key=lambda result: (result.method, result.setting, result.seed))
-        keys = {result.manifest["key"] for result in found}
-        wanted = {} if plan is None else plan["candidates"]
         unfinished = tuple(said for key, said in wanted.items() if key not in keys)
         return cls(path, tuple(found), unfinished, len(every) - len(found))
 
@@ -244,6 +243,15 @@ def stacked(results: Sequence[Result], by: str, split: str) -> tuple[tuple[str, 
                 f"{result.folder} has other groups of {split} than {results[0].folder}; compare like with like"
             )
     return found[0].groups, np.stack([one.correct for one in found]), np.stack([one.count for one in found])
+
+
+def _wanted(study: Path) -> dict[str, str]:
+    """Key of each candidate of the plan to what it is; of a draw that has not become one, the draw's."""
+    found = {}
+    for key, said in json.loads((study / PLAN).read_text(encoding="utf-8")).items():
+        draw = study / DRAWS / f"{key}.json"
+        found[json.loads(draw.read_text(encoding="utf-8"))["key"] if draw.is_file() else key] = said
+    return found
 
 
 def _read(file: Path) -> Result:

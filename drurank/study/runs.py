@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import ctypes
 import hashlib
 import io
 import json
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
@@ -28,7 +30,7 @@ from drurank.files import replace_file, write_json
 from drurank.study.candidates import Candidate, Draw
 from drurank.study.plan import Plan
 
-MANIFEST, GROUPS, PLAN = "manifest.json", "groups.parquet", "plan.json"
+MANIFEST, GROUPS, PLAN, DRAWS = "manifest.json", "groups.parquet", "plan.json", "draws"
 PACKAGES = ("drurank", "torch", "lightning", "torchmetrics", "transformers", "numpy")
 QUIET = ["--trainer.enable_progress_bar", "false"]
 RUN = "version_0"
@@ -42,6 +44,7 @@ NEEDED = {
 }
 """Options of a trainer that a study needs to have one of these values."""
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
 SAID = 500
 """Letters of a reason that are kept."""
 
@@ -56,14 +59,21 @@ def is_finished(study: Path, candidate: Candidate) -> bool:
     return (folder_of(study, candidate) / MANIFEST).is_file()
 
 
-def write_plan(study: Path, plan: Plan) -> None:
-    """Write what all candidates share, and which ones there are, for the tables."""
+def write_shared(study: Path, plan: Plan) -> None:
+    """Write what all candidates share."""
     for file, content in zip(_shared(study, plan), (*plan.shared, {"select": ",".join(plan.criteria)}), strict=True):
         text = yaml.safe_dump(content, sort_keys=False)
         replace_file(file, lambda path, text=text: path.write_text(text, encoding="utf-8"))  # type: ignore[misc]
-    grid = [candidate for candidate in plan.candidates if isinstance(candidate, Candidate)]
-    wanted = {candidate.key: f"{candidate.setting}, seed {candidate.seed}" for candidate in grid}
-    write_json(study / PLAN, {"base": plan.base, "candidates": wanted})
+
+
+def write_plan(study: Path, plan: Plan) -> None:
+    """Write which candidates there are, for the tables."""
+    write_json(study / PLAN, {entry.key: f"{entry.setting}, seed {entry.seed}" for entry in plan.candidates})
+
+
+def note_draw(study: Path, draw: Draw, candidate: Candidate) -> None:
+    """Write which candidate a draw became."""
+    write_json(study / DRAWS / f"{draw.key}.json", {"key": candidate.key})
 
 
 def _shared(study: Path, plan: Plan) -> list[Path]:
@@ -112,7 +122,7 @@ def run_candidate(study: Path, plan: Plan, candidate: Candidate) -> dict[str, An
     folder = folder_of(study, candidate)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # A search may draw a setting twice, and a worker that was taken for dead may wake up.
-    with FileLock(folder.with_suffix(".lock")):
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
         if not is_finished(study, candidate):
             _run(study, plan, candidate, folder)
         if not plan.keep_checkpoints:
@@ -191,6 +201,7 @@ def _call_apart(words: list[str]) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,  # so that it can be stopped with the processes that it starts
+        preexec_fn=partial(PRCTL, 1, signal.SIGKILL) if PRCTL else None,  # PR_SET_PDEATHSIG: ends if a worker is killed
     )
     last = ""
     try:
@@ -243,7 +254,6 @@ def _manifest(plan: Plan, candidate: Candidate, run: Path, groups: pa.Table, sec
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     return {
         "key": candidate.key,
-        "base": candidate.base,
         "method": report["method"],
         "setting": candidate.setting,
         "options": dict(candidate.options),

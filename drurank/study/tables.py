@@ -41,12 +41,14 @@ class Cell:
         rank: 1 for the best of the column, 2 for the second; of equals the first.
         is_like_best: whether it differs from the best by no more than chance, or is the best.
         is_distinguishable: whether it is the best and every other differs from it by more than chance.
+        is_second: whether it is the second to such a one.
     """
 
     values: tuple[float, ...]
     rank: int
     is_like_best: bool
     is_distinguishable: bool
+    is_second: bool
 
     @property
     def mean(self) -> float:
@@ -268,7 +270,10 @@ def _column(
         for method in order[1:]
     }
     is_alone = not any(like.values()) and len(order) > 1
-    return {m: Cell(values[m], order.index(m) + 1, like.get(m, True), is_alone and m == best) for m in values}
+    return {
+        m: Cell(values[m], order.index(m) + 1, like.get(m, True), is_alone and m == best, is_alone and m == order[1])
+        for m in values
+    }
 
 
 def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_several: bool) -> list[str]:
@@ -300,7 +305,7 @@ def _tex(word: str) -> str:
 def _marked(cell: Cell, text: str, best: str, second: str) -> str:
     if cell.is_distinguishable:
         return best.format(text)
-    return second.format(text) if cell.rank == 2 and not cell.is_like_best else text
+    return second.format(text) if cell.is_second else text
 
 
 def _shown(name: str, cell: Cell, between: str = "±") -> str:
