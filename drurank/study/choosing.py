@@ -72,8 +72,8 @@ def criteria_concordance(
     names = list(names or results[0].criteria)
     if against is not None and against not in names:
         raise InputError(f"against is {against!r}, which is none of the criteria: {nearest(against, names)}")
-    validated = {name: stacked(results, name, before)[1:] for name in names}
-    tested = {name: stacked(results, name, split)[1:] for name in names}
+    validated = {name: stacked(results, name, before) for name in names}
+    tested = {name: stacked(results, name, split) for name in names}
     sizes = len(results), *(next(iter(counts.values()))[0].shape[1] for counts in (validated, tested))
     as_they_are = _compared(validated, tested, *(np.arange(size) for size in sizes))
     rng = np.random.default_rng(seed)

@@ -222,7 +222,7 @@ class Study:
         return iter(self.results)
 
 
-def stacked(results: Sequence[Result], by: str, split: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:
     """Groups of a split as the checkpoints of several candidates served them.
 
     Args:
@@ -231,7 +231,7 @@ def stacked(results: Sequence[Result], by: str, split: str) -> tuple[tuple[str, 
         split: of the groups.
 
     Returns:
-        Names ``[m]``, correct and seen by candidate and group, int64 ``[n, m]`` each.
+        Correct and seen by candidate and group, int64 ``[n, m]`` each.
 
     Raises:
         InputError: if not all have the same groups.
@@ -242,7 +242,7 @@ def stacked(results: Sequence[Result], by: str, split: str) -> tuple[tuple[str, 
             raise InputError(
                 f"{result.folder} has other groups of {split} than {results[0].folder}; compare like with like"
             )
-    return found[0].groups, np.stack([one.correct for one in found]), np.stack([one.count for one in found])
+    return np.stack([one.correct for one in found]), np.stack([one.count for one in found])
 
 
 def _wanted(study: Path) -> dict[str, str]:

@@ -247,7 +247,7 @@ def _of_common_seeds(
 
 def _counts(chosen: dict[str, list[Result]], by: str, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Correct and seen by method, int64 ``[S, m]`` each."""
-    _, correct, count = stacked([result for results in chosen.values() for result in results], by, split)
+    correct, count = stacked([result for results in chosen.values() for result in results], by, split)
     ends = np.cumsum([len(results) for results in chosen.values()])[:-1]
     return dict(zip(chosen, zip(np.split(correct, ends), np.split(count, ends), strict=True), strict=True))
 
