@@ -200,7 +200,7 @@ def _choices(source: str, name: str, value: Any) -> list[Any] | Range:
             f"{source}: {name} is {value!r}; give low below high, as {{low: 1e-4, high: 1e-1, log: true}}, and with "
             "log a low above 0"
         )
-    return Range(ends[0], ends[1], bool(log))
+    return Range(ends[0], ends[1], log)
 
 
 def _expanded(source: str, entry: Mapping[str, list[Any] | Range]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -217,12 +217,10 @@ def _expanded(source: str, entry: Mapping[str, list[Any] | Range]) -> Iterator[t
 
 def _among(source: str, entry: Mapping[str, list[Any] | Range]) -> tuple[str, dict[str, Range | tuple[str, ...]]]:
     """Method of an entry, and its options as a search takes them."""
-    (*others, method) = entry["model"] if isinstance(entry["model"], list) else [None, None]
-    if others or not isinstance(method, str):
-        raise InputError(
-            f"{source}: model is {entry['model']!r}; a search takes one method an entry, give each its own"
-        )
-    return method, {
+    methods = entry["model"]
+    if isinstance(methods, Range) or len(methods) != 1:
+        raise InputError(f"{source}: model is {methods!r}; a search takes one method an entry, give each its own")
+    return methods[0], {
         name: value if isinstance(value, Range) else tuple(json.dumps(choice) for choice in value)
         for name, value in entry.items()
         if name != "model"
