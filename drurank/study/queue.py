@@ -151,7 +151,7 @@ class Queue:
             self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED, skip_if_finished=True)
 
     def states(self) -> dict[str, str]:
-        """Key of each candidate to its state: WAITING, RUNNING, COMPLETE or FAIL, by the last trial of it."""
+        """Key of each candidate to its state by its last trial: WAITING, RUNNING, COMPLETE, FAIL or PRUNED."""
         found: dict[str, str] = {}
         for trial in self._trials():
             found[trial.user_attrs[KEY]] = trial.state.name
