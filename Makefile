@@ -24,11 +24,11 @@ test: install
 
 # Several processes; also part of `make test`.
 test-ddp: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_distributed.py tests/test_torchrun.py tests/test_sharding.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/processes --deselect tests/processes/test_kill.py
 
-# Some minutes; the short form in tests/test_kill.py is part of `make test`.
+# Some minutes; the short form in tests/processes/test_kill.py is part of `make test`.
 test-kill: install
-	$(BIN)/python tests/kill.py --kills 20
+	$(BIN)/python tests/helpers/kill.py --kills 20
 
 lint: install
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ import time
 import torch
 
 from drurank.methods import DRU, Const, Worst
-from drurank.record import EpochRecord
+from drurank.training.record import EpochRecord
 
 GROUPS, SAMPLES = 1_000_000, 10_000_000
 METHODS = {

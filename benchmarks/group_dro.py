@@ -5,7 +5,7 @@ import time
 import torch
 
 from drurank.methods import GroupDRO
-from drurank.record import EpochRecord
+from drurank.training.record import EpochRecord
 
 BATCH, STEPS = 64, 200
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
-__all__ = ["callbacks", "criteria", "data", "losses", "methods", "metrics", "networks", "ranking"]
+__all__ = ["callbacks", "criteria", "data", "methods", "metrics", "networks", "ranking", "training"]
 
 
 def __getattr__(name: str) -> ModuleType:

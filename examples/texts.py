@@ -10,7 +10,7 @@ from drurank.callbacks import GroupHistory, GroupReport, best_by
 from drurank.data import Text
 from drurank.methods import DRU
 from drurank.networks import TextClassifier
-from drurank.schedules import LinearDecay
+from drurank.training.schedules import LinearDecay
 
 
 def fit(path: str, tokenizer: str = "distilbert-base-uncased", max_epochs: int = 5) -> Trainer:

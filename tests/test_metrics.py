@@ -30,7 +30,7 @@ from drurank.metrics import (
     WorstGroupAccuracy,
 )
 from drurank.ranking import group_accuracy, group_dcg, rank_groups
-from drurank.record import EpochRecord
+from drurank.training.record import EpochRecord
 
 mpl.use("Agg")
 NAN = math.nan

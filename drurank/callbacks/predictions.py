@@ -16,7 +16,7 @@ from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
 
 from drurank.files import replace_file
-from drurank.methods.loaders import as_list
+from drurank.training.loaders import as_list
 
 PREDICTIONS_FILE = "predictions.parquet"
 

@@ -16,9 +16,9 @@ from drurank.criteria import criterion_of_key
 from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.methods import GroupModule
-from drurank.methods.loaders import as_list
 from drurank.report import SplitCounts, print_report, write_report
 from drurank.report.write import GROUPS_PICTURE
+from drurank.training.loaders import as_list
 
 CRITERIA_PICTURE, WEIGHTS_PICTURE = "criteria.png", "weights.png"
 

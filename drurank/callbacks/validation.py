@@ -12,8 +12,8 @@ from lightning.pytorch import Callback, LightningModule
 from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.methods import GroupModule
-from drurank.methods.loaders import as_list
 from drurank.report import SplitCounts
+from drurank.training.loaders import as_list
 
 VALIDATION_FOLDER = "validation"
 

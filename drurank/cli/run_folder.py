@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from drurank.errors import InputError
-from drurank.methods.checkpoint import read_saved
+from drurank.run_folder.checkpoint_io import read_saved
 
 CONFIG_FILE = "config.yaml"
 OF_THIS_PROCESS = ("best", "last")

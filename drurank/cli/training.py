@@ -31,10 +31,10 @@ from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import remove_leftovers
-from drurank.logger import RunLogger
 from drurank.methods import GroupModule
-from drurank.methods.checkpoint import read_checkpoint, read_saved
-from drurank.methods.loaders import check_groups
+from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
+from drurank.run_folder.logger import RunLogger
+from drurank.training.loaders import check_groups
 
 DEFAULT_EPOCHS = 20
 NOISE = (

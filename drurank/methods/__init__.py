@@ -1,11 +1,11 @@
 """Training methods, each a LightningModule."""
 
-from drurank.methods.base import GroupModule
 from drurank.methods.const import Const
 from drurank.methods.dfr import DFR
 from drurank.methods.dru import DRU
 from drurank.methods.erm import ERM
 from drurank.methods.group_dro import GroupDRO
+from drurank.methods.group_module import GroupModule
 from drurank.methods.irm import IRM
 from drurank.methods.jtt import JTT
 from drurank.methods.worst import Worst

@@ -15,11 +15,12 @@ from torch.optim.lr_scheduler import LRScheduler
 from drurank.data.dataset import GroupedDataset
 from drurank.data.sampler import epoch_of_stage
 from drurank.errors import InputError, check_choice
-from drurank.factory import NetworkFactory, describe_factory, differences
-from drurank.methods.checkpoint import KEY, SavedModule
-from drurank.methods.stages import end_schedules
+from drurank.methods.checkpoint import SavedModule
 from drurank.networks import Sizes
-from drurank.schedules import Decay
+from drurank.networks.factory import NetworkFactory, describe_factory, differences
+from drurank.run_folder.checkpoint_io import KEY
+from drurank.training.schedules import Decay
+from drurank.training.stages import end_schedules
 
 LRInterval = Literal["epoch", "step"]
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.data.dataset import GroupedDataset
 from drurank.errors import InputError
-from drurank.factory import NetworkFactory, describe_factory, differences, find_factory, is_plain
 from drurank.methods.evaluated import EvaluatedModule
-from drurank.methods.loaders import batches_of
 from drurank.networks import MLP, Sizes
-from drurank.record import EpochRecord
-
-KEY = "drurank"
+from drurank.networks.factory import NetworkFactory, describe_factory, differences, find_factory, is_plain
+from drurank.run_folder.checkpoint_io import KEY
+from drurank.training.loaders import batches_of
+from drurank.training.record import EpochRecord
 
 
 class SavedModule(EvaluatedModule):
@@ -228,26 +225,6 @@ def optimizers_in_words(optimizers: list[Any]) -> str:
         defaults = ", ".join(f"{name}={words(value)}" for name, value in optimizer.defaults.items())
         found.append(f"{type(optimizer).__name__}({defaults})")
     return "; ".join(found)
-
-
-def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """A checkpoint file, mapped, so that only what is looked at is read, and not the weights.
-
-    Raises:
-        InputError: if it cannot be read, or was not made by drurank.
-    """
-    try:
-        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        checkpoint[KEY]
-    except Exception as error:
-        raise InputError(f"{path} is no checkpoint of drurank; give one that `fit` wrote") from error
-    return checkpoint
-
-
-def read_saved(path: str | Path) -> dict[str, Any]:
-    """What a checkpoint file holds under the key ``drurank``; see ``read_checkpoint``."""
-    saved: dict[str, Any] = read_checkpoint(path)[KEY]
-    return saved
 
 
 def _refuse_other_data(restored: dict[str, Any], train: GroupedDataset, fingerprint: str) -> None:

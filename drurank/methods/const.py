@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from drurank.errors import check_choice, check_number
-from drurank.methods.base import AccuracyFrom, GroupModule
-from drurank.record import EpochRecord
+from drurank.methods.group_module import AccuracyFrom, GroupModule
+from drurank.training.record import EpochRecord
 
 
 class Const(GroupModule):

@@ -18,11 +18,11 @@ from drurank.data.orders import subsample
 from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice, check_number, is_count
 from drurank.methods.erm import ERM
-from drurank.methods.evaluation import key_prefixes
-from drurank.methods.global_batch import gather_rows
-from drurank.methods.last_layer import check_subsets, mean_coefficients
-from drurank.methods.loaders import check_groups
-from drurank.methods.stages import check_replaceable, choose_only_selectable
+from drurank.training.evaluation import key_prefixes
+from drurank.training.global_batch import gather_rows
+from drurank.training.last_layer import check_subsets, mean_coefficients
+from drurank.training.loaders import check_groups
+from drurank.training.stages import check_replaceable, choose_only_selectable
 
 MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]

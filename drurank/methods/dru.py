@@ -9,9 +9,9 @@ from torch import Tensor
 
 from drurank.dcg import RankBy
 from drurank.errors import check_choice, check_number
-from drurank.methods.base import AccuracyFrom, GroupModule
+from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.ranking import Ties, discounted_weights, rank_groups
-from drurank.record import EpochRecord
+from drurank.training.record import EpochRecord
 
 Upweight = Literal["misclassified", "all"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from drurank.methods.base import GroupModule
-from drurank.record import EpochRecord
+from drurank.methods.group_module import GroupModule
+from drurank.training.record import EpochRecord
 
 
 class ERM(GroupModule):

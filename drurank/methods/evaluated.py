@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
 from drurank.errors import InputError, is_count
-from drurank.methods.evaluation import Evaluation, class_probabilities, is_right
-from drurank.methods.loaders import as_list, dataset_of
 from drurank.metrics import GroupCriteria, predicted_class
-from drurank.record import EpochRecord
+from drurank.training.evaluation import Evaluation, class_probabilities, is_right
+from drurank.training.loaders import as_list, dataset_of
+from drurank.training.record import EpochRecord
 
 ENTRIES = ("inputs", "label", "group", "index")
 """What a batch holds."""

@@ -10,8 +10,8 @@ from torch import Tensor
 from drurank.dcg import precise
 from drurank.errors import InputError, check_choice, check_number
 from drurank.methods.erm import ERM
-from drurank.methods.global_batch import gather_rows, number_in_batch, spread_in_batch, sum_in_batch, weighted_sum
 from drurank.ranking import add_group_sums_
+from drurank.training.global_batch import gather_rows, number_in_batch, spread_in_batch, sum_in_batch, weighted_sum
 
 STEP_SIZE = 0.01
 Preset = Literal["wilds", "sagawa"]

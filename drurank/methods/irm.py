@@ -9,7 +9,7 @@ from torch import Tensor
 
 from drurank.errors import InputError, check_number, is_count
 from drurank.methods.erm import ERM
-from drurank.methods.global_batch import (
+from drurank.training.global_batch import (
     first_in_batch,
     gather_rows,
     number_in_batch,
@@ -17,7 +17,7 @@ from drurank.methods.global_batch import (
     sum_in_batch,
     weighted_sum,
 )
-from drurank.methods.stages import steps_of_run
+from drurank.training.stages import steps_of_run
 
 ANNEAL_STEPS = 500
 

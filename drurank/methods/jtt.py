@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.nn.parameter import is_lazy
 
 from drurank.errors import InputError, check_choice, is_count
-from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.methods.const import check_factor
-from drurank.methods.loaders import reads_all
-from drurank.methods.stages import check_replaceable, choose_only_selectable, steps_of_epoch
-from drurank.record import UNKNOWN, EpochRecord
+from drurank.methods.group_module import AccuracyFrom, GroupModule
+from drurank.training.loaders import reads_all
+from drurank.training.record import UNKNOWN, EpochRecord
+from drurank.training.stages import check_replaceable, choose_only_selectable, steps_of_epoch
 
 Semantics = Literal["reweight", "repeat"]
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from drurank.errors import check_choice
-from drurank.methods.base import AccuracyFrom, GroupModule
 from drurank.methods.const import check_factor
 from drurank.methods.dru import Upweight
+from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.ranking import rank_groups
-from drurank.record import EpochRecord
+from drurank.training.record import EpochRecord
 
 
 class Worst(GroupModule):

@@ -11,7 +11,7 @@ from torch import Tensor
 from drurank.dcg import precise
 from drurank.errors import check_number
 from drurank.methods.erm import ERM
-from drurank.methods.global_batch import gather_rows, weighted_sum
+from drurank.training.global_batch import gather_rows, weighted_sum
 
 
 class WorstSamples(ERM):

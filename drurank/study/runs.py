@@ -147,7 +147,7 @@ def _run(study: Path, plan: Plan, candidate: Candidate, folder: Path) -> None:
 
 
 def _is_whole(checkpoint: Path) -> bool:
-    from drurank.methods.checkpoint import read_checkpoint
+    from drurank.run_folder.checkpoint_io import read_checkpoint
 
     try:
         return checkpoint.is_file() and bool(read_checkpoint(checkpoint))
@@ -247,7 +247,7 @@ def _groups(run: Path) -> pa.Table:
 
 
 def _manifest(plan: Plan, candidate: Candidate, run: Path, groups: pa.Table, seconds: float) -> dict[str, Any]:
-    from drurank.methods.checkpoint import KEY, read_checkpoint
+    from drurank.run_folder.checkpoint_io import KEY, read_checkpoint
 
     last = read_checkpoint(run / "checkpoints" / "last.ckpt")
     report = json.loads((run / "test" / plan.criteria[0] / "report.json").read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""The folder of a run: its file names, its logger, and how checkpoints are written."""

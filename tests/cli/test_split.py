@@ -1,0 +1,601 @@
+"""An unseen-group split: which part each row gets, what is written, and what cannot be split."""
+
+import csv
+import datetime
+import errno
+import hashlib
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drurank.cli import main
+from drurank.data import Table
+from drurank.errors import InputError
+from drurank.splits import SPLITS
+from drurank.tabular.splitting import SplitOptions, hash_rows, split_by_group, summarise
+from runs import read_csv, read_json
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT.parent / "shared" / "data"
+PARTS = {"train", "id_val", "ood_val", "id_test", "ood_test"}
+
+
+def parts_of(group, label=None, columns=None, **options):
+    """Part of each row, by name, of a table with these groups; each row differs from the others if not told."""
+    group = np.array(group)
+    label = np.zeros(len(group), dtype=np.int64) if label is None else np.array(label)
+    rows = pa.table({"g": group, "y": label, **({"x": np.arange(len(group))} if columns is None else columns)})
+    names, number = np.unique(group, return_inverse=True)
+    part = split_by_group(rows, label, number, names.tolist(), SplitOptions(**options))
+    assert part.dtype == np.int64
+    return np.array([*SPLITS, "left out"])[part]
+
+
+def half_up(share, count):
+    """The rule in exact arithmetic, of the share as it is written."""
+    return math.floor(Fraction(str(share)) * int(count) + Fraction(1, 2))
+
+
+@st.composite
+def tables(draw):
+    sizes = draw(st.lists(st.integers(2, 12), min_size=8, max_size=40))
+    group = np.repeat([f"g{i}" for i in range(len(sizes))], sizes)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    order = rng.permutation(len(group))
+    return group[order], rng.integers(0, 3, len(group)), rng
+
+
+SHARES = st.sampled_from([0.05, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3])
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), SHARES, SHARES, st.sampled_from([0.01, 0.2, 0.25, 0.5, 0.99]), st.booleans(), st.integers(0, 9))
+def test_groups_and_rows_are_shared_out_by_the_rule(table, val, test, share, stratify, seed):
+    group, label, _ = table
+    part = parts_of(group, label, ood_val=val, ood_test=test, id_share=share, stratify=stratify, seed=seed)
+    groups = {split: set(group[part == split]) for split in sorted(PARTS)}
+    count = len(set(group))
+    assert len(groups["ood_val"]) == max(1, half_up(val, count))
+    assert len(groups["ood_test"]) == max(1, half_up(test, count))
+    stay = groups["train"]
+    assert len(groups["ood_val"]) + len(groups["ood_test"]) + len(stay) == count
+    assert groups["id_val"] | groups["id_test"] == stay
+    assert len(groups["id_val"]) == (len(stay) + 1) // 2
+    assert len(groups["id_test"]) == len(stay) // 2
+    for name in set(group):
+        inside = Counter(part[group == name])
+        size = sum(inside.values())
+        cut = inside["id_val"] + inside["id_test"]
+        assert cut == (min(max(half_up(share, size), 1), size - 1) if name in stay else 0)
+        assert inside["train"] == (size - cut if name in stay else 0)
+        assert len(inside) == (2 if name in stay else 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.booleans(), st.integers(0, 9))
+def test_rows_in_another_order_get_the_same_parts(table, stratify, seed):
+    group, label, rng = table
+    x = np.arange(len(group))
+    part = parts_of(group, label, {"x": x}, stratify=stratify, seed=seed)
+    order = rng.permutation(len(group))
+    again = parts_of(group[order], label[order], {"x": x[order]}, stratify=stratify, seed=seed)
+    np.testing.assert_array_equal(again, part[order])
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.booleans())
+def test_rows_that_are_alike_are_interchangeable(table, stratify):
+    group, label, rng = table
+    x = rng.integers(0, 2, len(group))
+    order = rng.permutation(len(group))
+    part = parts_of(group, label, {"x": x}, stratify=stratify)
+    again = parts_of(group[order], label[order], {"x": x[order]}, stratify=stratify)
+    rows = Counter(zip(group, label, x, part, strict=True))
+    assert rows == Counter(zip(group[order], label[order], x[order], again, strict=True))
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.sampled_from([0.1, 0.2, 0.5, 0.7]))
+def test_the_cut_of_each_label_is_its_share_up_or_down(table, share):
+    group, label, _ = table
+    part = parts_of(group, label, id_share=share, stratify=True)
+    for name in set(group[part == "train"]):
+        inside = group == name
+        cut = inside & np.isin(part, ["id_val", "id_test"])
+        for y in range(3):
+            exact = Fraction(int(cut.sum()) * int((inside & (label == y)).sum()), int(inside.sum()))
+            assert math.floor(exact) <= (cut & (label == y)).sum() <= math.ceil(exact)
+
+
+@pytest.mark.parametrize("rare", [0, 2])
+def test_a_rare_label_is_not_always_rounded_away(rare):
+    # One row of ten is rare and two are cut: a fifth of the groups gives the rare one, of 500 in a half 100.
+    group = np.repeat(np.arange(1000), 10)
+    label = np.where(np.arange(10_000) % 10 == 4, rare, 1)
+    part = parts_of(group, label, ood_val=0, ood_test=0, stratify=True)
+    for split in ("id_val", "id_test"):
+        assert (part == split).sum() == 1000
+        assert 95 <= (label[part == split] == rare).sum() <= 105
+
+
+@pytest.mark.parametrize(
+    ("groups", "share", "expected"), [(10, 0.15, 2), (10, 0.25, 3), (10, 0.04, 1), (100, 0.285, 29), (10, 0.0, 0)]
+)
+def test_halves_go_up_and_a_share_above_0_is_at_least_one_group(groups, share, expected):
+    part = parts_of(np.repeat(np.arange(groups), 3), ood_val=share, ood_test=0.1)
+    assert (part == "ood_val").sum() == 3 * expected
+
+
+def test_parts_with_share_0_have_no_rows():
+    group = np.repeat(np.arange(10), 4)
+    assert set(parts_of(group, id_share=0)) == {"train", "ood_val", "ood_test"}
+    assert set(parts_of(group, ood_val=0, ood_test=0)) == {"train", "id_val", "id_test"}
+    assert set(parts_of(group, ood_val=0)) == {"train", "id_val", "id_test", "ood_test"}
+
+
+def test_another_seed_gives_another_split():
+    group = np.repeat(np.arange(50), 10)
+    splits = {tuple(parts_of(group, seed=seed)) for seed in range(5)}
+    assert len(splits) == 5
+    assert tuple(parts_of(group)) in splits
+
+
+def test_groups_and_rows_are_drawn_evenly():
+    # Over 200 seeds each of 20 groups is in ood_test 0.15 of the time, each row that stays is cut 0.2 of the time.
+    group = np.repeat(np.arange(20), 10)
+    parts = np.array([parts_of(group, seed=seed) for seed in range(200)])
+    ood = (parts == "ood_test").mean(0)
+    assert np.abs(ood - 0.15).max() < 4 * math.sqrt(0.15 * 0.85 / 200)
+    stays = ~np.char.startswith(parts, "ood")
+    cut = np.isin(parts, ["id_val", "id_test"]).sum(0) / stays.sum(0)
+    assert np.abs(cut - 0.2).max() < 4 * math.sqrt(0.2 * 0.8 / 120)
+
+
+def test_a_group_gives_the_same_rows_whatever_stands_in_the_others():
+    group, x = np.repeat(np.arange(20), 10), np.arange(200)
+    part = parts_of(group, columns={"x": x})
+    changed = parts_of(group, columns={"x": np.where(group == 7, x + 1000, x)})
+    np.testing.assert_array_equal(changed[group != 7], part[group != 7])
+
+
+def test_small_groups_are_left_out_and_do_not_count():
+    group = np.repeat(np.arange(30), [1, 2, 4] * 10)
+    part = parts_of(group, min_count=3)
+    np.testing.assert_array_equal(part == "left out", group % 3 != 2)
+    assert (part == "ood_val").sum() == 2 * 4
+
+
+def test_the_summary_by_hand():
+    part = np.array([0, 0, 0, 0, SPLITS.index("id_val"), -1])
+    got = summarise(part, np.array([0, 1, 1, 1, 0, 1]), np.array([0, 0, 0, 2, 2, 1]), ["no", "yes"])
+    assert list(got) == ["train", "id_val"]
+    train = got["train"]
+    assert (train.rows, train.groups, train.min_group_rows, train.median_group_rows) == (4, 2, 1, 2.0)
+    assert train.label_shares == {"no": 0.25, "yes": 0.75}
+    assert got["id_val"].label_shares == {"no": 1.0, "yes": 0.0}
+
+
+# What stands in a row
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, 2, None]),
+        pa.array([0.1, float("nan"), -0.0]),
+        pa.array(["", None, "-"]),
+        pa.array(["a", "b", None]).dictionary_encode(),
+        pa.array([True, False, None]),
+        pa.array([b"\xff", b"\xfe", None]),
+        pa.array([b"\xff\x00", b"\xfe\x00", None], pa.binary(2)),
+        pa.array([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), None]),
+        pa.array([1, 2, None], pa.timestamp("ns")),
+        pa.array([Decimal("1.5"), Decimal("1.50001"), None]),
+        pa.array([[1, 2], [1], None]),
+        pa.array([{"a": 1}, {"a": None}, None]),
+    ],
+    ids=lambda values: str(values.type)[:20],
+)
+def test_cells_of_every_type_tell_rows_apart_and_not_their_places(values):
+    rows = pa.table({"c": values})
+    hashes = hash_rows(rows, 0)
+    assert hashes.dtype == np.uint64
+    assert len(set(hashes)) == 3
+    order = [2, 0, 1, 0]
+    np.testing.assert_array_equal(hash_rows(rows.take(order), 0), hashes[order])
+    chunks = pa.concat_tables([rows.slice(0, 1), rows.slice(1, 0), rows.slice(1)])
+    np.testing.assert_array_equal(hash_rows(chunks, 0), hashes)
+    assert not set(hash_rows(rows, 1)) & set(hashes)
+
+
+def test_a_cell_may_hold_what_joins_cells():
+    rows = pa.table({"a": ["x", "x:1:y", "1:x", ""], "b": ["1:y", "", "", "1:x"]})
+    assert len(set(hash_rows(rows, 0))) == 4
+
+
+# The command
+
+
+HEADER = ["id", "note", "y", "sex", "g"]
+NOTES = ["NA", "", " two  blanks ", 'a "quote"', "a, comma", "two\nlines", "é", "007"]
+
+
+def cells(groups=20, size=6):
+    rows = range(groups * size)
+    return [[f"{i:05}", NOTES[i % 8], "yes" if i % 3 else "no", "fm"[i // 2 % 2], f"g{i % groups:02}"] for i in rows]
+
+
+def write(name="t.csv", rows=None, header=HEADER):
+    with open(name, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter="\t" if name.endswith("tsv") else ",").writerows([header, *(rows or cells())])
+    return name
+
+
+def split(*words, path="t.csv", label="y", group="g", output="out/s.csv"):
+    return main(["split", "--path", path, "--label", label, "--group", group, "--output", output, *words])
+
+
+def refused(capsys, *words, **columns):
+    """The one sentence that it ends with."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        split(*words, **columns)
+    shown = capsys.readouterr()
+    assert stop.value.code == 2
+    (line,) = shown.err.splitlines()
+    assert line.startswith("error: ")
+    assert shown.out == ""
+    return line.removeprefix("error: ")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@pytest.mark.parametrize("notes", [slice(0, 8), slice(0, 3)], ids=["cells to quote", "none to quote"])
+def test_text_is_written_as_it_stood_with_one_column_more(suffix, notes):
+    rows = [[row[0], NOTES[notes][i % len(NOTES[notes])], *row[2:]] for i, row in enumerate(cells())]
+    split(path=write(f"t.{suffix}", rows), output=f"s.{suffix}")
+    with open(f"s.{suffix}", newline="", encoding="utf-8") as file:
+        header, *got = csv.reader(file, delimiter="\t" if suffix == "tsv" else ",")
+    assert header == [*HEADER, "split"]
+    assert [row[:-1] for row in got] == rows
+    assert {row[-1] for row in got} == PARTS
+
+
+def test_parquet_keeps_its_types_and_its_order():
+    table = pa.table(
+        {
+            "y": pa.array([0, 1] * 50, pa.int8()),
+            "g": pa.array([f"g{i % 10}" for i in range(100)]).dictionary_encode(),
+            "when": pa.array([datetime.datetime(2020, 1, 1), None] * 50, pa.timestamp("us", "UTC")),
+            "tags": [[i, i] for i in range(100)],
+            "part": ["a"] * 100,
+        }
+    )
+    pq.write_table(table, "t.parquet")
+    split("--split", "fold", path="t.parquet", output="s.pq")
+    got = pq.read_table("s.pq")
+    assert got.column_names == [*table.column_names, "fold"]
+    assert got.drop_columns("fold").equals(table)
+    assert got.schema.field("g").type == table.schema.field("g").type
+    assert set(got["fold"].to_pylist()) == PARTS
+
+
+def test_typed_columns_may_be_written_as_text():
+    pq.write_table(pa.table({"x": [0.5, None] * 20, "y": [True, False] * 20, "g": [*range(10)] * 4}), "t.parquet")
+    split(path="t.parquet", output="s.csv")
+    assert Path("s.csv").read_text().splitlines()[0].replace('"', "") == "x,y,g,split"
+    rows = [{name: row.get(name) for name in "xyg"} for row in read_csv("s.csv")]
+    assert rows[:2] == [{"x": "0.5", "y": "true", "g": "0"}, {"x": None, "y": "false", "g": "1"}]
+
+
+def test_the_order_of_rows_in_the_file_does_not_matter():
+    rows = cells()
+    split(path=write("a.csv", rows), output="s_a.csv")
+    split(path=write("b.csv", rows[::-1]), output="s_b.csv")
+    assert read_csv("s_b.csv") == read_csv("s_a.csv")[::-1]
+    for part in ("parts", "left_out"):
+        assert read_json("s_a.manifest.json")[part] == read_json("s_b.manifest.json")[part]
+
+
+@pytest.mark.parametrize("group", ["g", "sex,g"])
+def test_the_manifest_agrees_with_the_table(group, capsys):
+    rows = [*cells(), ["90", "", "no", "f", "tiny"], ["91", "", "no", "m", "tiny 2"], ["92", "", "no", "m", "tiny 2"]]
+    returned = split("--min_count", "3", "--stratify", "--seed", "4", path=write(rows=rows), group=group)
+    manifest = read_json("out/s.manifest.json")
+    assert manifest == returned
+    assert manifest["source"] == {
+        "name": "t.csv",
+        "rows": 123,
+        "sha256": hashlib.sha256(Path("t.csv").read_bytes()).hexdigest(),
+    }
+    assert manifest["output"] == "s.csv"
+    assert manifest["columns"] == {"label": "y", "group": group.split(","), "split": "split"}
+    options = {"ood_val": 0.15, "ood_test": 0.15, "id_share": 0.2, "min_count": 3, "stratify": True, "seed": 4}
+    assert manifest["options"] == options
+    name = " | ".join
+    keys = [name(row[HEADER.index(column)] for column in group.split(",")) for row in rows]
+    small = {key: count for key, count in Counter(keys).items() if count < 3}
+    assert manifest["left_out"] == {"rows": 3, "groups": 2, "group_rows": small}
+    out = read_csv("out/s.csv")
+    assert [row["id"] for row in out] == [row[0] for row in rows[:-3]]
+    assert set(manifest["parts"]) == PARTS
+    for part, summary in manifest["parts"].items():
+        inside = [row for row in out if row["split"] == part]
+        sizes = Counter(name(row[column] for column in group.split(",")) for row in inside).values()
+        assert (summary["rows"], summary["groups"]) == (len(inside), len(sizes))
+        assert (summary["min_group_rows"], summary["median_group_rows"]) == (min(sizes), np.median(list(sizes)))
+        yes = sum(row["y"] == "yes" for row in inside) / len(inside)
+        assert summary["label_shares"] == pytest.approx({"no": 1 - yes, "yes": yes})
+    said = capsys.readouterr().out
+    assert "Left out: 3 rows of 2 groups with fewer than 3 rows" in said
+    fit = f"fit --data Table --data.path out/s.csv --data.label y --data.group {group} --data.split split --model DRU"
+    assert f"python cli.py {fit}" in said
+
+
+def test_of_very_many_groups_the_largest_are_named_as_left_out(capsys):
+    group = [*(f"a{i}" for i in range(10_001)), *["z1", "z2"] * 2, *(f"g{i % 10}" for i in range(60))]
+    rows = [[str(i), "", "yes" if i % 3 else "no", "f", name] for i, name in enumerate(group)]
+    left_out = split("--min_count", "3", path=write(rows=rows))["left_out"]
+    assert (left_out["rows"], left_out["groups"], len(left_out["group_rows"])) == (10_005, 10_003, 10_000)
+    assert {name: rows for name, rows in left_out["group_rows"].items() if rows > 1} == {"z1": 2, "z2": 2}
+    assert "names the 10,000 largest groups that are left out" in capsys.readouterr().out
+
+
+def test_what_is_written_can_be_fitted():
+    split(path=write())
+    table = Table("out/s.csv", label="y", group="g", split="split", exclude="note")
+    table.setup("fit")
+    assert set(table.splits()) == PARTS
+    for part, unseen in (("ood_val", True), ("ood_test", True), ("id_val", False), ("id_test", False)):
+        data = table.part(part)
+        assert bool((data.group >= data.num_seen).all()) is unseen
+        assert bool((data.group < data.num_seen).all()) is not unseen
+
+
+def test_overwrite_replaces_both_files():
+    split(path=write())
+    before = Path("out/s.csv").read_bytes()
+    split("--overwrite", "--seed", "1")
+    assert Path("out/s.csv").read_bytes() != before
+    assert read_json("out/s.manifest.json")["options"]["seed"] == 1
+    assert sorted(os.listdir("out")) == ["s.csv", "s.manifest.json"]
+
+
+def test_many_labels_are_in_the_manifest_and_only_some_on_the_terminal(capsys):
+    rows = [[*row[:2], f"[b]{i % 12:02}", *row[3:]] for i, row in enumerate(cells(size=42))]
+    split(path=write(rows=rows))
+    assert len(read_json("out/s.manifest.json")["parts"]["train"]["label_shares"]) == 12
+    said = capsys.readouterr().out
+    assert "share of y [b]09" in said
+    assert "share of y [b]10" not in said
+    assert "The shares of all 12 labels stand in the manifest" in said
+
+
+OPTIONS = {
+    "share below 0": (["--ood_val", "-0.1"], ["ood_val is -0.1", "0 or more and below 1"]),
+    "share of 1": (["--id_share", "1"], ["id_share is 1", "below 1"]),
+    "share that is none": (["--ood_test", "nan"], ["ood_test is 'nan'", "give a number"]),
+    "shares that take all": (["--ood_val", "0.5", "--ood_test", "0.5"], ["ood_val 0.5 and ood_test 0.5", "below 1"]),
+    "no shares": (["--ood_val", "0", "--ood_test", "0", "--id_share", "0"], ["all 0", "give one above 0"]),
+    "min_count of 0": (["--min_count", "0"], ["min_count is 0", "1 or more"]),
+    "seed below 0": (["--seed", "-1"], ["seed is -1", "0 or more"]),
+    "seed in words": (["--seed", "two"], ["seed is 'two'", "give a whole number"]),
+    "too few groups": (
+        ["--ood_val", "0.45", "--ood_test", "0.5"],
+        ["t.csv: of 20 groups 9 would go to ood_val and 10 to ood_test", "at least two", "smaller ones"],
+    ),
+    "min_count above all": (["--min_count", "99"], ["t.csv", "min_count 99", "the largest 6", "lower min_count"]),
+    "split that is there": (["--split", "note"], ["t.csv has a column 'note' already", "--split note_2"]),
+    "split without a name": (["--split", " "], ["split is ' '", "give a name"]),
+    "misspelt option": (["--idshare", "0.1"], ["--idshare", "'--id_share'"]),
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), OPTIONS.values(), ids=OPTIONS)
+def test_options_that_cannot_be_used(capsys, words, expected):
+    write()
+    message = refused(capsys, *words)
+    for piece in expected:
+        assert piece in message
+    assert os.listdir() == ["t.csv"]
+
+
+NAMES = {
+    "no such label": ({"label": "Y"}, ["t.csv has no column 'Y'", "did you mean 'y'?"]),
+    "no such group": ({"group": "g,age"}, ["t.csv has no column 'age'", "known: id, note, y, sex, g"]),
+    "no such file": ({"path": "u.csv"}, ["there is no file u.csv", "t.csv"]),
+    "unknown suffix": ({"output": "s.xlsx"}, ["output is 's.xlsx'", ".csv, .tsv, .parquet, .pq"]),
+    "no suffix": ({"output": "s"}, ["output is 's'", ".csv"]),
+    "text to types": ({"output": "s.parquet"}, ["t.csv is of text", ".parquet", ".csv or .tsv"]),
+    "onto itself": ({"output": "./t.csv"}, ["output is 't.csv', the table itself"]),
+    "folder that is a file": ({"output": "t.csv/s.csv"}, ["t.csv cannot be used", "name another"]),
+    "group that is the label": ({"group": "y"}, ["t.csv: of 2 groups", "smaller ones"]),
+}
+
+
+@pytest.mark.parametrize(("names", "expected"), NAMES.values(), ids=NAMES)
+def test_names_that_cannot_be_used(capsys, names, expected):
+    write()
+    message = refused(capsys, "--overwrite", **names)
+    for piece in expected:
+        assert piece in message
+    assert os.listdir() == ["t.csv"]
+
+
+@pytest.mark.parametrize("there", ["s.csv", "s.manifest.json"])
+def test_what_exists_is_not_replaced_without_a_word(capsys, there):
+    write()
+    Path(there).write_text("mine")
+    message = refused(capsys, output="s.csv")
+    assert f"{there} exists" in message
+    assert "--overwrite" in message
+    assert Path(there).read_text() == "mine"
+    assert sorted(os.listdir()) == [there, "t.csv"]
+
+
+CELLS = {
+    "blank label": ("y", "", ["column 'y', row 3 ", "a blank cell is no label", "give each row one"]),
+    "blank group": ("g", "  ", ["column 'g', row 3 ", "a blank cell is no group", "leave the row out"]),
+    "group of one row": ("g", "only", ["group 'only' has one row", "--min_count 2", "--id_share 0"]),
+}
+
+
+@pytest.mark.parametrize(("column", "value", "expected"), CELLS.values(), ids=CELLS)
+def test_cells_that_cannot_be_used(capsys, column, value, expected):
+    rows = cells()
+    rows[3][HEADER.index(column)] = value
+    write(rows=rows)
+    message = refused(capsys)
+    for piece in ["t.csv: ", *expected]:
+        assert piece in message
+    assert os.listdir() == ["t.csv"]
+
+
+def test_a_group_of_one_row_may_be_left_out_or_kept_whole():
+    rows = [*cells(), ["1", "", "no", "f", "only"]]
+    split("--min_count", "2", path=write(rows=rows))
+    assert read_json("out/s.manifest.json")["left_out"]["group_rows"] == {"only": 1}
+    split("--id_share", "0", output="out/t.csv")
+    assert len(read_csv("out/t.csv")) == 121
+
+
+def test_a_label_that_training_would_lack(capsys):
+    # The one row with it is in a group that some seeds send to an OOD part; those are told, the others are written.
+    rows = cells()
+    rows[0][2] = "once"
+    write(rows=rows)
+    told = 0
+    for seed in range(20):
+        part = dict(zip([row[0] for row in rows], parts_by_seed(rows, seed), strict=True))[rows[0][0]]
+        if part == "train":
+            split("--seed", str(seed), "--overwrite")
+        else:
+            told += 1
+            message = refused(capsys, "--seed", str(seed), "--overwrite")
+            assert "t.csv: the label 'once' (rows with it: 1) would be in no training row" in message
+            assert "another --seed" in message
+    assert 0 < told < 20
+
+
+def parts_by_seed(rows, seed):
+    columns = dict(zip(HEADER, map(list, zip(*rows, strict=True)), strict=True))
+    label, group = (np.unique(columns[name], return_inverse=True) for name in ("y", "g"))
+    part = split_by_group(pa.table(columns), label[1], group[1], group[0].tolist(), SplitOptions(seed=seed))
+    return np.array(SPLITS)[part]
+
+
+def test_columns_that_are_no_text_are_not_written_as_text(capsys):
+    for values, kind in (([[1]] * 40, "list"), ([b"\xff"] * 40, "binary")):
+        pq.write_table(pa.table({"x": values, "y": [0, 1] * 20, "g": [*range(10)] * 4}), "t.parquet")
+        message = refused(capsys, path="t.parquet", output="s.csv")
+        assert f"s.csv: column 'x' holds {kind}" in message
+        assert ".parquet" in message
+        assert os.listdir() == ["t.parquet"]
+
+
+def test_a_full_disk_leaves_what_was_there(capsys, monkeypatch):
+    split(path=write())
+    before = {name: (Path("out") / name).read_bytes() for name in os.listdir("out")}
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    message = refused(capsys, "--overwrite", "--seed", "1")
+    assert "no space left to write out/s.csv" in message
+    assert {name: (Path("out") / name).read_bytes() for name in os.listdir("out")} == before
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="every folder may be written to")
+def test_a_folder_without_write_permission(capsys):
+    write()
+    Path("out").mkdir(mode=0o555)
+    assert "out/s.csv cannot be written: Permission denied" in refused(capsys)
+
+
+def test_missing_options_are_named(capsys):
+    with pytest.raises(SystemExit):
+        main(["split", "--path", "t.csv"])
+    assert (
+        capsys.readouterr().err
+        == "error: --label, --group, --output is missing; give it on the command line or by --config\n"
+    )
+
+
+def test_the_function_says_which_options_are_wrong():
+    with pytest.raises(InputError, match=r"ood_val is 1\.5"):
+        SplitOptions(ood_val=1.5)
+    with pytest.raises(InputError, match="ood_test is nan"):
+        SplitOptions(ood_test=math.nan)
+    with pytest.raises(InputError, match="the table: group 'b' has one row, one of 2 such groups"):
+        parts_of(["a", "a", "b", "c"])
+
+
+def test_torch_is_not_imported():
+    write()
+    code = (
+        "import sys; from drurank.cli import main; "
+        "main('split --path t.csv --label y --group g --output s.csv'.split()); "
+        "print(*[name for name in ('torch', 'lightning') if name in sys.modules], 'imported')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "imported"
+
+
+@pytest.mark.parametrize(("name", "min_count"), [("insteval", 5), ("wisdm_har", 1), ("compas", 10)])
+def test_tables_of_shared_data(name, min_count):
+    path = FOLDER / f"{name}.parquet"
+    if not path.is_file():
+        pytest.skip(f"there is no {path}; it is not part of the repository")
+    table = pq.read_table(path).drop_columns("split")
+    pq.write_table(table, "t.parquet")
+    words = ["--min_count", str(min_count), "--stratify"]
+    manifest = split(*words, path="t.parquet", label="label", group="group", output="s.parquet")
+    got = pq.read_table("s.parquet")
+    group = np.array(table["group"].to_pylist())
+    names, count = np.unique(group, return_counts=True)
+    kept = np.isin(group, names[count >= min_count])
+    assert got.drop_columns("split").equals(table.filter(pa.array(kept)))
+    assert manifest["left_out"]["rows"] == (~kept).sum()
+    part = np.array(got["split"].to_pylist())
+    groups = {split: set(group[kept][part == split]) for split in sorted(PARTS)}
+    assert sum(len(groups[split]) for split in ("train", "ood_val", "ood_test")) == (count >= min_count).sum()
+    assert groups["id_val"] | groups["id_test"] == groups["train"]
+    assert not groups["id_val"] & groups["id_test"]
+    label = np.array(got["label"].to_pylist())
+    for split_name, summary in manifest["parts"].items():
+        shares = {str(y): np.mean(label[part == split_name] == y) for y in np.unique(label)}
+        assert summary["label_shares"] == pytest.approx(shares)
+    order = np.random.default_rng(0).permutation(table.num_rows)
+    pq.write_table(table.take(order), "u.parquet", row_group_size=997)
+    split(*words, path="u.parquet", label="label", group="group", output="v.parquet")
+    assert Counter(map(str, pq.read_table("v.parquet").to_pylist())) == Counter(map(str, got.to_pylist()))
+    assert pc.all(pc.is_valid(got["split"])).as_py()
+
+
+def test_folder_that_datasets_saved_is_split(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    rows = {"y": [i % 2 for i in range(80)], "g": [f"g{i // 4}" for i in range(80)], "x": list(range(80))}
+    datasets.Dataset.from_dict(rows).save_to_disk(tmp_path / "ds")
+    manifest = split(path=str(tmp_path / "ds"), output=str(tmp_path / "s.parquet"))
+    assert sum(part["rows"] for part in manifest["parts"].values()) == 80
+    assert len(manifest["source"]["sha256"]) == 64

@@ -1,0 +1,298 @@
+"""Kills runs at random moments, goes on with them, and compares with a run that was left alone: ``make test-kill``.
+
+Prints the seed of the moments; ``python tests/kill.py --seed N`` draws the same again.
+"""
+
+import argparse
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+import yaml
+
+from runs import QUIET, SMALL, read_csv, read_json
+
+PROGRAM = Path(__file__).parents[2] / "cli.py"
+# A file of some MB, so that writing it takes a while; the default MLP has dropout.
+NETWORK = ["--model.network", "MLP", "--model.network.hidden", "512"]
+COMPARED = ("epoch", "global_step", "state_dict", "optimizer_states", "lr_schedulers", "drurank")
+POLL, PATIENCE = 0.0005, 200
+MOST_KILLS = 4
+
+
+@dataclass
+class Case:
+    """What is trained."""
+
+    method: str
+    epochs: int
+    workers: int = 0
+    words: list[str] = field(default_factory=list)
+
+    def __str__(self):
+        return f"{self.method}, {self.workers} workers"
+
+    def start(self, root):
+        """Words of a new run."""
+        where = ["--trainer.default_root_dir", str(root), "--trainer.max_epochs", str(self.epochs)]
+        loading = ["--data.num_workers", str(self.workers), "--seed_everything", "3"]
+        return ["fit", "--model", self.method, *NETWORK, *SMALL, *where, *loading, *self.words, *QUIET]
+
+    def go_on(self, root):
+        """Words that go on from the last checkpoint, or begin anew where there is none."""
+        run = latest(root)
+        last = run / "checkpoints/last.ckpt" if run else None
+        return ["fit", "--ckpt_path", str(last), *QUIET] if last and last.is_file() else self.start(root)
+
+
+CASES = [
+    Case("DRU", 40),
+    Case("JTT", 40, words=["--model.first_stage_epochs", "20"]),
+    Case("DRU", 12, workers=2),
+    Case("JTT", 12, workers=2, words=["--model.first_stage_epochs", "5"]),
+]
+
+
+def latest(root):
+    """The folder of the run that was started last, if one was."""
+    return max(Path(root).glob("version_*"), key=lambda folder: int(folder.name.partition("_")[2]), default=None)
+
+
+# ---- processes
+
+
+@contextmanager
+def process(words, log):
+    """The command line as a process that writes into ``log``; it and its workers are killed in the end."""
+    with Path(log).open("wb") as out:
+        running = subprocess.Popen(
+            [sys.executable, str(PROGRAM), *words],
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAM.parent)},
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            # A shell's background job ignores interrupts, and so would all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+    try:
+        yield running
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+
+
+def wait_until(happened, running):
+    """Wait until a function gives true; gives false if the process ends before."""
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
+        if happened():
+            return True
+        if running.poll() is not None:
+            return False
+        time.sleep(POLL)
+    raise TimeoutError(f"waited {PATIENCE} s")
+
+
+def training_begun(root):
+    """Tells from now on whether a run has written its configuration, which it does just before it trains."""
+    before = {path: path.stat().st_mtime_ns for path in root.glob("version_*/config.yaml")}
+    return lambda: {path: path.stat().st_mtime_ns for path in root.glob("version_*/config.yaml")} != before
+
+
+def finish(words, root):
+    """Run to the end.
+
+    Raises:
+        RuntimeError: with what it printed, if its exit status is not 0.
+    """
+    with process(words, root / "log") as running:
+        if running.wait(PATIENCE):
+            raise RuntimeError(f"{' '.join(words)} ended with {running.returncode}:\n{(root / 'log').read_text()}")
+
+
+# ---- kills
+
+
+def kill(words, root, *, seconds=None, write=None):
+    """Kill a run so many seconds after its training began, or while it writes a checkpoint for the ``write``-th time.
+
+    Returns:
+        In words what it was doing; ``None`` if it ended before.
+    """
+    begun = training_begun(root)
+    with process(words, root / "log") as running:
+        if write is None:
+            if wait_until(begun, running):
+                with suppress(subprocess.TimeoutExpired):
+                    running.wait(seconds)
+        else:
+            wait_until(_writes(root, running.pid, write), running)
+        ended = running.poll()
+        running.kill()
+        running.wait()
+    if ended:
+        raise RuntimeError(f"{' '.join(words)} ended with {ended}:\n{(root / 'log').read_text()}")
+    if ended == 0:
+        return None
+    half = [path.name.split(".")[1] for path in root.glob(f"version_*/checkpoints/.*.ckpt.{running.pid}")]
+    when = f"{seconds:.2f} s into training" if write is None else f"at write {write}"
+    return f"{when}, {half[0] if half else 'no'} checkpoint half written"
+
+
+def _writes(root, pid, count):
+    """Tells whether a process is writing a checkpoint for the ``count``-th time that it is seen to."""
+    seen, before = 0, False
+
+    def reached():
+        nonlocal seen, before
+        run = latest(root)
+        now = run is not None and any(run.glob(f"checkpoints/.*.ckpt.{pid}"))
+        seen, before = seen + (now and not before), now
+        return now and seen >= count
+
+    return reached
+
+
+def faults_of_files(root):
+    """What of a killed run cannot be read, in words."""
+    readers = {
+        "version_*/checkpoints/*.ckpt": lambda path: torch.load(path, weights_only=True),
+        "version_*/selection.json": read_json,
+        "version_*/*.yaml": lambda path: dict(yaml.safe_load(path.read_text(encoding="utf-8"))),
+    }
+    found = []
+    for pattern, read in readers.items():
+        for path in root.glob(pattern):
+            try:
+                read(path)
+            except Exception as error:
+                found.append(f"{path} cannot be read: {error}")
+    return found
+
+
+# ---- comparing
+
+
+def differences(one, other, where=""):
+    """Places where two nests of plain values and tensors are not equal to the bit."""
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        same = one.dtype == other.dtype and torch.equal(one, other)
+    elif isinstance(one, dict) and isinstance(other, dict):
+        keys = [*one, *(key for key in other if key not in one)]
+        missing = [f"{where}.{key}" for key in keys if key not in one or key not in other]
+        both = [key for key in keys if key in one and key in other]
+        return missing + [place for key in both for place in differences(one[key], other[key], f"{where}.{key}")]
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        pairs = enumerate(zip(one, other, strict=True))
+        return [place for number, pair in pairs for place in differences(*pair, f"{where}.{number}")]
+    else:
+        same = type(one) is type(other) and one == other
+    return [] if same else [where]
+
+
+def contents(run):
+    """What of a finished run must not depend on whether it was killed."""
+    last = torch.load(run / "checkpoints/last.ckpt", weights_only=True)
+    rows = read_csv(run / "metrics.csv")
+    criteria = [{name: cell for name, cell in row.items() if "val_" in name} for row in rows]
+    return {
+        "last": {key: last[key] for key in COMPARED},
+        "selection": read_json(run / "selection.json"),
+        "weights": read_csv(run / "weights.csv"),
+        "criteria": [row for row in criteria if row],
+        "left over": sorted(path.name for path in run.glob("**/.*")),
+    }
+
+
+# ---- the whole
+
+
+@dataclass
+class Straight:
+    """The run that was left alone: what it left, and the seconds from its configuration to its last checkpoint."""
+
+    contents: dict
+    seconds: float
+
+    @classmethod
+    def of(cls, run):
+        """Read a finished run."""
+        begun, ended = (run / name for name in ("config.yaml", "checkpoints/last.ckpt"))
+        return cls(contents(run), ended.stat().st_mtime - begun.stat().st_mtime)
+
+
+def trial(case, root, kills, straight, draw, end=finish):
+    """Start a run, kill it at most so often, and let it end.
+
+    Args:
+        case: what is trained.
+        root: folder of the runs.
+        kills: how often it is killed, unless it is at its end before.
+        straight: the run that was left alone.
+        draw: where moments are drawn from.
+        end: runs the words that it is given to their end.
+
+    Returns:
+        Faults and differences, and the number of kills.
+    """
+    found, done = [], 0
+    while done < kills and epochs_kept(root) < case.epochs:
+        left = case.epochs - epochs_kept(root)
+        # A little more than what is left, so that some fall into what comes after the last checkpoint.
+        seconds = draw.uniform(0, 1.1 * straight.seconds * left / case.epochs)
+        moment = {"write": draw.randint(1, left)} if draw.random() < 0.5 else {"seconds": seconds}
+        happened = kill(case.go_on(root), root, **moment)
+        if happened is None:
+            break
+        done += 1
+        found += faults_of_files(root)
+        print(f"{case}: killed {happened}; {epochs_kept(root)} of {case.epochs} epochs kept", flush=True)
+    end(case.go_on(root), root)
+    return found + differences(contents(latest(root)), straight.contents), done
+
+
+def epochs_kept(root):
+    """Epochs that need not be trained again."""
+    run = latest(root)
+    file = run / "checkpoints/last.ckpt" if run else None
+    return torch.load(file, weights_only=True)["epoch"] + 1 if file and file.is_file() else 0
+
+
+def main():
+    """Kill runs of each case in turn; gives 1 if one of them differs from the run that was left alone."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    draw, left, bad, straight = random.Random(options.seed), options.kills, [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in itertools.count():
+            place, root = number % len(CASES), Path(folder) / f"killed{number}"
+            case, alone = CASES[place], Path(folder) / f"straight{place}"
+            if place not in straight:
+                alone.mkdir()
+                finish(case.start(alone), alone)
+                straight[place] = Straight.of(latest(alone))
+            root.mkdir()
+            found, done = trial(case, root, min(left, draw.randint(1, MOST_KILLS)), straight[place], draw)
+            bad, left = bad + found, left - done
+            print(f"{case}: " + (f"DIFFERENT (seed {options.seed}): {found}" if found else "the same"), flush=True)
+            if left == 0:
+                break
+    print(f"{options.kills} kills, {number + 1} runs, {len(bad)} differences, seed {options.seed}")
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
