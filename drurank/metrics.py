@@ -108,7 +108,7 @@ class GroupAccuracy(Metric):
             raise InputError(f"target {list(target.shape)}, group {list(group.shape)}; give one of each per sample")
         if group.device.type == "cpu" and group.numel() and int(group.max()) >= self.num_groups:
             raise InputError(f"group {int(group.max())} is not below num_groups={self.num_groups}")
-        self._count(right, group)
+        self.update_correct(right, group)
 
     def _right(self, preds: Tensor, target: Tensor) -> Tensor:
         scores = preds.ndim == target.ndim + 1
@@ -121,7 +121,8 @@ class GroupAccuracy(Metric):
             raise InputError(f"preds is {preds.dtype} {list(preds.shape)}; give classes as integers or scores [N, C]")
         return preds == target
 
-    def _count(self, right: Tensor, group: Tensor) -> None:
+    def update_correct(self, right: Tensor, group: Tensor) -> None:
+        """Count a batch of which it is known what is correct."""
         if self.correct.is_inference() and not torch.is_inference_mode_enabled():
             # Reset in a validation outside of fit, used on in a fit: such tensors cannot be added to in place.
             self.correct, self.count = self.correct.clone(), self.count.clone()

@@ -15,8 +15,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
 from drurank.files import write_json
-
-SELECTION_FILE = "selection.json"
+from drurank.run_folder.layout import SELECTION_FILE
 
 
 class BestByCriterion(ModelCheckpoint):

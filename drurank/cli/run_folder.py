@@ -8,8 +8,8 @@ import yaml
 
 from drurank.errors import InputError
 from drurank.run_folder.checkpoint_io import read_saved
+from drurank.run_folder.layout import CONFIG_FILE
 
-CONFIG_FILE = "config.yaml"
 OF_THIS_PROCESS = ("best", "last")
 """What ``ckpt_path`` may be in Python after a fit, and not in a process of its own."""
 

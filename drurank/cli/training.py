@@ -24,7 +24,7 @@ from rich.table import Table
 from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
-from drurank.callbacks.selection import SELECTION_FILE, read_selection
+from drurank.callbacks.selection import read_selection
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser
@@ -33,8 +33,9 @@ from drurank.errors import InputError
 from drurank.files import remove_leftovers
 from drurank.methods import GroupModule
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
+from drurank.run_folder.layout import SELECTION_FILE
 from drurank.run_folder.logger import RunLogger
-from drurank.training.loaders import check_groups
+from drurank.training import preflight
 
 DEFAULT_EPOCHS = 20
 NOISE = (
@@ -120,22 +121,24 @@ class GroupCLI(LightningCLI):
 
     def before_fit(self) -> None:
         """Check everything before a folder is made or written to, so that a run that cannot start leaves no trace."""
-        self.model.check_run(self.trainer, self.datamodule)
+        preflight.check_run(self.model, self.trainer, self.datamodule)
         self.datamodule.setup("fit")
         if self.model.needs_groups:
-            check_groups(self.datamodule.part("train"), type(self.model).__name__)
+            preflight.check_groups(self.datamodule.part("train"), type(self.model).__name__)
         self.datamodule.training_loader(self.model)
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
-            self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))
+            preflight.check_resume(
+                self.model, read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train")
+            )
             state = read_checkpoint(checkpoint).get(type(self.datamodule).__qualname__)
             self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
             if state is not None:
                 self.datamodule.load_state_dict(state)
-        elif getattr(self.model, "network_factory", None) is not None and not self.model.forwards_itself:
+        elif self.model.network is None and not self.model.forwards_itself:
             # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
             with torch.random.fork_rng(devices=[]):
-                self.model.network_factory(self.datamodule.sizes)
+                self.model.builder.factory(self.datamodule.sizes)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""
@@ -155,7 +158,7 @@ class GroupCLI(LightningCLI):
         saved = read_checkpoint(file)
         # What the trainer does once it has made the folder; the parts that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
-        self.model.check_run(self.trainer, self.datamodule)
+        preflight.check_run(self.model, self.trainer, self.datamodule)
         state = next((saved[name] for name in _kin(type(self.datamodule)) if name in saved), None)
         if state is not None:
             self.datamodule.load_state_dict(state)

@@ -131,7 +131,7 @@ class GroupDataModule(LightningDataModule, ABC):
             draw=draw,
             group=None if draw == "shuffle" else train.group,
             groups_per_batch=2 if self.groups_per_batch is None else self.groups_per_batch,
-            starts_anew_at=getattr(method, "starts_anew_at", None),
+            order_of=None if method is None else method.stages.epoch_of,
             lengths=train.lengths,
             pool_batches=POOL_BATCHES if self.pool_batches is None else self.pool_batches,
         )

@@ -91,7 +91,7 @@ def test_steps_are_left_out_as_if_they_had_not_been(trainer, method):
 
 def test_gradient_that_is_inf_is_left_out_though_the_loss_is_finite(trainer):
     made = ERM(network=nn.Linear(2, 2), loss=Steep(), optimizer=sgd, on_nonfinite="skip")
-    with pytest.raises(InputError, match=r"6 of 6 steps of epoch 0 .* so nothing was learnt"):
+    with pytest.raises(InputError, match=r"6 of 6 steps of epoch 0 .* so nothing was learned"):
         trainer().fit(made, *loaders())
 
 
