@@ -140,7 +140,7 @@ class GroupAccuracy(Metric):
 
     def counts(self) -> tuple[Tensor, Tensor]:
         """Correct and seen over all processes, int64 ``[num_groups]`` each; every process must call it."""
-        with self.sync_context():
+        with self.sync_context(should_sync=self.sync_on_compute):
             return self.correct.clone(), self.count.clone()
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:

@@ -237,6 +237,7 @@ class GroupModule(LightningModule):
                 f"{type(self).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
                 "super()'s, which ranks the groups; call it first"
             )
+        self.watch.begin_step(self, batch_idx)
         batch = checked_batch(self.unpack(batch))
         output = self(batch["inputs"])
         losses = self.sample_losses(output, batch["label"])

@@ -92,6 +92,12 @@ class JTT(GroupModule):
         super().on_fit_start()
         choose_only_selectable(self.trainer)
 
+    def on_train_end(self) -> None:
+        """Say so where the run ended, as by ``max_time``, before there was anything to choose."""
+        super().on_train_end()
+        if not bool(self.state["second_stage"]):
+            rank_zero_warn("the run ended within the first stage of JTT, so there is no checkpoint to choose")
+
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Parameters and buffers, those that no ``state_dict`` holds among them."""
         for name, value in itertools.chain(self.named_parameters(), self.named_buffers()):

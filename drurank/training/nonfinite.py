@@ -49,6 +49,19 @@ class NonFiniteWatch(Callback):
         self._bad = torch.zeros(rows if self.detect else 0, dtype=torch.bool, device=device)
         self._first_break = torch.full((), NEVER, dtype=torch.int64, device=device)
 
+    def begin_step(self, method: Any, batch_idx: int) -> None:
+        """With ``skip`` keep what a step changes beside the weights, so that it can be left out whole.
+
+        Called by the method's step, since callbacks run before a method's own hook, which may begin a stage.
+        """
+        if self.skips and batch_idx % method.trainer.accumulate_grad_batches == 0:
+            self._before = [(buffer, buffer.clone()) for buffer in method.buffers()]
+            self._state_before = {
+                name: value.clone()
+                for name, value in method.state.items()
+                if not name.startswith(method.constant_state)
+            }
+
     def note(self, losses: Tensor, objective: Tensor, index: Tensor, batch_idx: int) -> None:
         """Mark a batch whose objective is not finite, and its rows; does not wait for the device.
 
@@ -65,16 +78,6 @@ class NonFiniteWatch(Callback):
             self._bad.index_put_((index,), self._bad[index] | (~losses.detach().isfinite() & counts))
             self._first_break = torch.where(broken & (self._first_break == NEVER), batch_idx, self._first_break)
         self._broken |= broken
-
-    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        """With ``skip`` note what a step changes beside the weights, so that it can be left out whole."""
-        if self.skips and batch_idx % trainer.accumulate_grad_batches == 0:
-            self._before = [(buffer, buffer.clone()) for buffer in pl_module.buffers()]
-            self._state_before = {
-                name: value.clone()
-                for name, value in pl_module.state.items()
-                if not name.startswith(pl_module.constant_state)
-            }
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
         """With ``skip`` leave a step out whose gradient is not finite, by handing the optimizer none."""
@@ -108,8 +111,11 @@ class NonFiniteWatch(Callback):
                 "lower the learning rate, clip gradients (gradient_clip_val=1), or look for extreme inputs "
                 f"(detect=True names rows, on_nonfinite='skip' leaves such steps out){self.hint}"
             )
-        if trainer.is_last_batch and self._skipped:
-            self._say_what_was_skipped(trainer)
+        if trainer.is_last_batch:
+            steps, skipped = self._steps, self._skipped
+            self._steps = self._skipped = 0
+            if skipped:
+                self._say_what_was_skipped(trainer, steps, skipped)
         self._broken.zero_()
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
@@ -120,9 +126,7 @@ class NonFiniteWatch(Callback):
         """Do not end with weights that are nan or inf."""
         check_weights(pl_module)
 
-    def _say_what_was_skipped(self, trainer: Any) -> None:
-        steps, skipped = self._steps, self._skipped
-        self._steps = self._skipped = 0
+    def _say_what_was_skipped(self, trainer: Any, steps: int, skipped: int) -> None:
         words = f"{skipped} of {steps} steps of epoch {trainer.current_epoch} had a gradient that is nan or inf"
         if skipped == steps:
             raise InputError(
