@@ -18,7 +18,7 @@ from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice, check_number, is_count
 from drurank.methods.erm import ERM
 from drurank.training import preflight
-from drurank.training.batch import checked_batch
+from drurank.training.contract import checked_batch
 from drurank.training.global_batch import gather_rows
 from drurank.training.last_layer import check_subsets, mean_coefficients
 from drurank.training.stages import choose_only_selectable

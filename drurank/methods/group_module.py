@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -26,22 +25,13 @@ from drurank.networks.factory import NetworkFactory
 from drurank.ranking import rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
-from drurank.training import preflight
-from drurank.training.batch import (
-    as_batch,
-    checked_batch,
-    checked_correct,
-    checked_losses,
-    checked_weights,
-    class_correct,
-    class_probabilities,
-)
+from drurank.training import contract, preflight
 from drurank.training.evaluation import Evaluation
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.loaders import batch_size_of, batches_of, draws_again
 from drurank.training.losses import CrossEntropy
 from drurank.training.network import NetworkBuilder
-from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights
+from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights, has_gradient
 from drurank.training.optimization import LRInterval, Optimization
 from drurank.training.record import EpochRecord
 from drurank.training.stages import Stages
@@ -207,7 +197,7 @@ class GroupModule(LightningModule):
         Raises:
             InputError: if it is neither.
         """
-        return as_batch(batch)
+        return contract.as_batch(batch)
 
     def is_correct(self, output: Tensor, label: Tensor) -> Tensor:
         """Whether each sample is classified correctly; overridden where that means something else.
@@ -222,30 +212,26 @@ class GroupModule(LightningModule):
         Raises:
             InputError: if labels are floats.
         """
-        return class_correct(output, label)
+        return contract.class_correct(output, label)
 
     def sample_losses(self, output: Tensor, label: Tensor) -> Tensor:
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
-        return checked_losses(self.loss(output.float(), label), label)
+        return contract.checked_losses(self.loss(output.float(), label), label)
 
     # Training.
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Objective of a batch; notes its predictions where they rank the groups."""
-        if self.ended_epoch < self.current_epoch - 1:
-            raise InputError(
-                f"{type(self).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
-                "super()'s, which ranks the groups; call it first"
-            )
+        preflight.check_hooks(self)
         self.watch.begin_step(self, batch_idx)
-        batch = checked_batch(self.unpack(batch))
+        batch = contract.checked_batch(self.unpack(batch))
         output = self(batch["inputs"])
         losses = self.sample_losses(output, batch["label"])
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
         whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
         if self.accuracy_from == "training":
-            seen = batch["index"], checked_correct(self.is_correct(output, batch["label"]), output)
+            seen = batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output)
             # The last prediction of a row counts, whichever process made it.
             self.record.write(*(gather_predictions(*seen, batch_size_of(loader)) if draws_again(loader) else seen))
         objective = self.objective(output, losses, whole)
@@ -275,7 +261,7 @@ class GroupModule(LightningModule):
             )
             return
         rows = len(self.record.group)
-        self.state["weight"] = checked_weights(self.reweight(self.record), rows, type(self).__name__)
+        self.state["weight"] = contract.checked_weights(self.reweight(self.record), rows, type(self).__name__)
         self.record.news = False
         unseen = int((self.record.group_accuracy()[1] == 0).sum())
         if unseen and self.needs_groups:
@@ -283,7 +269,7 @@ class GroupModule(LightningModule):
 
     def configure_gradient_clipping(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
         """Clip, unless the step is left out and there is no gradient."""
-        if any(value.grad is not None for group in optimizer.param_groups for value in group["params"]):
+        if has_gradient(optimizer):
             super().configure_gradient_clipping(optimizer, *args, **kwargs)
 
     # Evaluation.
@@ -305,9 +291,9 @@ class GroupModule(LightningModule):
         """Note which rows of a batch are correct."""
         record = self.evaluation.record_of(dataloader_idx)
         if record is not None:
-            batch = checked_batch(self.unpack(batch))
+            batch = contract.checked_batch(self.unpack(batch))
             output = self(batch["inputs"])
-            record.write(batch["index"], checked_correct(self.is_correct(output, batch["label"]), output))
+            record.write(batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output))
 
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Note which rows of a batch are correct."""
@@ -325,11 +311,7 @@ class GroupModule(LightningModule):
 
     def _log_criteria(self) -> None:
         values = self.evaluation.end()
-        broken = next((key for key, value in values.items() if not bool(value.isfinite())), None)
-        if broken is not None and not self.trainer.sanity_checking:
-            raise InputError(
-                f"{broken} has no value: no group has min_count={self.evaluation.min_count} samples; lower it"
-            )
+        preflight.check_criteria(self, values)
         # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
         self.log_dict(values, on_epoch=True, on_step=False, sync_dist=True, reduce_fx="max", batch_size=1)
 
@@ -339,10 +321,10 @@ class GroupModule(LightningModule):
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
         """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
-        batch = checked_batch(self.unpack(batch))
+        batch = contract.checked_batch(self.unpack(batch))
         logits = self(batch["inputs"])
         rows = {key: batch[key] for key in ("index", "label", "group")}
-        return {**rows, "prediction": predicted_class(logits)[0], "probability": class_probabilities(logits)}
+        return {**rows, "prediction": predicted_class(logits)[0], "probability": contract.class_probabilities(logits)}
 
     # The beginning of a run.
 
@@ -355,12 +337,8 @@ class GroupModule(LightningModule):
     def configure_model(self) -> None:
         """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
         trainer: Any = self._trainer
-        if self.network is not None or self.forwards_itself or trainer is None or trainer.state.fn != "fit":
-            return
-        sizes = getattr(trainer.datamodule, "sizes", None)
-        if sizes is None:
-            raise InputError("without a drurank data module nothing tells the network's sizes; give a built network")
-        self.network = self.builder.build(sizes)
+        if self.network is None and not self.forwards_itself and trainer is not None and trainer.state.fn == "fit":
+            self.network = self.builder.build(preflight.sizes_of(trainer.datamodule))
 
     def configure_callbacks(self) -> Sequence[Callback]:
         """The watch for nan and inf."""
@@ -405,10 +383,8 @@ class GroupModule(LightningModule):
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
-        seed = os.environ.get("PL_GLOBAL_SEED")
-        if batch_idx == 0 and seed is not None:
-            stage_epoch = self.stages.epoch_of(self.current_epoch)
-            torch.manual_seed(int(seed) * 1_000_003 + stage_epoch * 7_919 + self.trainer.global_rank)
+        if batch_idx == 0:
+            self.stages.seed(self.current_epoch, self.trainer.global_rank)
 
     # Checkpoints.
 
@@ -433,9 +409,5 @@ class GroupModule(LightningModule):
             preflight.check_resume(self, saved, self.builder.sizes)
             self.restored = saved.get("training")
             saving.warn_of_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), self.hparams)
-            return
-        if saved["method"] != saving.path_of(self):
-            rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
-        saving.drop_loss(checkpoint["state_dict"], self.loss)
-        if not self.forwards_itself and (self.network is None or self.builder.sizes is not None):
-            self.network = self.builder.rebuild(saved, type(self).__name__)
+        else:
+            saving.load_network(self, checkpoint)

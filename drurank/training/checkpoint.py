@@ -12,12 +12,11 @@ from dataclasses import asdict
 from typing import Any
 
 from lightning.fabric.plugins import TorchCheckpointIO
-from lightning.pytorch.utilities.rank_zero import rank_zero_warn
-from torch import Tensor
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.networks import Sizes
 from drurank.networks.factory import is_plain
-from drurank.run_folder.checkpoint_io import ReplacingCheckpointIO
+from drurank.run_folder.checkpoint_io import KEY, ReplacingCheckpointIO
 from drurank.training.loaders import batches_of
 from drurank.training.optimization import optimizers_in_words
 
@@ -84,11 +83,17 @@ def keep_plain(hyper_parameters: dict[str, Any]) -> None:
         hyper_parameters.pop("lr_interval", None)
 
 
-def drop_loss(state: dict[str, Tensor], loss: Any) -> None:
-    """Leave out, in place, what a checkpoint holds of another loss, which is not needed to predict."""
-    kept = loss.state_dict()
+def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
+    """Build the network that a checkpoint holds, so that its weights can be loaded to evaluate it."""
+    saved, state = checkpoint[KEY], checkpoint["state_dict"]
+    if saved["method"] != path_of(method):
+        rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
+    # The loss is not needed to predict, and its weights may be those of another one.
+    kept = method.loss.state_dict()
     for key in [key for key in state if key.startswith("loss.") and key.removeprefix("loss.") not in kept]:
         del state[key]
+    if not method.forwards_itself and (method.network is None or method.builder.sizes is not None):
+        method.network = method.builder.rebuild(saved, type(method).__name__)
 
 
 def warn_within_epoch(trainer: Any) -> None:

@@ -9,6 +9,7 @@ import torch.distributed as dist
 from lightning.pytorch import Callback
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.sampler import rank_and_world
@@ -153,6 +154,11 @@ class NonFiniteWatch(Callback):
         codes = sorted({int(train.group[place]) for place in index})
         names = ", ".join(train.group_names[code] for code in codes[:SHOWN] if code >= 0) or "none"
         return f", first in training rows {rows}{more} (groups {names}{', ...' if len(codes) > SHOWN else ''})"
+
+
+def has_gradient(optimizer: Optimizer) -> bool:
+    """Whether a step would change anything; where it was left out it would not."""
+    return any(value.grad is not None for group in optimizer.param_groups for value in group["params"])
 
 
 def check_weights(module: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lightning.pytorch.callbacks import EarlyStopping, StochasticWeightAveraging, Timer, WeightAveraging
 from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
-from torch import nn
+from torch import Tensor, nn
 
 from drurank.data.dataset import GroupedDataset, TrainingPass
 from drurank.errors import InputError
@@ -388,6 +388,44 @@ def _refuse_other_optimization(saved: dict[str, Any], now: dict[str, Any]) -> No
 
 
 # Of what a method is given on the way.
+
+
+def sizes_of(datamodule: Any) -> Sizes:
+    """The sizes by which a network is built.
+
+    Raises:
+        InputError: if the data does not tell them.
+    """
+    sizes: Sizes | None = getattr(datamodule, "sizes", None)
+    if sizes is None:
+        raise InputError("without a drurank data module nothing tells the network's sizes; give a built network")
+    return sizes
+
+
+def check_hooks(method: Any) -> None:
+    """Refuse a step of a method whose groups were not ranked at the end of the epoch before.
+
+    Raises:
+        InputError: naming the hooks of which one is overridden.
+    """
+    if method.ended_epoch < method.current_epoch - 1:
+        raise InputError(
+            f"{type(method).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
+            "super()'s, which ranks the groups; call it first"
+        )
+
+
+def check_criteria(method: Any, values: dict[str, Tensor]) -> None:
+    """Refuse criteria without a value, which a checkpoint could be chosen by.
+
+    Raises:
+        InputError: naming one of them.
+    """
+    broken = next((key for key, value in values.items() if not bool(value.isfinite())), None)
+    if broken is not None and not method.trainer.sanity_checking:
+        raise InputError(
+            f"{broken} has no value: no group has min_count={method.evaluation.min_count} samples; lower it"
+        )
 
 
 def check_groups(train: GroupedDataset, method: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback
 from lightning.pytorch.callbacks import GradientAccumulationScheduler, ModelCheckpoint
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
@@ -31,6 +33,12 @@ class Stages:
     def is_last(self, epoch: int) -> bool:
         """Whether an epoch lies in the last stage, whose epochs may be chosen as best."""
         return self.starts_anew_at is None or epoch >= self.starts_anew_at
+
+    def seed(self, epoch: int, rank: int) -> None:
+        """Draw dropout of an epoch from the run's seed, if it has one, the number of the process and the epoch."""
+        seed = os.environ.get("PL_GLOBAL_SEED")
+        if seed is not None:
+            torch.manual_seed(int(seed) * 1_000_003 + self.epoch_of(epoch) * 7_919 + rank)
 
     def end_schedules(self, trainer: Any, epoch: int) -> None:
         """Tell the schedules that end with a stage how long the stage of this epoch is.

@@ -13,7 +13,7 @@ from drurank.data import GroupedDataset, evaluation_loader
 from drurank.data.dataset import make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
-from drurank.training.batch import checked_batch, checked_correct
+from drurank.training.contract import checked_batch, checked_correct
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_code.md"
 

@@ -89,10 +89,10 @@ def checked_weights(weight: Any, rows: int, method: str) -> Tensor:
     if not isinstance(weight, Tensor) or weight.shape[-1:] != (rows,):
         found = list(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
         raise InputError(f"{method}.reweight gave {found}; it must give a tensor of {rows} weights")
-    weight = weight.to(torch.float32)
-    if not bool(weight.isfinite().all()):
+    checked: Tensor = weight.to(torch.float32)
+    if not bool(checked.isfinite().all()):
         raise InputError(f"{method}.reweight gave weights that are nan or inf")
-    return weight
+    return checked
 
 
 def class_correct(logits: Tensor, label: Tensor) -> Tensor:
