@@ -15,16 +15,14 @@ import pyarrow as pa
 from drurank.errors import InputError, nearest
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.hub import read_hub
-from drurank.tabular.jsonarray import is_array, read_json_array
-from drurank.tabular.jsonlines import read_json_lines
+from drurank.tabular.jsonrows import read_json
 from drurank.tabular.text import TextFile, check_delimiter, read_delimited
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-JSON_LINES = (".jsonl", ".ndjson", ".json")
-JSON_ARRAY = ".json"
+JSON = (".jsonl", ".ndjson", ".json")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather")
-KNOWN = (*DELIMITERS, *JSON_LINES, *PARQUET, *ARROW)
+KNOWN = (*DELIMITERS, *JSON, *PARQUET, *ARROW)
 HUB_NAME = re.compile(r"[\w-]+(/[\w.-]*[\w-])?")
 """What may be the name of a data set on the hub: no ending of ours, no folder within a folder."""
 ODD = (RecursionError, UnicodeError, KeyError, TypeError)
@@ -37,7 +35,7 @@ def read_table(
 ) -> pa.Table:
     """Read a file of CSV, TSV, JSON, Parquet or Arrow, or a folder that the library ``datasets`` saved.
 
-    JSON is one object a line; a file that ends in ``.json`` may also be one array of objects.
+    JSON is one object a line, or one array of objects.
     In CSV and TSV every column is text. What ``datasets`` calls a ``ClassLabel`` is read as the names of its labels.
 
     Args:
@@ -45,7 +43,7 @@ def read_table(
         delimiter: what cuts the cells of a CSV or TSV file; by default what its name says, or, where that leaves the
             header whole, the only one of ``, ; tab |`` that cuts the header and each row into as many cells.
         text_encoding: encoding of a text file; by default what its byte order mark says, else UTF-8.
-        split: name of the column that says which part of a ``DatasetDict`` a row is in, unless there is one.
+        split: name of the column that says which split of a ``DatasetDict`` a row is in, unless there is one.
 
     Raises:
         InputError: if the file is missing or cannot be read, a row has more or fewer cells than the header, there are
@@ -60,16 +58,15 @@ def read_table(
             _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
             table = read_hub(path, split)
         elif file.is_dir():
-            suffix = "a datasets folder"
+            suffix = "a folder of `datasets`"
             _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
             table = read_dataset(path, file, split)
         elif suffix in DELIMITERS:
             asked = None if delimiter is None else check_delimiter(delimiter)
             table = read_delimited(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
-        elif suffix in JSON_LINES:
+        elif suffix in JSON:
             _refuse_unused(path, delimiter=delimiter)
-            text = TextFile(path, file, text_encoding)
-            table = read_json_array(text) if suffix == JSON_ARRAY and is_array(text) else read_json_lines(text)
+            table = read_json(TextFile(path, file, text_encoding))
         else:
             _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
             table = (read_parquet if suffix in PARQUET else read_arrow)(path, file)
@@ -78,7 +75,7 @@ def read_table(
             raise
         said = " ".join(f"{type(error).__name__ if isinstance(error, ODD) else ''} {error}".split())[:200]
         kind = suffix.removeprefix(".")
-        raise InputError(f"{path} cannot be read as {kind}: {said}; mend the file or its permissions") from error
+        raise InputError(f"{path} cannot be read as {kind}: {said}; fix the file or its permissions") from error
     table = _without_index(path, table)
     twice = [name for name, times in Counter(table.column_names).items() if times > 1]
     if twice and twice[0].strip():
@@ -100,7 +97,7 @@ def suffix_of(path: str | Path) -> str:
     """The ending of a file's name that says its format, in lower case; of a compressed text file the one before."""
     name = Path(str(path).lower())
     before = name.with_suffix("").suffix if name.suffix == ".gz" else ""
-    return before if before in (*DELIMITERS, *JSON_LINES) else name.suffix
+    return before if before in (*DELIMITERS, *JSON) else name.suffix
 
 
 def _refuse_other_files(path: str, file: Path, suffix: str) -> None:
@@ -116,13 +113,13 @@ def _refuse_other_files(path: str, file: Path, suffix: str) -> None:
                 f"{path} is a folder; give one file that ends in {OFFERED}, or a folder that `datasets` saved"
             )
     elif suffix not in KNOWN:
-        raise InputError(f"{path} is no table that can be read; give a file that ends in {OFFERED}")
+        raise InputError(f"{path} is not a table that can be read; give a file that ends in {OFFERED}")
 
 
 def _refuse_unused(path: str, **options: str | None) -> None:
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"{path} has no use for {name} {value!r}, which is of text files; leave it out")
+            raise InputError(f"{name}={value} is not for files like {path}; leave it out")
 
 
 def _without_index(path: str, table: pa.Table) -> pa.Table:
