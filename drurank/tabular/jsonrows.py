@@ -78,8 +78,10 @@ def _object(where: str, written: str, at: int) -> tuple[dict[str, Any], int]:
         raise InputError(f"{where} is not JSON: {error.msg} at {_near(written, error.pos)}; {WANTED}") from error
     except InputError as error:
         raise InputError(f"{where} {error}; name each value once") from error
-    except ValueError as error:  # A number of more digits than Python reads.
-        raise InputError(f"{where} is not JSON: {error}; write large numbers as text") from error
+    except ValueError as error:
+        raise InputError(
+            f"{where} has a number of more digits than Python reads; write such numbers as text"
+        ) from error
     if not isinstance(value, dict):
         raise InputError(f"{where} is {written[at:end][:80]!r}, not an object; {WANTED}")
     return value, end

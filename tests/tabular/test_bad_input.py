@@ -560,13 +560,13 @@ ASKED = {
         "bad.jsonl",
         b'{"x": 1}',
         {"delimiter": ","},
-        ["delimiter=, is not for files like", "leave it out"],
+        ["delimiter=, is only for files that end in .csv, .tsv; leave it out"],
     ),
     "encoding of Parquet": (
         "bad.parquet",
         b"",
         {"text_encoding": "utf-8"},
-        ["text_encoding=utf-8 is not for files like", "leave it out"],
+        ["text_encoding=utf-8 is only for files that end in .csv, .tsv, .jsonl", "leave it out"],
     ),
 }
 

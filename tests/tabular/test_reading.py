@@ -1,8 +1,11 @@
 """The same table in every format, encoding and manner of cutting says the same."""
 
+import csv
 import gzip
+import io
 import json
 import logging
+import random
 import subprocess
 import sys
 
@@ -149,6 +152,29 @@ def test_whole_numbers_too_large_for_decimals_are_refused_in_a_later_block_too(t
         read(tmp_path, "t.json", b'[{"x": 1152921504606846977}, {"x": 0.5}]')
 
 
+@pytest.mark.parametrize(("name", "form"), [("t.jsonl", "lines"), ("t.jsonl", "array"), ("t.json", "array")])
+def test_json_cells_stay_as_they_are_written(tmp_path, name, form):
+    columns = {
+        "date": ["2020-01-01 10:00:00+02:00", "2021-01-01 00:00:00+00:00"],
+        "id": [9007199254740993, -9223372036854775808],
+        "code": ["007", "NA"],
+        "text": ["null", "a\0b\u2028c\td"],
+        "float": [0.1, 1e300],
+        "late": [None, "x"],
+        "nested": [{"a": "2020-01-01"}, {"a": "2021-01-01"}],
+    }
+    rows = [{key: cells[i] for key, cells in columns.items() if cells[i] is not None} for i in range(2)]
+    text = json.dumps(rows) if form == "array" else "\n".join(map(json.dumps, rows))
+    assert read(tmp_path, name, text.encode()) == columns | {"late": [None, "x"]}
+
+
+def test_json_numbers_that_are_none_are_read(tmp_path):
+    # As Python's json writes them; stricter parsers refuse the file.
+    cells = read(tmp_path, "t.jsonl", b'{"x": NaN}\n{"x": -Infinity}\n{"x": 1}\n')["x"]
+    assert np.isnan(cells[0])
+    assert cells[1:] == [-np.inf, 1.0]
+
+
 BAD_ARRAYS = {
     "empty": (b"[ ]\n", ["is empty", "one array of objects"]),
     "numbers": (b'[{"x": 1}, 7]', ["row 1 (the first is 0) is '7', not an object"]),
@@ -162,6 +188,7 @@ BAD_ARRAYS = {
     "twice": (b'[{"x": 1}, {"x": 1, "y": 2, "x": 3}]', ["row 1 (the first is 0) has 'x' twice"]),
     "two kinds": (b'[{"x": 1}, {"x": "two"}]', ["column 'x', row 1 (the first is 0)", '"two" is text']),
     "Latin-1": (b'[{"x": "a"},\n{"x": "\xe9"}]', ["line 2 (the first is 1)", "is not UTF-8"]),
+    "twice within": (b'[{"x": {"a": 1, "a": 2}}]', ["row 0 (the first is 0) has 'a' twice"]),
     "no names": (b"[{}, {}]", ["has no rows"]),
     "open": (b"[", ["row 0 (the first is 0) is not JSON", "at the end"]),
 }
@@ -248,6 +275,44 @@ def test_any_other_delimiter_is_asked_for(tmp_path):
 
 def test_a_single_column_whose_name_could_be_cut_is_asked_for(tmp_path):
     assert read(tmp_path, "t.csv", b"price; net\n1\n2\n", delimiter=",") == {"price; net": ["1", "2"]}
+
+
+# ---- CSV as Python reads it
+
+
+def expected_cells(text):
+    """Columns of a CSV with the header x,y,z as Python's csv module reads them; None where it must be refused."""
+    try:
+        header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+    except csv.Error:
+        return None
+    if not rows or any(len(row) != 3 for row in rows):
+        return None
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_spoilt_csv_is_read_as_python_reads_it_or_refused(tmp_path, monkeypatch, seed):
+    monkeypatch.setattr("drurank.tabular.text.BATCH", 3)
+    draw = random.Random(seed)
+    cells = ["", "1", "007", "NA", "null", "é", " a ", '"a,b"', '"a""b"', '"a\r\nb"', '"\n"', "a'b", '""', "1;2"]
+    path, refused = tmp_path / "t.csv", 0
+    for _ in range(300):
+        rows = [",".join(draw.choices(cells, k=3)) for _ in range(draw.randint(1, 8))]
+        body = list(draw.choice(["\n", "\r\n", "\r"]).join(rows))
+        for _ in range(draw.randint(0, 3)):
+            place = draw.randrange(len(body) + 1)
+            body[place : place + draw.randint(0, 2)] = draw.choice([*'",\n\r ;a', "", "\n\n"])
+        text = "x,y,z\n" + "".join(body)
+        path.write_bytes(text.encode())
+        expected = expected_cells(text)
+        if expected is None:
+            refused += 1
+            with pytest.raises(InputError):
+                read_table(str(path))
+        else:
+            assert read_table(str(path)).to_pydict() == expected
+    assert 50 < refused < 250
 
 
 # ---- folders of `datasets`
@@ -369,6 +434,7 @@ def test_cell_may_hold_a_long_text(tmp_path):
 
 ODD = {
     "nested beyond reason": ("t.jsonl", "[" * 100_000 + "\n", {}),
+    "a cell nested beyond reason": ("t.jsonl", '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}", {}),
     "half of a letter": ("t.jsonl", '{"\\ud800": 1}\n', {}),
     "encoding undefined": ("t.csv", "x\n1\n", {"text_encoding": "undefined"}),
     "encoding punycode": ("t.jsonl", '{"x": 1}\n', {"text_encoding": "punycode"}),
