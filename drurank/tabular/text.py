@@ -34,7 +34,7 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""What a file begins with, and the encoding that it says; that of UTF-32 begins with that of UTF-16."""
+"""Byte order marks and the encodings that they stand for; that of UTF-32 begins with that of UTF-16."""
 GZIP = b"\x1f\x8b"
 HEAD = 1 << 12
 AROUND = 30
@@ -57,7 +57,7 @@ class TextFile:
         encoding: that was asked for; if none was, a file with a byte order mark is read by it and any other as UTF-8.
 
     Raises:
-        InputError: if it is no text, or the encoding is none or not that of the file.
+        InputError: if it is not text, or surely in another encoding than the one asked for.
     """
 
     def __init__(self, path: str, file: Path, encoding: str | None) -> None:
