@@ -186,7 +186,7 @@ def test_half_of_a_letter_names_its_row(tmp_path, form):
     rows = [json.dumps({"text": text}) for text in ("\U0001f600", None, "b \udc00")]
     file = tmp_path / ("t.jsonl" if form == "lines" else "t.json")
     file.write_text("\n".join(rows) if form == "lines" else f"[{', '.join(rows)}]")
-    with pytest.raises(InputError, match=r"column 'text', row 2 .*: \"b \\udc00\" has half of a letter"):
+    with pytest.raises(InputError, match=r"column 'text', row 2 .*: \"b \\udc00\" has half a letter"):
         read_table(str(file))
     file.write_text("\n".join(rows[:2]) if form == "lines" else f"[{', '.join(rows[:2])}]")
     assert read_table(str(file))["text"].to_pylist() == ["\U0001f600", None]
@@ -194,7 +194,7 @@ def test_half_of_a_letter_names_its_row(tmp_path, form):
 
 def test_a_number_that_python_does_not_read_is_told_in_an_array(tmp_path):
     (tmp_path / "t.json").write_text('[{"x": 1}, {"x": ' + "1" * 5000 + "}]")
-    with pytest.raises(InputError, match=r"row 1 .* is no JSON: Exceeds the limit"):
+    with pytest.raises(InputError, match=r"row 1 .* has a number of more digits"):
         read_table(str(tmp_path / "t.json"))
 
 

@@ -272,8 +272,10 @@ def test_reviews_that_are_damaged(tmp_path, tiny):
     file.write_bytes(whole.replace(b'"NA","null"', b'"NA",null"', 1)[:-30])
     assert said(folder, tiny).startswith(f"{file}: row 12 (the first is 0) has ")
     file.write_bytes(whole.replace(b"awful", b"awf\xffl"))
-    assert said(folder, tiny).startswith(f"{file} cannot be read beyond row ")
-    assert "can't decode byte 0xff" in said(folder, tiny)
+    line = 1 + whole[: whole.index(b"awful")].count(b"\n")
+    assert said(folder, tiny).startswith(f"{file}: line {line} (the first is 1): ")
+    assert r"awf\xffl" in said(folder, tiny)
+    assert "is not UTF-8; save the file as UTF-8" in said(folder, tiny)
     file.write_bytes(b"")
     assert said(folder, tiny) == f"{file} is empty; give a table with a header and at least one row"
     file.write_bytes(whole.replace(b'"None"', b'"None', 1))
