@@ -53,9 +53,6 @@ def main(args: Any = None) -> Any:
         reason = reason_of(error) or (said_of(error) if isinstance(error, OSError) else None)
         if reason is None:
             raise
-        if words[0] in ("report", "split"):
-            # Their options of reading stand alone.
-            reason = str(reason).replace("--data.tokenizer", "--pretrained").replace("--data.", "--")
         print(f"error: {reason}", file=sys.stderr)
         raise SystemExit(2) from error
     except KeyboardInterrupt as stop:

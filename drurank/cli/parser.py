@@ -36,7 +36,7 @@ class SentenceParser(ArgumentParser):
         """End the process with one sentence; while the parser only tries a value, raise as it expects."""
         if not self.exit_on_error:
             super().error(message, ex)
-        self.exit(2, f"error: {explain(message, self._all_options(), self.class_names)}\n")
+        self.exit(2, f"error: {explain(message, self.all_options(), self.class_names)}\n")
         raise AssertionError("unreachable")
 
     def class_names(self, key: str) -> list[str]:
@@ -49,7 +49,8 @@ class SentenceParser(ArgumentParser):
             if action.dest in names:
                 action.nargs, action.const = "?", True
 
-    def _all_options(self) -> list[str]:
+    def all_options(self) -> list[str]:
+        """All options with their dashes, those of subcommands too."""
         parsers = [self]
         for action in self._actions:
             if isinstance(action.choices, dict):
@@ -80,7 +81,7 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         name = owner[1] if owner else path
         if not name:
             return f"there is no option --{option[1]}: {_nearest_option(f'--{option[1]}', options)}"
-        return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], _options_of(name))}"
+        return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], options_of(name))}"
     foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
     unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
     if unknown or foreign:
@@ -136,7 +137,8 @@ def _last(pattern: str, text: str) -> re.Match[str] | None:
     return found[-1] if found else None
 
 
-def _options_of(class_path: str) -> list[str]:
+def options_of(class_path: str) -> list[str]:
+    """Names of the arguments that a class, given by its import path, takes from the command line."""
     module, _, name = class_path.rpartition(".")
     try:
         target = getattr(importlib.import_module(module), name)

@@ -10,7 +10,7 @@ import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -25,6 +25,7 @@ from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import SELECTION_FILE, read_selection
+from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser
@@ -49,6 +50,11 @@ NOISE = (
 
 class GroupCLI(LightningCLI):
     """LightningCLI that keeps the best checkpoints by group criteria and tests each of them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Here the settings are known, and with them the flags of the classes that they name.
+        with named_as_flags(lambda: cast(TrainingParser, self.parser).flags_of(self.config[self.subcommand])):
+            super().__init__(*args, **kwargs)
 
     def _prepare_subcommand_parser(self, klass: type, subcommand: str, **kwargs: Any) -> LightningArgumentParser:
         # The only place that knows which subcommand a parser is for.

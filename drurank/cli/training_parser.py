@@ -15,6 +15,7 @@ from lightning.pytorch.loggers import Logger
 from torch import nn
 from torchmetrics import Metric
 
+from drurank.cli.flags import class_flags
 from drurank.cli.parser import SentenceParser
 from drurank.data import GroupDataModule
 from drurank.files import replace_file
@@ -56,21 +57,40 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         """Write a configuration in one step, so that a kill leaves one that can be read."""
         replace_file(Path(path), lambda beside: super(TrainingParser, self).save(namespace, beside, *args, **kwargs))
 
+    def flags_of(self, settings: Any) -> list[str]:
+        """All flags, those of the classes that the settings name too.
+
+        Where they name no method, as with ``inspect``, those of any method that mean nothing else.
+        """
+        plain = settings.as_dict()
+        flags = [
+            *self.all_options(),
+            *class_flags("data", plain.get("data")),
+            *class_flags("model", plain.get("model")),
+        ]
+        if not plain.get("model"):
+            taken = {flag.rpartition(".")[2] for flag in flags}
+            methods = ({"class_path": f"{cls.__module__}.{cls.__qualname__}"} for cls in concrete(GroupModule))
+            found = dict.fromkeys(flag for method in methods for flag in class_flags("model", method))
+            flags += [flag for flag in found if flag.rpartition(".")[2] not in taken]
+        return flags
+
     def class_names(self, key: str) -> list[str]:
         """Names of the classes that the option of that name may be, ours first."""
         base = BASES.get(key.removesuffix(".class_path"))
         if base is None:
             return []
-        classes = list(_concrete(base))
+        classes = list(concrete(base))
         classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
         return list(dict.fromkeys(found.__name__ for found in classes))
 
 
-def _concrete(base: type) -> Iterator[type]:
+def concrete(base: type) -> Iterator[type]:
+    """Subclasses of any depth that a person may name."""
     cls: type
     for cls in base.__subclasses__():
         if issubclass(cls, Metric) or (base is nn.Module and issubclass(cls, LightningModule)):
             continue
         if not inspect.isabstract(cls) and not cls.__name__.startswith("_"):
             yield cls
-        yield from _concrete(cls)
+        yield from concrete(cls)
