@@ -307,7 +307,7 @@ def test_folder_below_a_file(refused, tmp_path):
     (tmp_path / "taken").write_text("")
     said = refused(*FIT, "--trainer.default_root_dir", tmp_path / "taken" / "runs")
     assert said.startswith(f"{tmp_path}/taken/runs")
-    assert said.endswith("cannot be used: Not a directory; name another, or mend its permissions")
+    assert said.endswith("cannot be used: Not a directory; give another path, or fix its permissions")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
@@ -322,7 +322,7 @@ def test_folder_without_permission(refused, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", mkdir)
     said = refused(*FIT, "--trainer.default_root_dir", tmp_path / "closed")
     assert said == (
-        f"{tmp_path}/closed/version_0 cannot be used: Permission denied; name another, or mend its permissions"
+        f"{tmp_path}/closed/version_0 cannot be used: Permission denied; give another path, or fix its permissions"
     )
 
 
@@ -361,7 +361,7 @@ def test_full_disk_is_said_and_spares_what_was_there(refused, copied, tmp_path, 
     said = refused(*words, "--trainer.default_root_dir", root)
     file = file.format(run=copied, root=root)
     assert re.fullmatch(
-        rf"no space left to write {file} \(No space left on device\); make room, and call it again", said
+        rf"no space left to write {file} \(No space left on device\); free some space and run it again", said
     )
     after = contents(copied)
     changed = {path.name for path in before | after if before.get(path) != after.get(path)}
@@ -378,7 +378,8 @@ def test_checkpoint_that_cannot_be_finished_leaves_the_old_one(refused, copied):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert re.fullmatch(
-        rf"no space left to write {copied}/checkpoints/\w+\.ckpt \(File too large\); make room, and call it again", said
+        rf"no space left to write {copied}/checkpoints/\w+\.ckpt \(File too large\); free some space and run it again",
+        said,
     )
     assert contents(copied / "checkpoints") == before
     assert all(len(content) > 60_000 for content in before.values())
