@@ -1,4 +1,4 @@
-"""The parser of the commands that train: LightningCLI's, whose help can be read."""
+"""The parser of the commands that train: LightningCLI's, with a readable help."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MANY = 25
 
 
 class ShortHelp(DefaultHelpFormatter):
-    """Leaves out of the help the list of subclasses where it is of hundreds."""
+    """Help without lists of hundreds of subclasses."""
 
     def _expand_help(self, action: Any) -> str:
         text = str(super()._expand_help(action))
@@ -47,14 +47,14 @@ class ShortHelp(DefaultHelpFormatter):
 
 
 class TrainingParser(SentenceParser, LightningArgumentParser):
-    """LightningArgumentParser with errors in one sentence, no guessing at words cut short, and a short help."""
+    """LightningArgumentParser with one-sentence errors, no abbreviated options, and a short help."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", ShortHelp)
         super().__init__(*args, **kwargs)
 
     def save(self, namespace: Any, path: Any, *args: Any, **kwargs: Any) -> None:
-        """Write a configuration in one step, so that a kill leaves one that can be read."""
+        """Write a configuration in one step, so that a kill leaves a readable one."""
         replace_file(Path(path), lambda beside: super(TrainingParser, self).save(namespace, beside, *args, **kwargs))
 
     def flags_of(self, settings: Any) -> list[str]:
@@ -76,7 +76,7 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         return flags
 
     def class_names(self, key: str) -> list[str]:
-        """Names of the classes that the option of that name may be, ours first."""
+        """Names of the classes that this option takes, ours first."""
         base = BASES.get(key.removesuffix(".class_path"))
         if base is None:
             return []

@@ -44,7 +44,7 @@ def contents(folder):
     ("words", "said"),
     [
         ([*FIT, "--trainer.barebones", "true"], "leave --trainer.barebones out$"),
-        ([*FIT, "--ckpt_path", "best"], "--ckpt_path best .*give a file, as <run>/checkpoints/last.ckpt$"),
+        ([*FIT, "--ckpt_path", "best"], "--ckpt_path best .*give a file such as <run>/checkpoints/last.ckpt$"),
         ([*FIT, "--config", "{ckpt_path: last}"], "--ckpt_path last .*give a file"),
         (["test", "--model", "DRU", *SMALL, "--ckpt_path", "best"], "--ckpt_path best .*give a file"),
         ([*FIT, "--trainer.accumulate_grad_batches", "0"], "^accumulate_grad_batches is 0; give an int of 1 or more$"),
@@ -59,7 +59,7 @@ def contents(folder):
         ),
         (
             [*FIT, "--trainer.logger.save_dir", "x"],
-            r"^--trainer.logger.save_dir is an option of a class, and none is named; write --trainer.logger <class> "
+            r"^--trainer.logger.save_dir is an option of a class, but no class is given; write --trainer.logger <class> "
             "first, known: RunLogger, .*CSVLogger",
         ),
         (
@@ -70,8 +70,8 @@ def contents(folder):
             [*FIT, "--model.lr_scheduler", "StepLR", "--model.lr_scheduler.gama", "1"],
             r"^StepLR has no option 'gama': did you mean 'gamma'\? known: step_size, gamma",
         ),
-        ([*FIT, "--trainer.strategy", "dpp"], "the trainer cannot be made: .*strategy='dpp'.*ddp"),
-        ([*FIT, "--trainer.devices", "x"], "the trainer cannot be made: .*devices.*int > 0"),
+        ([*FIT, "--trainer.strategy", "dpp"], "the trainer cannot be created: .*strategy='dpp'.*ddp"),
+        ([*FIT, "--trainer.devices", "x"], "the trainer cannot be created: .*devices.*int > 0"),
         ([*FIT, "--trainer.gradient_clip_algorithm", "nrm"], "gradient_clip_algorithm.*nrm.*'norm'"),
         (["fitt", *FIT[1:]], r"^there is no command 'fitt': did you mean 'fit'\? known: fit, validate, test, predict"),
         (["", *FIT[1:]], "^there is no command ''"),
@@ -135,7 +135,7 @@ def test_accelerator_that_there_is_not(capsys):
     with pytest.raises(SystemExit):
         main([*FIT, "--trainer.accelerator", "gppu"])
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("error: "))
-    assert re.search("the trainer cannot be made: .*accelerator='gppu'.*cpu", line)
+    assert re.search("the trainer cannot be created: .*accelerator='gppu'.*cpu", line)
 
 
 def test_commands_that_do_not_train_are_among_those_known(refused, monkeypatch):
