@@ -6,6 +6,7 @@ The library says ``give min_count=5``, which is right in Python; on the command 
 from __future__ import annotations
 
 import ast
+import logging
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -67,6 +68,30 @@ def named_as_flags(known: Callable[[], Iterable[str]]) -> Iterator[None]:
         if reason is None:
             raise
         raise InputError(in_flags(str(reason), known())) from error
+
+
+@contextmanager
+def logged_as_flags(loggers: Iterable[str], known: Callable[[], Iterable[str]]) -> Iterator[None]:
+    """Reword what is logged inside, as ``named_as_flags`` does errors.
+
+    Args:
+        loggers: names of the loggers.
+        known: gives the flags.
+    """
+
+    def reword(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if "=" in message:
+            record.msg, record.args = in_flags(message, known()), ()
+        return True
+
+    for name in loggers:
+        logging.getLogger(name).addFilter(reword)
+    try:
+        yield
+    finally:
+        for name in loggers:
+            logging.getLogger(name).removeFilter(reword)
 
 
 def class_flags(key: str, setting: Any) -> Iterator[str]:

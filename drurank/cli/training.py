@@ -25,7 +25,7 @@ from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import SELECTION_FILE, read_selection
-from drurank.cli.flags import named_as_flags
+from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser
@@ -47,14 +47,20 @@ NOISE = (
     ".*isinstance.treespec, LeafSpec.*",
 )
 
+LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
+
 
 class GroupCLI(LightningCLI):
     """LightningCLI that keeps the best checkpoints by group criteria and tests each of them."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Here the settings are known, and with them the flags of the classes that they name.
-        with named_as_flags(lambda: cast(TrainingParser, self.parser).flags_of(self.config[self.subcommand])):
+        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags):
             super().__init__(*args, **kwargs)
+
+    def _flags(self) -> list[str]:
+        # Once the settings are read, with the flags of the classes that they name.
+        config = getattr(self, "config", None)
+        return cast(TrainingParser, self.parser).flags_of(config[self.subcommand]) if config is not None else []
 
     def _prepare_subcommand_parser(self, klass: type, subcommand: str, **kwargs: Any) -> LightningArgumentParser:
         # The only place that knows which subcommand a parser is for.
@@ -205,7 +211,7 @@ def run(words: ArgsType) -> GroupCLI:
     """
     for message in NOISE:
         warnings.filterwarnings("ignore", message)
-    for name in ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero"):
+    for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
     words = with_config_of_run(words) if isinstance(words, list) else words
     try:

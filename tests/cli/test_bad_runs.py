@@ -59,8 +59,8 @@ def contents(folder):
         ),
         (
             [*FIT, "--trainer.logger.save_dir", "x"],
-            r"^--trainer.logger.save_dir is an option of a class, but no class is given; write --trainer.logger <class> "
-            "first, known: RunLogger, .*CSVLogger",
+            r"^--trainer.logger.save_dir is an option of a class, but no class is given; write --trainer.logger "
+            "<class> first, known: RunLogger, .*CSVLogger",
         ),
         (
             [*FIT, "--model.optimizer", "SGD", "--model.optimizer.lrr", "1"],

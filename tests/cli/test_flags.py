@@ -1,4 +1,7 @@
+import logging
+
 import pytest
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.cli import main
 from drurank.cli.flags import class_flags, in_flags, named_as_flags
@@ -98,6 +101,15 @@ def test_fit_knows_the_flags_of_what_is_named(monkeypatch, refused, method, cuto
     monkeypatch.setattr(Shortcut, "setup", refuse)
     said = refused("fit", "--model", method, *SMALL)
     assert said == f"give --trainer.devices 1, --data.group_size 5, --model.min_count 2, {cutoff}"
+
+
+def test_what_a_fit_logs_has_its_flags(run, caplog, monkeypatch):
+    monkeypatch.setattr(Shortcut, "setup", lambda data, stage: rank_zero_info("go on with ckpt_path='a/last.ckpt'"))
+    with caplog.at_level(logging.INFO):
+        run("fit", "--model", "ERM", *SMALL, "--trainer.max_epochs", 1)
+        rank_zero_info("outside ckpt_path='a/last.ckpt'")
+    assert "go on with --ckpt_path a/last.ckpt" in caplog.messages
+    assert caplog.messages[-1] == "outside ckpt_path='a/last.ckpt'"
 
 
 def test_inspect_shows_findings_with_the_flags_of_a_fit(capsys):
