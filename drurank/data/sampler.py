@@ -135,7 +135,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
 
 
 def epoch_of_stage(epoch: int, starts_anew_at: int | None) -> int:
-    """Number of an epoch, counted anew from where a method that trains twice starts anew."""
+    """Number of an epoch, counted from 0 again where a method that trains twice starts its second training."""
     return epoch if starts_anew_at is None or epoch < starts_anew_at else epoch - starts_anew_at
 
 

@@ -94,7 +94,7 @@ def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source:
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
     if hasattr(os, "posix_fallocate"):
         with (folder / "features.npy").open("r+b") as file:
-            # A disk that is full is told here, and not by a signal as the pages are written.
+            # A full disk fails here, with an error, instead of with a signal as the pages are written.
             os.posix_fallocate(file.fileno(), 0, features.offset + features.nbytes)
     with bar(f"Encoding {source}", int(lengths.sum()), "tokens") as advance:
         for rows in _batches(lengths):

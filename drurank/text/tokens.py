@@ -44,7 +44,7 @@ class Tokens:
             raise InputError(f"the tokens in {folder} cannot be read ({error}); delete that folder") from error
 
     def __reduce__(self) -> Any:
-        """Map the files anew in another process, in place of copying what stands in them."""
+        """Map the files again in another process instead of copying their contents."""
         return Tokens, (self.folder,)
 
     @property
