@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
 from drurank.errors import InputError, is_count, nearest
@@ -61,7 +62,9 @@ def run(words: list[str]) -> Any:
     parser = SentenceParser(prog=f"cli.py study {words[0]}")
     parser.add_function_arguments(commands[words[0]])
     parser.let_stand_alone("retry_failed")
-    return commands[words[0]](**vars(parser.parse_args(words[1:])))
+    settings = vars(parser.parse_args(words[1:]))
+    with named_as_flags(parser.all_options):
+        return commands[words[0]](**settings)
 
 
 def run_study(

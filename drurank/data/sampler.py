@@ -75,15 +75,18 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         self.lengths, self.pool_batches = lengths if is_sorted else None, pool_batches
         self.group = torch.zeros(0) if group is None else group
         if draw != "shuffle" and (len(self.group) != self.num_rows or bool((self.group < 0).any())):
-            raise InputError(f"sampler={draw!r} needs the group of every training row; name it, or use 'shuffle'")
+            raise InputError(
+                f"sampler={draw!r} needs the group of every training row; give the groups, or sampler='shuffle'"
+            )
         if draw == "groups_per_batch" and (not is_count(groups_per_batch) or batch_size % groups_per_batch):
             raise InputError(
-                f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give an int that divides it"
+                f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give an int that divides "
+                "batch_size"
             )
         if draw == "groups_per_batch" and batch_size > self.num_rows:
             raise InputError(
-                f"batch_size is {batch_size} and there are {self.num_rows} training rows, from which groups_per_batch "
-                "would draw some again and again; give a smaller one"
+                f"batch_size is {batch_size} and there are only {self.num_rows} training rows, some of which "
+                "groups_per_batch would draw again and again; give a smaller batch_size"
             )
         if draw == "groups_per_batch":
             check_groups_per_batch(len(torch.unique(self.group)), groups_per_batch)
