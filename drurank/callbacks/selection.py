@@ -89,7 +89,7 @@ class LastCheckpoint(ModelCheckpoint):
             said = "SIGTERM" if isinstance(exception, SIGTERMException) else "SIGINT"
             file = self.best_model_path
             remedy = (
-                f"go on with --ckpt_path {file}" if file else "no epoch had ended, so there is nothing to go on from"
+                f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
             )
             rank_zero_info(f"stopped by {said} in epoch {trainer.current_epoch}: {remedy}")
 

@@ -157,7 +157,7 @@ def write_table(folder, group, name="t.csv"):
 @pytest.mark.parametrize("method", ["DRU", "Worst"])
 def test_one_group_is_nothing_to_rank(refused, tmp_path, method):
     words = write_table(tmp_path, lambda i: "all")
-    said = f"{method} ranks groups and there is but one; name the group column, or use ERM or Const"
+    said = f"{method} ranks groups and there is only one; name the group column, or use ERM or Const"
     assert refused("fit", "--model", method, *words) == said
     assert not (tmp_path / "runs").exists()
 
