@@ -12,12 +12,12 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from drurank.callbacks.history import HISTORY_FILE
-from drurank.criteria import criterion_of_key
+from drurank.criteria import logged_criterion
 from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.report import SplitCounts, print_report, write_report
-from drurank.report.write import GROUPS_PICTURE
+from drurank.run_folder.layout import GROUPS_PICTURE
 from drurank.training.loaders import as_list
 
 CRITERIA_PICTURE, WEIGHTS_PICTURE = "criteria.png", "weights.png"
@@ -52,7 +52,7 @@ class GroupReport(Callback):
         """Note the criteria of the epoch."""
         if trainer.state.fn == "fit" and not trainer.sanity_checking:
             values = trainer.callback_metrics.items()
-            self._history[trainer.current_epoch] = {key: float(value) for key, value in values if _is_criterion(key)}
+            self._history[trainer.current_epoch] = {key: float(value) for key, value in values if logged_criterion(key)}
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Draw the criteria by epoch, and the weights by rank."""
@@ -117,10 +117,6 @@ def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:
         **({"texts": data.facts()} if hasattr(data, "facts") else {}),
         "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None,
     }
-
-
-def _is_criterion(key: str) -> bool:
-    return not key.startswith(("test_", "id_test_")) and criterion_of_key(key) is not None
 
 
 def _varies(weights: pa.Table) -> bool:

@@ -28,6 +28,7 @@ from drurank.callbacks.selection import SELECTION_FILE, read_selection
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser
+from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import remove_leftovers
@@ -58,8 +59,8 @@ class GroupCLI(LightningCLI):
                 "--select",
                 type=str | list[str],
                 default="qdcg10",
-                help="Criteria, with commas; the best checkpoint by each is kept, and the last (overall, average, "
-                "worst, p10, gdcg10, gdcg50, qdcg10, qdcg50, tstat, and p, gdcg, qdcg with any other number).",
+                help="Criteria, with commas; the best checkpoint by each is kept, and the last "
+                f"({describe_criteria()}; your own with --import).",
             )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.

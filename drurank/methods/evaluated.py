@@ -8,7 +8,7 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
-from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
+from drurank.criteria import criterion, criterion_of_key, default_criteria
 from drurank.errors import InputError, is_count
 from drurank.metrics import GroupCriteria, predicted_class
 from drurank.training.evaluation import Evaluation, class_probabilities, is_right
@@ -36,7 +36,7 @@ class EvaluatedModule(LightningModule):
         if not is_count(min_count):
             raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
         self.network, self.min_count, self.shrink = network, min_count, shrink
-        self.criteria_names: tuple[str, ...] = DEFAULT_CRITERIA
+        self.criteria_names: tuple[str, ...] = default_criteria()
         self.evaluated: dict[str, GroupCriteria] = {}
         """Counts of the last evaluation, key prefix (``val``, ``id_test``) to metric."""
 
@@ -188,7 +188,7 @@ class EvaluatedModule(LightningModule):
         Raises:
             InputError: if a test key, an unknown criterion, or one without groups is monitored.
         """
-        self.criteria_names = DEFAULT_CRITERIA if grouped else ("overall",)
+        self.criteria_names = default_criteria(grouped=grouped)
         for callback in trainer.callbacks:
             if isinstance(getattr(callback, "monitor", None), str):
                 self.ask_for(callback.monitor, getattr(callback, "mode", None))
@@ -200,6 +200,7 @@ class EvaluatedModule(LightningModule):
             return
         if mode is not None and mode != asked.mode:
             raise InputError(f"{key} is monitored with mode={mode!r}, which keeps the worst; give mode={asked.mode!r}")
-        if "worst" not in self.criteria_names and asked.name != "overall":
-            raise InputError(f"{key} needs groups and the data names none; name its column, or choose by overall")
+        if not asked.of_samples and all(criterion(name).of_samples for name in self.criteria_names):
+            others = " or ".join(self.criteria_names)
+            raise InputError(f"{key} needs groups and the data names none; name its column, or choose by {others}")
         self.criteria_names = tuple(dict.fromkeys([*self.criteria_names, asked.name]))

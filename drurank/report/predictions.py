@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from drurank.criteria import DEFAULT_CRITERIA, criterion
+from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
 from drurank.report.counts import SplitCounts
 from drurank.report.write import print_report, write_report
@@ -47,7 +47,7 @@ def report_predictions(
         group: column of the group, or several (with commas), whose combinations are the groups.
         split: column of the split, each of which is reported by itself; without it all rows are one.
         labels: all classes (with commas), where a prediction may be one that no row has as its label.
-        criteria: criteria by name (with commas); the nine that runs log, if not given.
+        criteria: criteria by name (with commas); those that every run logs, if not given.
         min_count: criteria leave out groups with fewer rows; the tables list them all the same.
         shrink: take as a group's accuracy its posterior mean given those of all groups, in the criteria.
         output: folder to write to; the name of the table with _report, beside it, if not given.
@@ -60,7 +60,7 @@ def report_predictions(
     Raises:
         InputError: if the table cannot be used: a column is missing, a cell blank, or a prediction none of the labels.
     """
-    names = tuple(as_names(criteria)) or DEFAULT_CRITERIA
+    names = tuple(as_names(criteria)) or default_criteria()
     for name in names:
         criterion(name)
     if not is_count(min_count):

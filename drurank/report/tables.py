@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from drurank.criteria import criterion
 from drurank.report.counts import SplitCounts
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
@@ -17,7 +18,6 @@ REMARKS = {"groups_left_out": "left out, for few rows", "groups_unseen_in_traini
 WIDTH = 11
 """Of a column of figures, so that a range is never cut."""
 BETTER = {"max": "higher", "min": "lower"}
-NOT_OF_THE_BADLY_SERVED = ("overall", "average", "tstat")
 
 
 def criteria_table(
@@ -48,12 +48,10 @@ def criteria_table(
     if drop:
         table.add_column(f"worse than\n{escape(drop['from'])} by\n(by chance)", justify="right")
     first = next(iter(columns.values()))["criteria"]
-    for criterion, entry in first.items():
-        cells = [
-            cell for content in columns.values() for cell in _cells(content["criteria"][criterion], has_floor=has_floor)
-        ]
-        cells += [_drop(drop["criteria"].get(criterion))] if drop else []
-        table.add_row(f"{criterion}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
+    for key, entry in first.items():
+        cells = [cell for content in columns.values() for cell in _cells(content["criteria"][key], has_floor=has_floor)]
+        cells += [_drop(drop["criteria"].get(key))] if drop else []
+        table.add_row(f"{key}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
     return table
 
 
@@ -88,8 +86,8 @@ def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
             said.append(f"{name}: of one group nothing can be said about how groups differ.")
             continue
         said.append(f"{name}: {_spread(content['spread'])}")
-        served = {key: entry for key, entry in content["criteria"].items() if key not in NOT_OF_THE_BADLY_SERVED}
-        alike = [key for key, entry in served.items() if _is_chance(entry)]
+        found = content["criteria"].items()
+        alike = [key for key, entry in found if _is_chance(entry) and criterion(key).of_badly_served]
         if alike:
             said.append(f"{name}: chance alone would give such {', '.join(alike)}.")
     return said

@@ -11,11 +11,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from rich.console import Console
 
+from drurank.criteria import criterion
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
 from drurank.report.tables import criteria_table, groups_table
+from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE, REPORT_FILE
 
-GROUPS_PICTURE = "groups.png"
 SIDE_BY_SIDE = 2
 
 
@@ -49,10 +50,10 @@ def write_report(
     summaries = {split.split: split.summary(names, min_count=min_count, shrink=shrink) for split in splits}
     report = {**about, "min_count": min_count, "shrink": shrink, "splits": summaries, "drop": _drop(summaries)}
     groups = pa.concat_tables([split.table() for split in splits])
-    replace_file(folder / "groups.csv", lambda path: pa_csv.write_csv(groups, path))
-    replace_file(folder / "groups.parquet", lambda path: pa_parquet.write_table(groups, path))
+    replace_file(folder / GROUPS_CSV, lambda path: pa_csv.write_csv(groups, path))
+    replace_file(folder / GROUPS_PARQUET, lambda path: pa_parquet.write_table(groups, path))
     replace_file(folder / GROUPS_PICTURE, lambda path: save_picture(draw_groups(splits), path))
-    write_json(folder / "report.json", report)
+    write_json(folder / REPORT_FILE, report)
     return report
 
 
@@ -77,7 +78,7 @@ def print_report(
         console.print(groups_table(split))
     for sentence in _cut_off(report):
         console.print(sentence, highlight=False)
-    files = ", ".join(("report.json", "groups.csv", "groups.parquet"))
+    files = ", ".join((REPORT_FILE, GROUPS_CSV, GROUPS_PARQUET))
     print(f"Written to {folder}: {files}; look at {Path(folder) / GROUPS_PICTURE}")
 
 
@@ -97,7 +98,7 @@ def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
             before, after = splits[seen]["criteria"], splits[unseen]["criteria"]
             if _kept(splits[seen]) != _kept(splits[unseen]):
                 # A sum over more groups is larger, however well they are served.
-                before = {name: entry for name, entry in before.items() if not name.startswith("gdcg")}
+                before = {name: entry for name, entry in before.items() if not criterion(name).grows_with_groups}
             sign = {name: 1 if entry["better"] == "max" else -1 for name, entry in before.items()}
             drop = {
                 name: {
@@ -111,7 +112,7 @@ def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _by_chance(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sign: int) -> float | None:
-    # Other numbers and sizes of groups give another figure, also where all groups of a part are alike.
+    # Other numbers and sizes of groups give another figure, also where all groups of a split are alike.
     return None if before is None or after is None else sign * (before["mean"] - after["mean"])
 
 

@@ -61,7 +61,7 @@ def _counted(record: EpochRecord, names: Sequence[str], **options: Any) -> Group
     rank, world = rank_and_world()
     correct, group = record.correct[rank::world], record.known_group()[rank::world]
     metric = GroupCriteria(record.num_groups, names, **options).to(correct.device)
-    metric.update((correct == 1).long(), torch.ones_like(group), group)
+    metric.update_correct(correct == 1, group)
     return metric
 
 
