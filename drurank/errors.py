@@ -14,11 +14,6 @@ class InputError(ValueError):
     """An input that cannot be used; the command line shows its one sentence without a traceback."""
 
 
-def is_like(name: str, known: Iterable[str]) -> bool:
-    """Whether a name is one of those known or a slip from one."""
-    return bool(difflib.get_close_matches(name, list(known), n=1))
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the nearest right one and all that are known.
 

@@ -1,7 +1,7 @@
 """What chance alone does to a criterion: its interval, and its noise floor.
 
-The worst of a thousand small groups is low by chance alone. The *interval* says where the criterion of groups like
-these may lie; the *noise floor* is what it would be if every group had the accuracy of all samples together.
+The worst of a thousand small groups is low by chance alone. The *interval* says where the true value may lie, for
+groups like these; the *noise floor* is what it would be if every group had the accuracy of all samples together.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ CHUNK = 1_000_000
 """Groups drawn at once, over all draws; keeps memory under about 100 MB a thread."""
 THREADS = 4
 HEAVY = 20_000_000
-"""Groups drawn in all from which on a progress bar is shown."""
+"""Total of groups to draw above which a progress bar is shown."""
 SHARED = 8
-"""Groups of one size from which on they are drawn by a table of that size, not one by one."""
-
+"""From this many groups of one size on, they are drawn from a table of that size, not one by one."""
 LARGE = 2000
-"""Size of groups from which on a table of it is no gain."""
+"""From this size of groups on, a table gains nothing."""
 
 DrawGroups = Callable[[np.random.Generator, int], Groups]
 """Gives groups ``[d, m]`` of ``d`` draws."""
@@ -69,7 +68,7 @@ def criteria_noise(
 
     Args:
         correct: samples classified rightly by group, integer ``[m]``.
-        count: samples by group, integer ``[m]``; groups without any are left out.
+        count: samples by group, integer ``[m]``; groups without samples are left out.
         names: criteria by name; those that every run logs, if not given.
         spread: that of true group accuracy; fitted, if not given.
         draws: how many times groups are drawn.
@@ -128,11 +127,11 @@ def chance_band(
         count: samples by group, integer ``[m]``.
         accuracy: that of every group.
         draws: how many times all groups are drawn.
-        places: at how many of the ``m`` places to look, at most.
+        places: the most of the ``m`` places to compute.
         seed: of the draws.
 
     Returns:
-        The places looked at, int64 ``[p]`` from 0, and 5th and 95th percentile of the accuracy there, float64 ``[p]``.
+        The places, int64 ``[p]`` from 0, and 5th and 95th percentile of the accuracy there, float64 ``[p]``.
     """
     at = np.unique(np.linspace(0, len(count) - 1, min(places, len(count))).astype(np.int64))
     draw, rng = _equal_accuracies(count, accuracy), np.random.default_rng(seed)
@@ -182,7 +181,7 @@ def draw_criteria(
     def values(part: int, own: np.random.Generator) -> dict[str, np.ndarray]:
         return values_of(draw(own, part), names)
 
-    # Drawing and sorting leave Python's lock, and each part has a stream of its own, whichever thread it runs in.
+    # Drawing and sorting release Python's lock; each part has its own random stream, whichever thread runs it.
     with ThreadPoolExecutor(THREADS) as pool:
         waiting = pool.map(values, parts, rng.spawn(len(parts)))
         light = groups * draws < HEAVY
@@ -210,7 +209,7 @@ def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> 
 
 
 def _equal_accuracies(count: np.ndarray, accuracy: float) -> DrawGroups:
-    """What groups of these sizes seem to be if each is right with the same chance."""
+    """What groups of these sizes seem to be if all have the same chance of being right."""
     count = np.sort(count)  # Groups of a size lie together; criteria do not look at their order.
     parts = list(_by_size(count))
 

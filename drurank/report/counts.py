@@ -64,7 +64,7 @@ class SplitCounts:
 
     @cached_property
     def spread(self) -> Spread:
-        """How much the groups truly differ."""
+        """How much the groups truly differ, beyond chance."""
         return fit_spread(self.correct, self.count)
 
     def table(self) -> pa.Table:
@@ -96,8 +96,8 @@ class SplitCounts:
         Args:
             names: criteria by name.
             min_count: leave out groups with fewer samples.
-            shrink: take as a group's accuracy its posterior mean. There is no noise floor then, since chance has been
-                taken out.
+            shrink: use each group's posterior mean accuracy. There is no noise floor then, since chance has been
+                removed.
 
         Raises:
             InputError: if no group has ``min_count`` samples.
@@ -111,7 +111,7 @@ class SplitCounts:
         noise = criteria_noise(self.correct[kept], self.count[kept], names, spread=spread)
         of_samples = [name for name in names if criterion(name).of_samples]
         if of_samples and not kept.all():
-            # They count every row all the same.
+            # They count the rows of small groups too.
             noise |= criteria_noise(self.correct, self.count, of_samples, spread=self.spread)
         return {
             "rows": int(self.count.sum()),

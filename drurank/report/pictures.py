@@ -1,4 +1,4 @@
-"""Pictures of a report: who is served how well beside what chance gives, criteria by epoch, weight by rank.
+"""Pictures of a report: groups beside what chance would give, criteria by epoch, weight by rank.
 
 Each function returns a matplotlib figure that belongs to no window.
 """
@@ -36,11 +36,11 @@ BELOW: dict[str, Any] = {
     "title_fontsize": 8,
     "frameon": False,
 }
-"""Where the legend of lines that may lie anywhere goes."""
+"""Legend below the axes, where it hides no line."""
 
 
 def save_picture(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG; names in letters that the font lacks become boxes, without a word."""
+    """Write a figure as PNG, without warnings about letters that the font lacks; they become boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(path, format="png")
@@ -50,7 +50,7 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
     """Accuracies of the groups of each split in ascending order, with the band that chance alone gives.
 
     Args:
-        splits: one panel each, for the first twelve.
+        splits: one panel each; only the first twelve are drawn.
     """
     shown = splits[:PANELS]
     columns = min(len(shown), ACROSS)
@@ -162,6 +162,6 @@ def _short(name: str) -> str:
 
 
 def tidy(ax: Axes) -> None:
-    """Leave out what says nothing."""
+    """Remove the frame at the top and right, and add faint horizontal lines."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", alpha=0.25)

@@ -1,4 +1,4 @@
-"""The whole report: tables in files, pictures, and the same on the terminal."""
+"""The whole report: files, a picture, and tables on the terminal."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def write_report(
     """Write ``groups.csv``, ``groups.parquet``, ``report.json`` and ``groups.png``.
 
     Args:
-        folder: where to; made if need be.
+        folder: where to write; created if missing.
         splits: counts by split.
         names: criteria by name.
-        min_count: the criteria leave out groups with fewer samples; the tables list them all the same.
-        shrink: take as a group's accuracy its posterior mean, in the criteria.
-        about: what else to put at the head of the report, plain values.
+        min_count: the criteria leave out groups with fewer samples; the tables still list them.
+        shrink: the criteria use each group's posterior mean accuracy.
+        about: further entries for the top of the report, plain values.
 
     Returns:
         The content of ``report.json``.
@@ -60,13 +60,13 @@ def write_report(
 def print_report(
     report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path, console: Console | None = None
 ) -> None:
-    """Show the criteria of each split side by side, the worst and best groups of each, and where all that lies.
+    """Print the criteria of each split side by side, its worst and best groups, and where the files are.
 
     Args:
         report: what ``write_report`` returned.
         splits: counts by split.
         folder: where it was written to.
-        console: where to show it.
+        console: where to print.
     """
     console = console or Console()
     names = list(report["splits"])
@@ -83,7 +83,7 @@ def print_report(
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each split with texts that were longer than they may be."""
+    """A sentence for each split with texts longer than the limit."""
     texts = report.get("texts") or {"truncated": {}}
     for split, longer in texts["truncated"].items():
         if longer and split in report["splits"]:
@@ -92,12 +92,12 @@ def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """By how much each criterion is worse for groups never seen than for groups of training."""
+    """How much worse each criterion is for unseen groups than for training groups."""
     for unseen, seen in (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val")):
         if unseen in splits and seen in splits:
             before, after = splits[seen]["criteria"], splits[unseen]["criteria"]
             if _kept(splits[seen]) != _kept(splits[unseen]):
-                # A sum over more groups is larger, however well they are served.
+                # Such a criterion is larger for more groups, however well they are served.
                 before = {name: entry for name, entry in before.items() if not criterion(name).grows_with_groups}
             sign = {name: 1 if entry["better"] == "max" else -1 for name, entry in before.items()}
             drop = {
@@ -112,7 +112,7 @@ def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _by_chance(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sign: int) -> float | None:
-    # Other numbers and sizes of groups give another figure, also where all groups of a split are alike.
+    # Other numbers and sizes of groups give another value even if all groups of a split are alike.
     return None if before is None or after is None else sign * (before["mean"] - after["mean"])
 
 
