@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 import drurank.criteria
 import drurank.imports
 from drurank.cli import main
-from drurank.criteria import criterion
+from drurank.criteria import compute_criteria, criterion, default_criteria
 from drurank.errors import InputError
 from drurank.imports import import_code, import_words
 from drurank.report import report_predictions
@@ -15,7 +16,8 @@ from runs import SMALL, read_csv, read_json
 from studies import SMALL as STUDY
 from studies import written
 
-BELOW80 = str(Path(__file__).parents[1] / "examples/below80.py")
+ROOT = Path(__file__).parents[1]
+BELOW80, PAGE = str(ROOT / "examples/below80.py"), ROOT / "docs/criteria.md"
 PREDICTIONS = "group,label,prediction,split\n" + "".join(
     f"{group},{i % 2},{i % 2 if i < right else 1 - i % 2},{split}\n"
     for group, right, split in (("a", 7, "ood_test"), ("b", 8, "ood_test"), ("c", 9, "id_test"), ("d", 9, "id_test"))
@@ -38,8 +40,14 @@ def below80(file, split):
 def test_example_is_under_twenty_lines_and_stands_in_the_docs():
     text = Path(BELOW80).read_text(encoding="utf-8")
     assert len(text.splitlines()) < 20
-    page = (Path(BELOW80).parents[1] / "docs/criteria.md").read_text(encoding="utf-8")
-    assert text.split("\n", 2)[2] in page
+    assert text.split("\n", 2)[2] in PAGE.read_text(encoding="utf-8")
+
+
+def test_family_of_the_docs_has_its_criteria():
+    exec("\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)), {})
+    assert default_criteria()[-2:] == ("below80", "under80")
+    found = compute_criteria(np.array([4, 6, 10]), np.array([10, 10, 10]), ["under50", "under80", "under99"])
+    assert [float(value) for value in found.values()] == [1 / 3, 2 / 3, 2 / 3]
 
 
 def test_criterion_of_ones_own_chooses_checkpoints_and_stands_in_reports(run, tmp_path):
@@ -127,5 +135,5 @@ def test_code_is_imported_once_and_named_to_other_processes():
 
 
 def test_unknown_criterion_says_what_to_do_about_ones_own():
-    with pytest.raises(InputError, match=r"register one of your own before it is named, see docs/criteria.md"):
+    with pytest.raises(InputError, match="to use one of your own, register it first"):
         criterion("sharpe")
