@@ -14,11 +14,6 @@ class InputError(ValueError):
     """An input that cannot be used; the command line prints its message without a traceback."""
 
 
-def is_like(name: str, known: Iterable[str]) -> bool:
-    """Whether a name is a known one or close to one."""
-    return bool(difflib.get_close_matches(name, list(known), n=1))
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the closest known one, and all known ones.
 

@@ -8,7 +8,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drurank.callbacks.pictures import folder_of, keep_picture, send_picture
 from drurank.callbacks.validation import split_counts
-from drurank.criteria import criterion_of_key
+from drurank.criteria import logged_criterion
 from drurank.errors import InputError
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report
@@ -43,7 +43,7 @@ class GroupReport(Callback):
         """Note the criteria of the epoch."""
         if trainer.state.fn == "fit" and not trainer.sanity_checking:
             values = trainer.callback_metrics.items()
-            self._history[trainer.current_epoch] = {key: float(value) for key, value in values if _is_criterion(key)}
+            self._history[trainer.current_epoch] = {key: float(value) for key, value in values if logged_criterion(key)}
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Draw the criteria by epoch."""
@@ -89,7 +89,3 @@ def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:
         **({"texts": data.facts()} if hasattr(data, "facts") else {}),
         "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None,
     }
-
-
-def _is_criterion(key: str) -> bool:
-    return not key.startswith(("test_", "id_test_")) and criterion_of_key(key) is not None

@@ -11,6 +11,7 @@ from typing import Any
 from drurank.cli.parser import reason_of
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
+from drurank.imports import import_code
 
 TRAINING = {
     "fit": "train, keep the best checkpoints by group criteria",
@@ -41,6 +42,8 @@ def main(args: Any = None) -> Any:
     """
     words = sys.argv[1:] if args is None else args
     try:
+        if isinstance(words, list):
+            words = _without_imports(words)
         if isinstance(words, list) and words[:1] in ([], ["--help"], ["-h"]):
             return print(overview())
         if isinstance(words, list) and words[0] in COMMANDS:
@@ -63,7 +66,23 @@ def main(args: Any = None) -> Any:
 def overview() -> str:
     """All commands, one per line."""
     lines = [f"  {name:<9} {what}" for name, what in (TRAINING | COMMANDS).items()]
-    return "\n".join(["usage: python cli.py COMMAND ...", *lines, "COMMAND --help explains each."])
+    more = "--import FILE, with any command: Python code that registers criteria of your own (docs/criteria.md)."
+    return "\n".join(["usage: python cli.py COMMAND ...", *lines, "COMMAND --help explains each.", more])
+
+
+def _without_imports(words: list[str]) -> list[str]:
+    """Import what ``--import`` names, before any other word is looked at; the words that are left."""
+    left, rest = [], iter(words)
+    for word in rest:
+        option, equals, name = word.partition("=")
+        if option != "--import":
+            left.append(word)
+            continue
+        named = name if equals else next(rest, "")
+        if not named or named.startswith("-"):
+            raise InputError("--import names no file; give a Python file, as --import my_criteria.py")
+        import_code(named)
+    return left
 
 
 def _command(module: str) -> Callable[[Any], Any]:

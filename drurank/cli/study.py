@@ -23,6 +23,7 @@ from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
 from drurank.errors import InputError, is_count, nearest
+from drurank.imports import import_words
 from drurank.study.candidates import Candidate, Draw
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
@@ -108,8 +109,8 @@ def run_study(
             or (state == "COMPLETE" and not is_finished(folder, candidate_of(queue, entry)))
         ),
     )
-    words = [sys.executable, "-m", "drurank", "study", WORKER, str(Path(config).expanduser().resolve())]
-    words += [str(folder.resolve()), storage or "", str(grace)]
+    words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
+    words += [str(Path(config).expanduser().resolve()), str(folder.resolve()), storage or "", str(grace)]
     with _stopped_by(signal.SIGTERM):
         _watch(queue, _Workers(words, folder / "logs", min(workers, len(plan.candidates))), len(plan.candidates))
     states = queue.states()

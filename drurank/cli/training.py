@@ -29,6 +29,7 @@ from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser
+from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import remove_leftovers
@@ -71,8 +72,8 @@ class GroupCLI(LightningCLI):
                 "--select",
                 type=str | list[str],
                 default="qdcg10",
-                help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one (overall, "
-                "average, worst, p10, gdcg10, gdcg50, qdcg10, qdcg50, tstat; p, gdcg and qdcg with any number).",
+                help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
+                f"({describe_criteria()}; your own with --import).",
             )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.

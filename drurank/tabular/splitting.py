@@ -71,8 +71,8 @@ class SplitOptions:
 
 
 @dataclass(frozen=True)
-class PartSummary:
-    """What one part of a split holds.
+class SplitContent:
+    """What one split holds.
 
     Attributes:
         rows: its rows.
@@ -142,7 +142,7 @@ def split_by_group(
 
 def summarise(
     part: np.ndarray, label: np.ndarray, group: np.ndarray, label_names: Sequence[str]
-) -> dict[str, PartSummary]:
+) -> dict[str, SplitContent]:
     """What each part that has rows holds.
 
     Args:
@@ -158,7 +158,7 @@ def summarise(
             sizes = np.bincount(group[inside])
             sizes = sizes[sizes > 0]
             shares = np.bincount(label[inside], minlength=len(label_names)) / inside.sum()
-            summaries[split] = PartSummary(
+            summaries[split] = SplitContent(
                 rows=int(inside.sum()),
                 groups=len(sizes),
                 min_group_rows=int(sizes.min()),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from drurank.criteria import DEFAULT_CRITERIA, criterion_of_key
+from drurank.criteria import criterion_of_key, default_criteria
 from drurank.errors import InputError, is_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
@@ -49,7 +49,8 @@ class Evaluation:
         if not is_count(min_count):
             raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
         self.min_count, self.shrink = min_count, shrink
-        self.names: tuple[str, ...] = DEFAULT_CRITERIA
+        self._grouped = True
+        self.names = default_criteria()
         """The criteria that are computed."""
         self.splits: list[EvaluatedSplit] = []
         """The splits of the last evaluation, in the order of their loaders."""
@@ -66,7 +67,8 @@ class Evaluation:
         Raises:
             InputError: see ``ask_for``.
         """
-        self.names = DEFAULT_CRITERIA if grouped else ("overall",)
+        self.names = default_criteria(grouped=grouped)
+        self._grouped = grouped
         for callback in trainer.callbacks:
             if isinstance(getattr(callback, "monitor", None), str):
                 self.ask_for(callback.monitor, getattr(callback, "mode", None))
@@ -83,8 +85,10 @@ class Evaluation:
             return
         if mode is not None and mode != asked.mode:
             raise InputError(f"{key} is monitored with mode={mode!r}, which keeps the worst; give mode={asked.mode!r}")
-        if "worst" not in self.names and asked.name != "overall":
-            raise InputError(f"{key} needs groups and the data names none; name its column, or choose by overall")
+        if not self._grouped and not asked.of_samples:
+            raise InputError(
+                f"{key} needs groups and the data names none; name its column, or choose by {' or '.join(self.names)}"
+            )
         self.names = tuple(dict.fromkeys([*self.names, asked.name]))
 
     def begin(self, loaders: Any, stage: str, training: EpochRecord | None, device: torch.device) -> None:
