@@ -17,7 +17,8 @@ from drurank.errors import InputError, is_count
 from drurank.files import write_json
 from drurank.splits import SPLITS
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
-from drurank.tabular.columns import Column, as_names, code_groups
+from drurank.tabular.coding import code_groups
+from drurank.tabular.columns import Column, as_names
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
@@ -98,8 +99,8 @@ def split_file(
     refuse_columns(path, source.table, [label, *names, *text], split)
     labels, groups = ([Column(path, name, source.table[name]) for name in columns] for columns in ([label], names))
     kept, dropped = kept_rows(source, labels[0], groups, text, drop=drop_missing)
-    y, label_names = code_groups(labels, kept, blank=False)
-    g, group_names = code_groups(groups, kept, blank=False)
+    y, label_names = code_groups(labels, kept)
+    g, group_names = code_groups(groups, kept)
     rows = _at(source.table, kept)
     facts: dict[str, Any] = {}
     if isinstance(options, TextOptions):

@@ -1,6 +1,6 @@
 """How a table's columns become tensors: fitted on the training rows, kept in checkpoints, never refitted.
 
-``rows`` are places in the file, int64 ``[n]``.
+``rows`` are places in the table, int64 ``[k]``. What the cells must not be is refused before, by the rules.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from drurank.data.names import Names, translate
-from drurank.errors import InputError
 from drurank.networks import Sizes
-from drurank.tabular.columns import LARGEST, Column, determines_label, to_number
+from drurank.tabular.columns import LARGEST, Column, to_number
 
 Encoding = Literal["onehot", "embed"]
 UNSEEN = 0
@@ -44,22 +43,20 @@ class NumericFeature:
     @classmethod
     def fit(cls, column: Column, rows: np.ndarray) -> NumericFeature:
         """From the training rows."""
-        numbers = column.numbers_at(rows)
+        numbers = column.numbers[rows]
         missing = np.isnan(numbers)
-        if missing.all():
-            raise _empty(column)
         mean, scale = float(np.nanmean(numbers)), float(np.nanstd(numbers))
         # Equal numbers differ from their mean by rounding.
         return cls(column.name, mean, scale if scale > 1e-14 * abs(mean) else 1.0, bool(missing.any()))
 
     def encode(self, column: Column, rows: np.ndarray) -> list[np.ndarray]:
         """One or two inputs, float32 ``[n]``."""
-        numbers = column.numbers_at(rows)
+        numbers = column.numbers[rows]
         missing = np.isnan(numbers)
         value = np.where(missing, 0.0, (numbers - self.mean) / self.scale)
         if (np.abs(value) > LARGEST).any():
             row = int(rows[np.argmax(np.abs(value))])
-            raise column.error(row, f"is too far from training's mean {self.mean:g}; mend it, or leave the row out")
+            raise column.error(row, f"is too far from training's mean {self.mean:g}; fix it, or leave the row out")
         return [part.astype(np.float32) for part in ([value, missing] if self.indicator else [value])]
 
 
@@ -80,13 +77,6 @@ class CategoricalFeature:
         """From the training rows."""
         found = np.unique(column.codes[rows])
         values: list[str | None] = [*sorted({_alike(column.texts[code]) for code in found if code >= 0})]
-        if not values:
-            raise _empty(column)
-        if len(values) == len(rows):
-            rank_zero_warn(
-                f"{column.path}: column {column.name!r} has another text in each training row, of which nothing can be "
-                f"learnt; leave it out (--data.exclude {column.name})"
-            )
         return cls(column.name, [*values, None] if found[0] < 0 else values)
 
     def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
@@ -160,8 +150,8 @@ class Encoder(Names):
         width = sum(1 + feature.indicator for feature in self.numeric)
         cardinalities = tuple(feature.cardinality for feature in self.categorical)
         if self.encoding == "embed":
-            return Sizes(width, len(self.labels), cardinalities)
-        return Sizes(width + sum(cardinalities), len(self.labels))
+            return Sizes(width, len(self.label_names), cardinalities)
+        return Sizes(width + sum(cardinalities), len(self.label_names))
 
     def inputs(self, columns: Mapping[str, Column], rows: np.ndarray) -> dict[str, Tensor]:
         """``numeric`` float32 ``[n, F]`` and ``categorical`` int64 ``[n, K]``."""
@@ -170,26 +160,6 @@ class Encoder(Names):
         numeric = np.stack(numbers, axis=1) if numbers else np.zeros((len(rows), 0), dtype=np.float32)
         categorical = np.stack(codes, axis=1) if codes else np.zeros((len(rows), 0), dtype=np.int64)
         return {"numeric": torch.from_numpy(numeric), "categorical": torch.from_numpy(categorical)}
-
-    def refuse_leaks(self, columns: Mapping[str, Column], rows: np.ndarray, label: Column) -> None:
-        """Stop if a feature determines the label.
-
-        Args:
-            columns: the features to look at, by name.
-            rows: those of training.
-            label: column of the label.
-
-        Raises:
-            InputError: if one does.
-        """
-        number = self.label(label, rows).numpy()
-        kinds = self.kinds
-        for name, column in columns.items():
-            if determines_label((column.numbers if kinds[name] else column.codes)[rows], number):
-                raise InputError(
-                    f"{column.path}: column {name!r} determines the label {label.name!r} in every training row; leave "
-                    f"it out (--data.exclude {name}) or allow it (--data.allow_leaks {name})"
-                )
 
     def transform(self) -> Callable[[Any], Tensor] | None:
         """What is to be done to each batch of inputs, to keep wide encodings out of memory."""
@@ -211,16 +181,9 @@ class Encoder(Names):
         """From what ``state_dict`` gave."""
         numeric = [NumericFeature(**feature) for feature in state["numeric"]]
         categorical = [CategoricalFeature(**feature) for feature in state["categorical"]]
-        return cls(state["labels"], state["groups"], numeric, categorical, state["encoding"])
+        return cls(state["label_names"], state["group_names"], numeric, categorical, state["encoding"])
 
 
 def _plain(text: str) -> Any:
     number = to_number(text)
     return number if np.isfinite(number) else text.strip().casefold()
-
-
-def _empty(column: Column) -> InputError:
-    return InputError(
-        f"{column.path}: column {column.name!r} has no value in any training row; leave it out "
-        f"(--data.exclude {column.name})"
-    )

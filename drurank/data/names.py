@@ -1,7 +1,4 @@
-"""Numbers of labels and groups: those of the training rows, kept in checkpoints, never fitted anew.
-
-``rows`` are places in the file, int64 ``[n]``.
-"""
+"""Codes of labels and groups: those of the training rows, kept in checkpoints, never fitted anew."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drurank.errors import InputError, nearest
-from drurank.tabular.columns import Column, to_number
+from drurank.tabular.rows import GroupedRows
 
 
 @dataclass
@@ -22,59 +18,44 @@ class Names:
     """The labels and groups of the training rows of a file.
 
     Attributes:
-        labels: label by class number.
-        groups: name of each training group by number.
+        label_names: label by class number.
+        group_names: name of each training group by number.
     """
 
-    labels: list[str]
-    groups: list[str]
+    label_names: list[str]
+    group_names: list[str]
 
-    def label(self, column: Column, rows: np.ndarray, *, blank: bool = False) -> Tensor:
-        """Class number of each row, int64 ``[n]``; -1 for a blank one where that is allowed.
+    def label(self, data: GroupedRows, rows: np.ndarray) -> Tensor:
+        """Class number of each of these rows, int64 ``[k]``; -1 where it has none."""
+        return torch.from_numpy(recode(data.label[rows], data.label_names, self.label_names))
 
-        Raises:
-            InputError: if a label is blank and must not be, or is none of training's.
-        """
-        codes = column.codes[rows]
-        if (codes < 0).any() and not blank:
-            raise column.error(int(rows[np.argmax(codes < 0)]), "is no label; give each row one, or leave the row out")
-        place = {name: number for number, name in enumerate(self.labels)}
-        number = translate([*column.texts, None], place, -1)[codes]
-        unknown = (number < 0) & (codes >= 0)
-        if unknown.any():
-            known = nearest(column.texts[codes[np.argmax(unknown)]], self.labels)
-            row = int(rows[np.argmax(unknown)])
-            raise column.error(row, f"is a label that training lacks; {known}; mend it, or leave the row out")
-        return torch.from_numpy(number)
+    def group(self, data: GroupedRows, rows: np.ndarray) -> tuple[Tensor, list[str]]:
+        """Number of each row's group, int64 ``[k]``, -1 where it has none, and names: new ones follow training's."""
+        group = data.group[rows]
+        here = [data.group_names[code] for code in np.unique(group[group >= 0])]
+        names = [*self.group_names, *sorted(set(here) - set(self.group_names))]
+        return torch.from_numpy(recode(group, data.group_names, names)), names
 
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
-        return {"labels": list(self.labels), "groups": list(self.groups)}
+        return {"label_names": list(self.label_names), "group_names": list(self.group_names)}
 
     def agrees(self, state: dict[str, Any]) -> bool:
         """Whether another one's ``state_dict`` was fitted on the same rows in the same way."""
         return self.state_dict() == state
 
 
-def sorted_labels(column: Column, rows: np.ndarray) -> list[str]:
-    """Labels of the training rows in the order of their numbers, or else of the alphabet.
+def trained_names(data: GroupedRows) -> tuple[list[str], list[str]]:
+    """The labels and the groups of the training rows, in the order of the data."""
+    label_names = [name for name, known in zip(data.label_names, data.label_is_trained, strict=True) if known]
+    group_names = [name for name, known in zip(data.group_names, data.group_is_trained, strict=True) if known]
+    return label_names, group_names
 
-    Raises:
-        InputError: if there is but one, or they are numbers that are not whole.
-    """
-    codes = column.codes[rows]
-    names = [column.texts[code] for code in np.unique(codes[codes >= 0])]
-    if len(names) < 2:
-        found = f"one label, {names[0]!r}," if names else "no label"
-        raise InputError(f"{column.path}: column {column.name!r} has {found} in training; give rows of two or more")
-    number = {name: to_number(name) for name in names}
-    if np.isinf(list(number.values())).any():
-        return sorted(names)
-    for name in names:
-        if not number[name].is_integer():
-            row = int(rows[np.argmax(codes == column.texts.index(name))])
-            raise column.error(row, "is no whole number, and labels are classes; give whole numbers or else names")
-    return sorted(names, key=lambda name: (number[name], name))
+
+def recode(code: np.ndarray, names: Sequence[Any], new: Sequence[Any]) -> np.ndarray:
+    """The codes by other names, int64 ``[k]``; -1 where that lacks the name, or the code is -1."""
+    number: np.ndarray = translate([*names, None], {name: place for place, name in enumerate(new)}, -1)[code]
+    return number
 
 
 def translate(names: Sequence[Any], place: Mapping[Any, int], default: int) -> np.ndarray:

@@ -22,9 +22,9 @@ from drurank.cli.inspect import data_words, print_inspection
 from drurank.errors import InputError
 from drurank.tabular.inspection import inspect_rows, smallest_difference
 from drurank.tabular.rows import gather_rows
-from drurank.tabular.suspicions.copies import alike_rows
-from drurank.tabular.suspicions.features import others_agree
-from drurank.tabular.suspicions.spelling import plain_spelling
+from drurank.tabular.rules.copies import alike_rows
+from drurank.tabular.rules.features import others_agree
+from drurank.tabular.rules.spelling import plain_spelling
 from runs import read_csv, read_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,9 +66,9 @@ def look(table, **options):
 def found(table, **options):
     """Findings by kind, one a kind."""
     findings = look(table, **options).findings
-    assert len({finding.kind for finding in findings}) == len(findings)
+    assert len({finding.code for finding in findings}) == len(findings)
     assert all("\n" not in finding.sentence for finding in findings)
-    return {finding.kind: finding for finding in findings}
+    return {finding.code: finding for finding in findings}
 
 
 def ten_faults():
@@ -92,17 +92,17 @@ def ten_faults():
 def test_all_ten_planted_faults_are_named(tmp_path):
     pq.write_table(pa.table(ten_faults()), tmp_path / "ten.parquet")
     inspection = main(["inspect", "--data", "Table", "--data.path", str(tmp_path / "ten.parquet"), *WORDS])
-    by_kind = {finding.kind: finding for finding in inspection.findings}
+    by_kind = {finding.code: finding for finding in inspection.findings}
     planted = {
         "one_class_groups": ("g02", "'g02' (30 rows, all '3')"),
         "label_scale": ("g03", "'g03'"),
-        "determines_label": ("leak", "--data.exclude leak"),
+        "determines_label": ("leak", "exclude='leak'"),
         "spelling": ("G04 ", "'G04 ' = 'g04'"),
         "shared_groups": ("g05", "1 of 8 groups of ood_test (12 rows) is in train too ('g05')"),
         "tiny_groups": ("lonely", "1 of 8 groups in ood_test, as 'lonely' (2)"),
-        "copies_across_parts": ("670", "3 of 180 in ood_test (row 670 is row 130"),
+        "copies_across_splits": ("670", "3 of 180 in ood_test (row 670 is row 130"),
         "missing_cells": ("x", "x 17 (2.4%)"),
-        "constant_columns": ("same", "--data.exclude same"),
+        "constant_columns": ("same", "exclude='same'"),
         "split_spelling": ("Trian", "'Trian' (3 rows)"),
     }
     for kind, (name, said) in planted.items():
@@ -148,7 +148,7 @@ CASES = {
     "unseen_groups": (lambda t: put(t, "s", dict.fromkeys(rows_of("g20"), "id_test")), "g20"),
     "one_group": (lambda t: put(t, "g", dict.fromkeys(range(12 * SIZE, 18 * SIZE), "g12")), "g12"),
     "copied_rows": (planted_copies, "3"),
-    "copies_across_parts": (
+    "copies_across_splits": (
         lambda t: [put(t, name, {row: t[name][row - 600] for row in (610, 700)}) for name in "xkcy"],
         "610",
     ),
@@ -163,7 +163,7 @@ CASES = {
     "blank_group": (lambda t: put(t, "g", {3: None}), "g"),
     "blank_split": (lambda t: put(t, "s", {3: ""}), "s"),
     "split_spelling": (lambda t: put(t, "s", {3: "Train", 4: "Train"}), "Train"),
-    "lacking_parts": (lambda t: put(t, "s", dict.fromkeys(range(540, 720), "ood_val")), "ood_test"),
+    "lacking_splits": (lambda t: put(t, "s", dict.fromkeys(range(540, 720), "ood_val")), "ood_test"),
     "unseen_labels": (lambda t: put(t, "y", dict.fromkeys(range(600, 620), "6")), "6"),
     "rare_labels": (lambda t: put(t, "y", dict.fromkeys(range(9), "6")), "6"),
     "stray_labels": (lambda t: put(t, "y", dict.fromkeys([*range(0, 360, 30), 700], "99")), "99"),
@@ -209,7 +209,7 @@ NEAR = {
 def test_what_is_near_a_fault_is_none(case):
     table = sound()
     NEAR[case](table)
-    assert [finding.kind for finding in look(table).findings] == []
+    assert [finding.code for finding in look(table).findings] == []
 
 
 def test_a_part_on_another_scale_is_told_once():
@@ -245,7 +245,7 @@ def test_how_many_one_class_groups_chance_makes_is_told():
 @pytest.mark.parametrize(
     ("label", "group", "said"),
     [
-        ("abcd", "wxyz", "is the label by other names"),
+        ("abcd", "wxyz", "column 'g', says in every row what the label 'y' says"),
         ("aabb", "wxyz", "has one label in each group"),
         ("abcd", "wwxx", "is fixed by the label"),
     ],
@@ -277,12 +277,14 @@ def test_copies_that_chance_makes_are_no_more_than_a_note():
     assert found({**table, "y": np.tile(table["y"][:1000], 2)})["copied_rows"].severity == "warning"
     few = {name: table[name] for name in ("k", "c", "y", "g", "s")}
     by_kind = found(few)
-    assert by_kind["copies_across_parts"].severity == "note"
+    assert by_kind["copies_across_splits"].severity == "note"
     train, test = (
         [tuple(few[name][row] for name in ("k", "c", "y")) for row in range(n) if few["s"][row] == part]
         for part in ("train", "ood_test")
     )
-    assert f"{sum(row in set(train) for row in test):,} of 1,000 in ood_test" in by_kind["copies_across_parts"].sentence
+    assert (
+        f"{sum(row in set(train) for row in test):,} of 1,000 in ood_test" in by_kind["copies_across_splits"].sentence
+    )
     whole = Counter((few["s"][row], *(few[name][row] for name in ("k", "c", "y", "g"))) for row in range(n))
     for part in ("train", "ood_test"):
         copies = sum(count - 1 for key, count in whole.items() if key[0] == part)
@@ -357,15 +359,15 @@ def test_the_figures_are_those_of_numpy(tmp_path):
     inspection.write(tmp_path / "out")
     split, group, label = (np.array(table[name]) for name in "sgy")
     saved = read_json(tmp_path / "out" / "findings.json")
-    assert list(saved["parts"]) == ["train", "ood_val", "ood_test"]
-    for part, content in saved["parts"].items():
+    assert list(saved["splits"]) == ["train", "ood_val", "ood_test"]
+    for part, content in saved["splits"].items():
         sizes = list(Counter(group[split == part]).values())
         assert content["rows"] == (split == part).sum()
         assert content["groups"] == len(sizes)
         expected = [min(sizes), *np.percentile(sizes, [25, 50, 75]), max(sizes)]
         assert list(content["group_sizes"].values()) == pytest.approx(expected)
         assert {name: count for name, count in content["labels"].items() if count} == Counter(label[split == part])
-    assert [finding["kind"] for finding in saved["findings"]] == [finding.kind for finding in inspection.findings]
+    assert [finding["code"] for finding in saved["findings"]] == [finding.code for finding in inspection.findings]
     assert json.dumps(saved["findings"]) == json.dumps([vars(finding) for finding in inspection.findings])
 
 
@@ -415,7 +417,7 @@ def test_the_last_sentence_is_worked_out_by_hand():
 def test_without_split_or_group_there_is_still_something_to_see():
     table = sound()
     inspection = look({name: table[name] for name in "xkcyg"}, split=None)
-    assert [part.part for part in inspection.parts] == ["all"]
+    assert [part.split for part in inspection.splits] == ["all"]
     assert "In all a group has 30 rows" in inspection.resolution()
     inspection = look({name: table[name] for name in "xkcy"}, split=None, group=[])
     assert inspection.findings == []
@@ -429,7 +431,7 @@ ODD = {
     "no row in a part": ({"x": [1.0, 2], "y": ["a", "b"], "g": ["b", "c"], "s": ["dev"] * 2}, "split_spelling"),
     "no split at all": ({"x": [1.0, 2], "y": ["a", "b"], "g": ["b", "c"], "s": pa.nulls(2)}, "blank_split"),
     "an empty feature": ({"x": pa.nulls(2), "y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "missing_cells"),
-    "no feature": ({"y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "lacking_parts"),
+    "no feature": ({"y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "lacking_splits"),
     "infinite": ({"x": [math.inf, 2], "y": ["a", "b"], "g": ["b", "c"], "s": ["train"] * 2}, "unusable_columns"),
 }
 
@@ -439,8 +441,8 @@ ODD = {
 def test_nothing_stops_the_look(case, tmp_path):
     table, kind = ODD[case]
     inspection = look(table)
-    assert kind in {finding.kind for finding in inspection.findings}
-    assert "constant_columns" not in {finding.kind for finding in inspection.findings if "x" in finding.names}
+    assert kind in {finding.code for finding in inspection.findings}
+    assert "constant_columns" not in {finding.code for finding in inspection.findings if "x" in finding.names}
     shown = io.StringIO()
     print_inspection(inspection, Console(file=shown, width=400))
     for finding in inspection.findings:
@@ -479,7 +481,7 @@ def test_of_a_configuration_only_the_data_counts(written, tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
     (tmp_path / "method.yaml").write_text("model: {class_path: DRU}\n", encoding="utf-8")
     words = ["--config", "config.yaml", "--config=method.yaml", "--data.path", written]
-    assert [part.rows for part in main(["inspect", *words]).parts] == [360, 180, 180]
+    assert [split.rows for split in main(["inspect", *words]).splits] == [360, 180, 180]
 
 
 def test_csv_is_looked_at_as_well(tmp_path):
@@ -493,10 +495,10 @@ def test_csv_is_looked_at_as_well(tmp_path):
 @pytest.mark.parametrize(("name", "parts"), [("Synthetic", (1000, 500, 500)), ("Shortcut", (200, 100, 100))])
 def test_generated_data_is_counted(name, parts):
     inspection = main(["inspect", "--data", name])
-    assert tuple(part.groups for part in inspection.parts) == parts
+    assert tuple(part.groups for part in inspection.splits) == parts
     assert inspection.findings == []
     tiny = main(["inspect", "--data", name, "--data.groups", "[3,2,2]", "--data.group_size", "5"])
-    assert "tiny_groups" in {finding.kind for finding in tiny.findings}
+    assert "tiny_groups" in {finding.code for finding in tiny.findings}
 
 
 @pytest.mark.parametrize(
@@ -536,10 +538,10 @@ def test_the_look_itself_needs_no_torch():
 # Real data
 
 REAL = {
-    "compas": ({}, {"tiny_groups", "copied_rows", "copies_across_parts"}),
+    "compas": ({}, {"tiny_groups", "copied_rows", "copies_across_splits"}),
     "insteval": (
         {"categorical": ["studage", "lectage", "service", "dept", "lecturer"]},
-        {"tiny_groups", "copies_across_parts", "unseen_categories"},
+        {"tiny_groups", "copies_across_splits", "unseen_categories"},
     ),
     "wisdm_har": ({"exclude": ["label_name"]}, {"one_class_groups", "copied_rows", "missing_cells", "tiny_groups"}),
     "hotel_reviews": ({}, {"one_class_groups", "distinct_columns", "tiny_groups"}),
@@ -559,13 +561,13 @@ def test_real_data(name):
     options, kinds = REAL[name]
     table = pq.read_table(path)
     inspection = inspect_rows(gather_rows(str(path), table, label="label", group=["group"], split="split", **options))
-    assert {finding.kind for finding in inspection.findings} == kinds
+    assert {finding.code for finding in inspection.findings} == kinds
     split, group, label = (np.array(table[name].to_pylist()) for name in ("split", "group", "label"))
-    for part in inspection.parts:
-        sizes = list(Counter(group[split == part.part]).values())
+    for part in inspection.splits:
+        sizes = list(Counter(group[split == part.split]).values())
         assert part.sizes.tolist() == np.percentile(sizes, [0, 25, 50, 75, 100]).tolist()
-        assert part.label_counts.sum() == (split == part.part).sum()
-    by_kind = {finding.kind: finding for finding in inspection.findings}
+        assert part.label_counts.sum() == (split == part.split).sum()
+    by_kind = {finding.code: finding for finding in inspection.findings}
     if "one_class_groups" in by_kind:
         one = {name for name in set(group) if len(set(label[group == name])) == 1}
         assert set(by_kind["one_class_groups"].names) == one

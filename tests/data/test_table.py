@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from drurank.data import Table
 from drurank.errors import InputError
-from drurank.tabular.columns import Column, code_groups, determines_label, join_names
+from drurank.tabular.coding import code_groups, join_names
+from drurank.tabular.columns import Column
+from drurank.tabular.rules.features import determines
 
 SPLIT = ["train", "train", "val", "train", "test", "train", "val", "test"]
 TRAIN, VAL, TEST = [0, 1, 3, 5], [2, 6], [4, 7]
@@ -293,7 +295,7 @@ def test_groups_are_the_combinations_of_cells(cells, data):
         Column("t.parquet", "g", pa.chunked_array([pa.array(part, pa.string())])) for part in zip(*cells, strict=True)
     ]
     rows = np.array(data.draw(st.lists(st.integers(0, len(cells) - 1), max_size=12)), dtype=np.int64)
-    code, names = code_groups(columns, rows, blank=True)
+    code, names = code_groups(columns, rows)
     expected = [" | ".join(cells[row]) if all(cells[row]) else None for row in rows]
     assert [names[c] if c >= 0 else None for c in code] == expected
     assert names == sorted({name for name in expected if name is not None})
@@ -611,9 +613,10 @@ def test_other_unseen_categories_are_no_news(tmp_path, recwarn):
     assert not recwarn.list
 
 
-def test_text_that_differs_in_every_training_row_is_warned_of(tmp_path):
-    with pytest.warns(UserWarning, match=r"column 'c' has another text in each training row.*--data\.exclude c"):
-        fitted(parquet(tmp_path, x=X, c=[f"note {i}" for i in range(8)]))
+def test_text_that_differs_in_every_row_is_warned_of(tmp_path):
+    rows = {"x": np.arange(24) / 7, "label": LABEL * 3, "group": GROUP * 3, "split": SPLIT * 3}
+    with pytest.warns(UserWarning, match=r"another value in each row or in most.*'c' \(24 values\).*exclude='c'"):
+        fitted(parquet(tmp_path, **rows, c=[f"note {i}" for i in range(24)]))
 
 
 def test_a_resumed_run_goes_on_with_its_own_data_alone(tmp_path):
@@ -656,7 +659,7 @@ def test_a_resumed_run_goes_on_with_its_own_data_alone(tmp_path):
     ],
 )
 def test_a_leak_is_a_value_with_one_label_in_half_of_the_rows(value, label, leaks):
-    assert determines_label(np.array(value), np.array(label)) is leaks
+    assert determines(np.array(value), np.array(label)) is leaks
 
 
 @given(st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 2)), min_size=1, max_size=15))
@@ -665,7 +668,7 @@ def test_the_rule_of_leaks_as_written_in_the_specification(rows):
     labels_of = {v: {y for w, y in rows if w == v} for v in value}
     repeated = sum(value.count(v) >= 2 for v in value)
     expected = all(len(found) == 1 for found in labels_of.values()) and repeated >= len(rows) / 2
-    assert determines_label(np.array(value), np.array(label)) is expected
+    assert determines(np.array(value), np.array(label)) is expected
 
 
 def test_a_leak_is_looked_for_in_training_alone_and_may_be_allowed(tmp_path):

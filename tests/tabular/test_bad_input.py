@@ -75,7 +75,7 @@ CELLS = {
     "label that training lacks": (
         {(4, "y"): "maybe"},
         {},
-        ["column 'y', row 4 ", "'maybe' is a label that training lacks", "known: no, yes", "mend it"],
+        ["column 'y', row 4 ", "'maybe' is a label that training lacks", "known: no, yes", "fix it"],
     ),
     "label spelt otherwise in the test": ({(7, "y"): "No"}, {}, ["column 'y', row 7 ", "'No'", "did you mean 'no'?"]),
     "fraction as label": (
@@ -108,24 +108,24 @@ CELLS = {
     "unknown split": (
         {(5, "s"): "dev"},
         {},
-        ["column 's', row 5 ", "'dev' is no split", "known: train, ", "--data.split_names '{dev: train}'"],
+        ["column 's', row 5 ", "'dev' is no split", "known: train, ", "'dev' (1 row)", "split_names={'dev': 'train'}"],
     ),
     "misspelt split": ({(0, "s"): "Train"}, {}, ["column 's', row 0 ", "'Train' is no split", "did you mean 'train'?"]),
     "missing number": (
         {(2, "x"): "", (3, "x"): "n/a"},
         {},
-        ["column 'x', row 2 ", "a blank cell is missing, one of 2", "--data.missing indicator", "--data.exclude x"],
+        ["column 'x', row 2 ", "a blank cell is missing", "x 2 (25.0%)", "missing='indicator'", "exclude='x'"],
     ),
-    "missing number in validation": ({(5, "x"): "NA"}, {}, ["column 'x', row 5 ", "'NA' is missing, one of 1"]),
+    "missing number in validation": ({(5, "x"): "NA"}, {}, ["column 'x', row 5 ", "'NA' is missing", "x 1 (12.5%)"]),
     "missing category in the test": (
         {(7, "c"): ""},
         {},
-        ["column 'c', row 7 ", "a blank cell is missing", "--data.missing indicator", "drop"],
+        ["column 'c', row 7 ", "a blank cell is missing", "missing='indicator'", "missing='drop'"],
     ),
     "word among numbers": (
         {(1, "x"): "2O"},
         {},
-        ["column 'x', row 1 ", "'2O' is no finite number, as most cells", "write a number", "--data.categorical x"],
+        ["column 'x', row 1 ", "'2O' is no finite number, as most cells", "write a number", "categorical='x'"],
     ),
     "word among numbers in the test": (
         {(6, "x"): "many"},
@@ -138,22 +138,22 @@ CELLS = {
     "number too far from training": (
         {(0, "x"): "1e-9", (1, "x"): "2e-9", (2, "x"): "3e-9", (3, "x"): "4e-9", (5, "x"): "1e29"},
         {},
-        ["column 'x', row 5 ", "'1e29' is too far from training's mean 2.5e-09", "mend it"],
+        ["column 'x', row 5 ", "'1e29' is too far from training's mean 2.5e-09", "fix it"],
     ),
     "nothing in training": (
         {(row, "x"): "" for row in range(4)},
         {"missing": "indicator"},
-        ["column 'x' has no value in any training row", "--data.exclude x"],
+        ["column 'x' has no value in any training row", "exclude='x'"],
     ),
     "each row to be dropped": (
         {(row, "x"): "" for row in range(4)} | {(0, "c"): ""},
         {"missing": "drop"},
-        ["each of the 4 train rows lacks a feature (x 4, c 1)", "exclude", "--data.missing indicator"],
+        ["each of the 4 train rows lacks a feature (x 4, c 1)", "exclude", "missing='indicator'"],
     ),
     "feature that is the label": (
         {(row, "c"): {"no": "0", "yes": "1"}[cells[2]] for row, cells in enumerate(ROWS)},
         {},
-        ["column 'c' determines the label 'y'", "--data.exclude c", "--data.allow_leaks c"],
+        ["column 'c' determines the label 'y'", "exclude='c'", "allow_leaks='c'"],
     ),
     "no training rows": (
         {(row, "s"): "ood_val" for row in range(4)},
@@ -163,7 +163,7 @@ CELLS = {
     "no training rows of which to drop some": (
         {(row, "s"): "ood_val" for row in range(4)},
         {"missing": "drop"},
-        ["column 's' of ", "has no row in split train", "say train in some rows"],
+        ["column 's' of ", "has no rows in split train", "give some rows to it"],
     ),
     "no validation rows": (
         {(4, "s"): "train", (5, "s"): "train"},
@@ -175,24 +175,24 @@ CELLS = {
         {},
         [
             "column 's', row 5 (the first is 0): 'ood_val' is for groups that training lacks",
-            "group 'g2' has rows there (one of 1 such rows)",
-            "--data.split_names '{ood_val: val}'",
+            "1 of 2 groups of ood_val (1 row) is in train too ('g2')",
+            "split_names={'ood_val': 'val'}",
         ],
     ),
     "group on both sides by another name of the split": (
         {(6, "g"): "g1", (7, "g"): "g1", (6, "s"): "eval", (7, "s"): "eval"},
         {"split_names": {"eval": "ood_test"}},
-        ["column 's', row 6 ", "'eval' is for groups that training lacks", "(one of 2 such rows)", "'{eval: test}'"],
+        ["column 's', row 6 ", "'eval' is for groups that training lacks", "(2 rows)", "split_names={'eval': 'test'}"],
     ),
     "crossed group on both sides": (
         {(4, "g"): "g1"},
         {"group": "g,c"},
-        ["column 's', row 4 ", "group 'g1 | a' has rows there", "mend the split or the group"],
+        ["column 's', row 4 ", "1 of 2 groups of ood_val (1 row) is in train too ('g1 | a')", "on one side"],
     ),
     "group that is the label": (
         {},
         {"group": "y"},
-        ["the group, column 'y', says in every row what the label 'y' says", "--data.group y,<another>"],
+        ["the group, column 'y', says in every row what the label 'y' says", "group='y,<another>'"],
     ),
     "group that is the label in other words": (
         {(row, "g"): {"no": "0", "yes": "1"}[cells[2]] for row, cells in enumerate(ROWS)}
@@ -246,7 +246,10 @@ OPTIONS = {
         ["allow_leaks names the column 'c', which is not among the features"],
     ),
     "nothing left to learn from": ({"exclude": "x,c"}, ["no features left beside label, group and split", "fewer"]),
-    "no split named": ({"split": None}, ["which rows to train on", "name with --data.split", "known: x, c, y, g, s"]),
+    "no split named": (
+        {"split": None},
+        ["which rows to train on", "name the column that does as split=", "known: x, c, y, g, s"],
+    ),
 }
 
 
@@ -292,25 +295,29 @@ COLUMNS = {
         {},
         ["column 'g' holds list", "write one number, boolean or text"],
     ),
-    "bytes": ({"z": [b"a"] * 8}, {}, ["column 'z' holds binary", "--data.exclude z"]),
-    "date": ({"z": [DAY] * 8}, {}, ["column 'z' holds date32[day]", "--data.exclude z"]),
+    "bytes": ({"z": [b"a"] * 8}, {}, ["column 'z' holds binary", "exclude='z'"]),
+    "date": ({"z": [DAY] * 8}, {}, ["column 'z' holds date32[day]", "exclude='z'"]),
     "structs as label": ({"y": [{"a": 1}] * 8}, {}, ["column 'y' holds struct", "in each row"]),
     "infinite number": (
         {"x": [1.0, 2.0, math.inf, 3.0] * 2},
         {},
         ["column 'x', row 2 ", "inf is no number between", "write one, or leave the row out"],
     ),
-    "nan": ({"x": [1.0, math.nan, 2.0, 3.0] * 2}, {}, ["column 'x', row 1 ", "nan is missing, one of 1", "indicator"]),
-    "null": ({"x": [1, 2, 3, 4, 5, None, 7, 8]}, {}, ["column 'x', row 5 ", "a blank cell is missing, one of 1"]),
+    "nan": (
+        {"x": [1.0, math.nan, 2.0, 3.0] * 2},
+        {},
+        ["column 'x', row 1 ", "nan is missing", "x 2 (25.0%)"],
+    ),
+    "null": ({"x": [1, 2, 3, 4, 5, None, 7, 8]}, {}, ["column 'x', row 5 ", "a blank cell is missing", "x 1 (12.5%)"]),
     "boolean gap": (
         {"z": [True, False, None, True] * 2},
         {},
-        ["column 'z', row 2 ", "a blank cell is missing, one of 1"],
+        ["column 'z', row 2 ", "a blank cell is missing", "z 2 (25.0%)"],
     ),
     "column of nothing": (
         {"z": NONE},
         {"missing": "indicator"},
-        ["column 'z' has no value in any", "--data.exclude z"],
+        ["column 'z' has no value in any", "exclude='z'"],
     ),
     "labels of nothing": ({"y": NONE}, {}, ["column 'y' has no label in training", "two or more"]),
     "label gap": ({"y": [1, 0, 0, 1, 0, None, 1, 0]}, {}, ["column 'y', row 5 ", "a blank cell is no label"]),
@@ -328,7 +335,7 @@ COLUMNS = {
     "split of numbers": (
         {"s": [0, 1] * 4},
         {},
-        ["column 's', row 0 ", "0 is no split", "--data.split_names '{0: train}'"],
+        ["column 's', row 0 ", "0 is no split", "split_names={'0': 'train'}"],
     ),
     "column without a name": ({"": [1] * 8}, {}, ["column 5 (the first is 0) has no name", "name it"]),
 }
@@ -408,7 +415,7 @@ FILES = {
     "commas in numbers": (
         "bad.csv",
         b"x;y;g;s\n1,5;a;g;train\n2,25;b;h;train\n-0,5;a;k;val\n",
-        ["column 'x', row 0 ", "'1,5' looks like a number with a comma", "write a point", "--data.categorical x"],
+        ["column 'x', row 0 ", "'1,5' looks like a number with a comma", "write a point", "categorical='x'"],
     ),
     "commas between thousands": (
         "bad.tsv",
