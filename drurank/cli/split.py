@@ -1,4 +1,4 @@
-"""split: a table with a column that says which part each row is in, by group, and a manifest of the parts."""
+"""split: a table with a column that says which split each row is in, by group, and a manifest of the splits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS: dict[str, type[SplitOptions | TextOptions]] = {"group": SplitOptions, "
 
 
 def run(words: list[str]) -> dict[str, Any]:
-    """Split a table as these words say, and show the parts.
+    """Split a table as these words say, and show the splits.
 
     Returns:
         The manifest.
@@ -46,7 +46,7 @@ def _parser() -> SentenceParser:
         "--method",
         type=Literal["group", "cluster"],
         default="group",
-        help="What goes to the OOD parts: groups drawn by the seed, or a cluster of groups whose texts are alike",
+        help="What goes to the OOD splits: groups drawn by the seed, or a cluster of groups whose texts are alike",
     )
     parser.add_function_arguments(split_file, skip={"options"})
     parser.add_argument(

@@ -12,8 +12,8 @@ import pyarrow as pa
 import torch
 
 from drurank.data.dataset import GroupedDataset
+from drurank.data.encoding import Names
 from drurank.data.module import GroupDataModule
-from drurank.data.names import Names
 from drurank.errors import InputError, check_choice, nearest
 from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets

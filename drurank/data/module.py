@@ -160,10 +160,11 @@ class GroupDataModule(LightningDataModule, ABC):
         return self._evaluation(self.splits())
 
     def _need(self, *splits: str) -> list[str]:
-        said = lacking(splits, self.splits())
+        found = self.splits()
+        said = lacking(splits, found)
         if said is not None:
             raise InputError(f"{self.describe()} {said}")
-        return [split for split in splits if split in self.splits()]
+        return [split for split in splits if split in found]
 
     def raw_rows(self) -> GroupedRows:
         """Label, group and split of every row, to be looked at before a run; here of the parts as they are made."""

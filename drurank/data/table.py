@@ -10,9 +10,8 @@ import numpy as np
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.data.dataset import InMemory
-from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature
+from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature, trained_names
 from drurank.data.file import FileData
-from drurank.data.names import trained_names
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
 from drurank.tabular.columns import Names, as_names

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
+from drurank.data.encoding import trained_names
 from drurank.data.file import FileData
-from drurank.data.names import trained_names
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
 from drurank.errors import InputError, check_choice, is_count

@@ -40,7 +40,6 @@ class Column:
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         self.is_text = is_text or pa.types.is_null(kind)
         self.is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        self.is_typed = suffix_of(path) not in DELIMITERS
         if not (self.is_number or self.is_text or pa.types.is_boolean(kind)):
             raise InputError(
                 f"{path}: column {name!r} holds {kind}; write one number, boolean or text in each row, or, if it is "
@@ -50,6 +49,11 @@ class Column:
         if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
             wanted = pa.decimal128(kind.precision, kind.scale)
         self.values: pa.Array = values.cast(wanted).combine_chunks()
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether its file says the types of its columns, as those of CSV and TSV do not."""
+        return suffix_of(self.path) not in DELIMITERS
 
     @cached_property
     def codes(self) -> np.ndarray:

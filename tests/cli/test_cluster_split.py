@@ -236,7 +236,7 @@ def test_fewer_than_two_who_could_train_are_refused(least, left):
         split_rows(writer, embedding, id_min_count=least)
     said = f"at least id_min_count {least} rows are {left} of the 5 of the cluster that is to train"
     assert said in str(caught.value)
-    assert "lower --id_min_count" in str(caught.value)
+    assert "lower id_min_count" in str(caught.value)
 
 
 # How far the parts are apart
@@ -312,11 +312,11 @@ def test_options_that_cannot_be_used(options, expected):
 SAME, APART = [[1.1]] * 8, [[0.0], [0], [0], [0], [9], [9], [9], [9]]
 DATA = {
     "few writers": (SAME[:6], {}, ["min_count 2 rows are 3 of 3", "the largest of all has 2", "2 groups each"]),
-    "more clusters than writers": (APART, {"clusters": 5}, ["are 4 of 4", "clusters is 5", "fewer --clusters"]),
-    "rows below min_count": (APART, {"min_count": 3}, ["min_count 3 rows are 0 of 4", "lower --min_count"]),
-    "all alike": (SAME, {}, ["all 4 groups are equal", "another --text"]),
+    "more clusters than writers": (APART, {"clusters": 5}, ["are 4 of 4", "clusters is 5", "fewer clusters"]),
+    "rows below min_count": (APART, {"min_count": 3}, ["min_count 3 rows are 0 of 4", "lower min_count"]),
+    "all alike": (SAME, {}, ["all 4 groups are equal", "another column as text="]),
     "all nothing": ([[0.0]] * 8, {}, ["all 4 groups are equal"]),
-    "fewer points than clusters": (APART, {"clusters": 3}, ["4 groups fall into 2 clusters only", "--clusters 2"]),
+    "fewer points than clusters": (APART, {"clusters": 3}, ["4 groups fall into 2 clusters only", "clusters=2"]),
     "a writer alone": ([[0.0]] * 6 + [[9.0]] * 2, {}, ["the two clusters have 3 and 1 groups", "each needs 2"]),
     "nan": ([[0.0]] * 4 + [[np.nan], [1], [9], [9]], {}, ["group 'w2'", "nan or inf", "1 group;"]),
     "infinite": ([[np.inf]] * 4 + [[1.0]] * 4, {}, ["group 'w0'", "2 groups;"]),
@@ -440,8 +440,8 @@ def test_the_manifest_agrees_with_the_table(encoder, capsys):
         ones = [np.mean([row["stars"] == "1" for row in out if row["split"] == one]) for one in (name, "train")]
         assert found["labels"] == pytest.approx(abs(ones[0] - ones[1]))
         inside = [row for row in out if row["split"] == name]
-        assert manifest["parts"][name]["rows"] == len(inside)
-        assert manifest["parts"][name]["groups"] == len({row["user"] for row in inside})
+        assert manifest["splits"][name]["rows"] == len(inside)
+        assert manifest["splits"][name]["groups"] == len({row["user"] for row in inside})
     said = capsys.readouterr().out
     assert "s.csv: 43 of 152 rows" in said
     (line,) = (line for line in said.splitlines() if "distance to train" in line)
@@ -484,7 +484,7 @@ def test_the_order_of_rows_in_the_file_does_not_matter(encoder):
     split("--min_count", "3", path=write(rows[::-1], "b.csv"), output="t.csv")
     assert read_csv("t.csv") == read_csv("s.csv")[::-1]
     one, other = read_json("s.manifest.json"), read_json("t.manifest.json")
-    for name in ("parts", "left_out", "clusters", "under_min_count"):
+    for name in ("splits", "left_out", "clusters", "under_min_count"):
         assert one[name] == other[name]
 
 
@@ -618,9 +618,9 @@ def blank(rows, column, *places):
 
 
 LACK = {
-    "label": ("stars", 3, ["column 'stars', row 3 ", "no label", "--drop_missing"]),
-    "group": ("user", 4, ["column 'user', row 4 ", "no group", "--drop_missing"]),
-    "text": ("review", 5, ["column 'review', row 5 ", "no text", "--drop_missing"]),
+    "label": ("stars", 3, ["column 'stars', row 3 ", "no label", "drop_missing"]),
+    "group": ("user", 4, ["column 'user', row 4 ", "no group", "drop_missing"]),
+    "text": ("review", 5, ["column 'review', row 5 ", "no text", "drop_missing"]),
 }
 
 
@@ -690,7 +690,7 @@ def test_several_files_are_one_table(path):
     manifest = main([*words, path])
     whole = main([*words, "whole.csv", "--output", "t.csv"])
     assert read_csv("s.csv") == read_csv("t.csv")
-    assert manifest["parts"] == whole["parts"]
+    assert manifest["splits"] == whole["splits"]
     digests = [hashlib.sha256(Path(f"part-{i}.csv").read_bytes()).hexdigest() for i in (1, 2)]
     assert manifest["source"] == {
         "name": path,
