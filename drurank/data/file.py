@@ -139,6 +139,8 @@ class FileData(GroupDataModule):
                 f"{self.path}: nothing says which rows to train on; name the column that does as split=..., whose "
                 f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
             )
+        if stage == "fit":
+            refuse(self._rows, "start")
         super().setup(stage)
         self.__dict__.pop("_rows", None)  # It holds each column once more.
 

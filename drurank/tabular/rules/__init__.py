@@ -12,8 +12,8 @@ from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules import cells, copies, features, groups, labels, scale, spelling, splits
 from drurank.tabular.rules.finding import SEVERITIES, Check, Finding
 
-Use = Literal["read", "fit", "evaluate", "predict"]
-"""What rows are wanted for: to know their splits, or in those to be trained on, scored, or predicted for."""
+Use = Literal["read", "start", "fit", "evaluate", "predict"]
+"""What rows are wanted for: to know their splits; to start a fit; to be trained on, scored, or predicted for."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Rule:
 RULES = (
     Rule(splits.blank_split, ("read",)),
     Rule(splits.unknown_splits, ("read",)),
-    Rule(splits.lacking_splits),  # The data module says it when a loader needs them.
+    Rule(splits.lacking_splits, ("start",)),
     Rule(features.no_features, ("fit",)),
     Rule(features.unusable_columns, ("fit", "evaluate", "predict")),
     Rule(cells.missing_cells, ("fit", "evaluate", "predict")),
