@@ -21,7 +21,7 @@ from drurank.tabular.rules.finding import counted
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN = 10, 5, 8
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
 DESCRIPTION = """Look at data before it is trained on: splits, groups, balance of labels, everything suspicious, and how
-small a difference between groups it can show at all. It never stops at a fault of the data."""
+small a difference between groups it can show at all. Faults of the data are listed and never stop it."""
 
 
 def run(words: list[str]) -> Inspection:
@@ -40,7 +40,7 @@ def run(words: list[str]) -> Inspection:
         "--output",
         type=str | None,
         default=None,
-        help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; nothing is written without.",
+        help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; without it nothing is written.",
     )
     settings = parser.parse_args(data_words(words))
     inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
@@ -77,7 +77,7 @@ def read_config(path: str) -> dict[str, object]:
     """A configuration as a dict.
 
     Raises:
-        InputError: if it cannot be read, or is none.
+        InputError: if it cannot be read, or has no sections.
     """
     try:
         content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))

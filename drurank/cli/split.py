@@ -53,7 +53,7 @@ def _parser() -> SentenceParser:
         "--min_count",
         type=int | None,
         default=None,
-        help="groups with fewer rows are left out of the output, which is said there and in the manifest; if not "
+        help="groups with fewer rows are left out of the output; the manifest names them; if not "
         f"given, {SplitOptions.min_count} by --method group and {TextOptions.min_count} by --method cluster",
     )
     parser.add_argument(

@@ -78,8 +78,8 @@ def split_file(
             (an index that pandas wrote without a name is no column).
         split: name of the new column; its values are train, id_val, ood_val, id_test and ood_test.
         overwrite: whether an output and a manifest that exist are replaced.
-        drop_missing: whether rows without a label, a group or a text are left out, which is said there and in the
-            manifest; else they are refused.
+        drop_missing: whether rows without a label, a group or a text are left out, and counted in the manifest; else
+            they are refused.
         delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
         text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
         options: how groups and rows are shared out, which says the method; the defaults of ``SplitOptions``, if not

@@ -43,8 +43,8 @@ class FileData(GroupDataModule):
         split: column of the split; its values are train, ood_val, id_val, val, ood_test, id_test and test. Without it
             all rows are for testing.
         split_names: what other spellings stand for, as ``{dev: ood_val}``.
-        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. Of one that no row has
-            a fit warns.
+        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. A fit warns of one that
+            no row has.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         delimiter: what cuts the cells of CSV and TSV; if not given, what the file's name says, or, where that leaves
             the header whole, the only one of ``, ; tab |`` that cuts each row alike.
@@ -52,7 +52,7 @@ class FileData(GroupDataModule):
         **kwargs: those of ``GroupDataModule``.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     required: ClassVar[str] = "path=..., label=..."
@@ -100,7 +100,7 @@ class FileData(GroupDataModule):
         """The rows of a ``Dataset`` or ``DatasetDict`` of the library ``datasets``, in place of a file's.
 
         Args:
-            dataset: with rows; of a ``DatasetDict`` the parts' names are the column of the split where there is none.
+            dataset: with rows; of a ``DatasetDict`` the splits' names are the column of the split where there is none.
             label: column of the label.
             split: column of the split; ``split`` for a ``DatasetDict``.
             **kwargs: other arguments of the class but ``path``.
@@ -249,7 +249,7 @@ class FileData(GroupDataModule):
         """The rows that are used.
 
         Raises:
-            InputError: if it is not said of each which split it is in.
+            InputError: if the split of one is blank or unknown.
         """
         rows = self.raw_rows()
         refuse(rows, "read")

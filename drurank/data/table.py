@@ -49,7 +49,7 @@ class Table(FileData):
         **kwargs: those of ``FileData``.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Table(FileData):
         data = super()._rows
         if self.missing != "drop":
             return data
-        missing = np.array([feature.code < 0 for feature in data.features]).reshape(-1, len(data.split))
+        missing = np.array([feature.missing for feature in data.features]).reshape(-1, len(data.split))
         for split in data.splits:
             self._say_dropped(data, split, missing)
         return replace(data, split=np.where(missing.any(axis=0), -1, data.split))

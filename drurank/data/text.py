@@ -63,7 +63,7 @@ class Text(FileData):
         **kwargs: those of ``FileData``.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     def __init__(

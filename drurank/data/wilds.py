@@ -36,7 +36,7 @@ SOURCE = "pangwei/wilds-amazon on the Hugging Face hub, its author's mirror"
 class WILDS(Text):
     """WILDS-Amazon: the stars of a review, from 1 to 5, by its text; a group is the reviewer.
 
-    Its folder is read as it lies on disk, without the package ``wilds``; nothing is downloaded. It can be had from
+    Its folder is read as it lies on disk, without the package ``wilds``; nothing is downloaded. Get it from
     ``pangwei/wilds-amazon`` on the Hugging Face hub, its author's mirror: extract the archive so that
     ``<path>/amazon_v2.1/reviews.csv`` is there. The parts are those of ``splits/user.csv`` (0 train, 1 ood_val, 2
     id_val, 3 ood_test, 4 id_test; -1 is left out), so ``p10`` of ``ood_test`` is the official metric. The rows that
@@ -47,12 +47,12 @@ class WILDS(Text):
         **kwargs: those of ``Text`` but the columns and what else says how a file is read.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     required: ClassVar[str] = "path=..."
     fixed = ("label", "group", "split", "text", "split_names", "relabel", "group_in", "delimiter", "text_encoding")
-    """Options of its parents that it lacks; the command line sees by the call below that they are none."""
+    """Options of its parents that it lacks; the command line learns that from the call below."""
 
     def __init__(self, path: str, **kwargs: Any) -> None:
         super().__init__(
@@ -115,7 +115,7 @@ class WILDS(Text):
         """What ``splits/user.csv`` says of each review, int8 ``[n]``.
 
         Raises:
-            InputError: if that is none of the codes.
+            InputError: if that is not one of the codes.
         """
         file = self._file(SPLIT)
         table = read_table(file)

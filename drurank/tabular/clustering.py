@@ -28,7 +28,7 @@ class ClusterOptions:
     Args:
         clusters: of k-means over the mean embeddings of writers. Of more than two, the two whose centres are farthest
             apart are taken, and the writers of the others left out.
-        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest.
+        min_count: groups with fewer rows are left out of the output; the manifest names them.
         id_min_count: groups that would train and have fewer rows are left out too, after all are clustered; 2 or more.
             If not given, twice ``min_count``, so that each has ``min_count`` rows in training and in evaluation.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.

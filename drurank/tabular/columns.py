@@ -94,10 +94,6 @@ class Column:
             numbers = np.array([*map(to_number, self.texts), np.nan])[self.codes]
         return numbers
 
-    def missing(self, *, as_numbers: bool) -> np.ndarray:
-        """Which cells are missing, bool ``[n]``; in a column of text or codes NA is one of them, and not missing."""
-        return np.isnan(self.numbers) if as_numbers else self.codes < 0
-
     def holds_numbers(self, rows: np.ndarray) -> bool:
         """Whether this is a column of numbers: by its type, or, in a text file, by its cells at these rows."""
         if self.is_number or self.is_typed:
@@ -156,7 +152,7 @@ def _number_text(value: float | Decimal, written: str | None) -> str | None:
 
 
 def to_number(text: str) -> float:
-    """The number that a text says, ``nan`` where it says that there is none, infinite where it says none."""
+    """The number that a text says: ``nan`` where it says that one is missing, infinite where it is not a number."""
     text = text.strip().lower()
     if text in NO_NUMBER:
         return np.nan

@@ -52,7 +52,7 @@ def pick_rows(text: TextFile, columns: Sequence[str], kept: np.ndarray) -> tuple
     except (OSError, UnicodeError) as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(
-            f"{text.path} cannot be read beyond row {count} (the first is 0): {said}; mend the file or its permissions"
+            f"{text.path} cannot be read beyond row {count} (the first is 0): {said}; fix the file or its permissions"
         ) from error
     return pa.Table.from_batches([*batches, *([_batch(some, schema)] if some else [])], schema), count
 

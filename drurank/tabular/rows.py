@@ -41,6 +41,16 @@ class Feature:
         return self.column.name
 
     @property
+    def values(self) -> np.ndarray:
+        """What each cell says, ``[n]``: its number, ``nan`` where it is missing, or its code, then -1."""
+        return self.column.numbers if self.is_number else self.column.codes
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which cells are missing, bool ``[n]``; in a column of text or codes NA is one of them, and not missing."""
+        return np.isnan(self.column.numbers) if self.is_number else self.column.codes < 0
+
+    @property
     def code(self) -> np.ndarray:
         """Code of each cell's value, int64 ``[n]``, -1 where it is missing."""
         return self._coded[0]

@@ -36,7 +36,7 @@ class SplitOptions:
         id_share: share of the rows of each other group that is cut from training, at least one and never all; to
             id_val from one half of these groups (the larger, if their number is odd), to id_test from the other. 0 for
             no such splits.
-        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest.
+        min_count: groups with fewer rows are left out of the output; the manifest names them.
         stratify: whether the cut keeps the label shares of each group: of each label it takes the share rounded up or
             down, and rare labels are rounded up in as many groups as their share asks for.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.

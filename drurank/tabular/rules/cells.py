@@ -52,7 +52,7 @@ def blank_cells(columns: Sequence[Column], role: str, rows: np.ndarray, remedy: 
 
 def missing_cells(data: GroupedRows) -> Iterator[Finding]:
     """Features that lack cells, in one finding for all."""
-    missing = {feature.name: int((feature.code[data.used] < 0).sum()) for feature in data.features}
+    missing = {feature.name: int(feature.missing[data.used].sum()) for feature in data.features}
     names = sorted((name for name in missing if missing[name]), key=missing.__getitem__, reverse=True)
     if not names:
         return
@@ -64,7 +64,7 @@ def missing_cells(data: GroupedRows) -> Iterator[Finding]:
         "missing_cells",
         "error" if data.missing == "error" else "warning" if much else "note",
         worst.column,
-        data.used[np.argmax(worst.code[data.used] < 0)],
+        data.used[np.argmax(worst.missing[data.used])],
         f"is missing; cells missing by column: {said}; give missing='indicator' or missing='drop', or leave "
         f"{'such columns' if len(names) > 1 else 'the column'} out (exclude={','.join(names[:10])!r})",
         names,
@@ -73,7 +73,7 @@ def missing_cells(data: GroupedRows) -> Iterator[Finding]:
 
 def empty_columns(data: GroupedRows) -> Iterator[Finding]:
     """Features that no training row has."""
-    names = [f.name for f in data.features if len(data.learnt) and (f.code[data.learnt] < 0).all()]
+    names = [f.name for f in data.features if len(data.learnt) and f.missing[data.learnt].all()]
     if names:
         column = next(feature.column for feature in data.features if feature.name == names[0])
         others = f" (nor has {some(map(quoted, names[1:]), shown=10)})" if len(names) > 1 else ""

@@ -73,7 +73,7 @@ def _almost_numbers(data: GroupedRows, column: Column) -> Finding | None:
 def determines_label(data: GroupedRows) -> Iterator[Finding]:
     """Features that determine the label in training and are not allowed to, in one finding."""
     rows, label = _labelled(data)
-    names = [f.name for f in data.features if f.name not in data.allow_leaks and determines(f.code[rows], label)]
+    names = [f.name for f in data.features if f.name not in data.allow_leaks and determines(f.values[rows], label)]
     if names:
         what = f"the label {data.label_column.name!r}" if data.label_column else "the label"
         which = "each of the columns" if len(names) > 1 else "column"
@@ -174,7 +174,7 @@ def others_agree(code: np.ndarray, label: np.ndarray) -> float:
 
 
 def constant_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Features of one value in training; one that lacks all cells is told with the missing ones."""
+    """Features of one value in training; one without any cells is in ``empty_columns``."""
     names = [f.name for f in data.features if len(f.code) > 1 and _is_constant(f.code[data.learnt])]
     if names:
         yield Finding(
@@ -207,12 +207,12 @@ def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
 
 
 def _is_distinct(feature: Feature) -> bool:
-    rows = len(feature.code)
-    if rows < FEWEST or feature.size == 0:
+    rows = len(feature.values)
+    if rows < FEWEST or feature.missing.all():
         return False
     if not feature.is_number:
         return not feature.repeats
-    return feature.size == rows and bool((feature.column.numbers % 1 == 0).all())
+    return bool((feature.values % 1 == 0).all()) and feature.size == rows
 
 
 def unseen_categories(data: GroupedRows) -> Iterator[Finding]:
