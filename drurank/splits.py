@@ -2,3 +2,13 @@
 
 SPLITS = ("train", "id_val", "ood_val", "val", "id_test", "ood_test", "test")
 """Part of a row: *OOD* parts hold groups that training lacks, *ID* parts other rows of training's groups."""
+
+TRAINING, VALIDATION, TEST = ("train",), ("ood_val", "val", "id_val"), ("ood_test", "test", "id_test")
+"""Splits by what they are for, the one that most hangs on first."""
+
+
+def lacking(wanted: tuple[str, ...], found: list[str]) -> str | None:
+    """What is said where none of the wanted splits has rows, after the name of what lacks them; else ``None``."""
+    if set(wanted) & set(found):
+        return None
+    return f"has no rows in split {' or '.join(wanted)}; found {', '.join(found) or 'none'}; give some rows to it"

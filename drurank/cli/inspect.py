@@ -18,12 +18,12 @@ from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
-from drurank.tabular.suspicions.finding import counted
+from drurank.tabular.rules.finding import counted
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN = 10, 5, 8
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
-DESCRIPTION = """Look at data before it is trained on: parts, groups, balance of labels, everything suspicious, and how
-small a difference between groups it can show at all. It never stops at a fault of the data."""
+DESCRIPTION = """Look at data before it is trained on: splits, groups, balance of labels, everything suspicious, and how
+small a difference between groups it can show at all. Faults of the data are listed and never stop it."""
 
 
 def run(words: list[str]) -> Inspection:
@@ -42,7 +42,7 @@ def run(words: list[str]) -> Inspection:
         "--output",
         type=str | None,
         default=None,
-        help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; nothing is written without.",
+        help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; without it nothing is written.",
     )
     settings = parser.parse_args(data_words(words))
     flags = parser.flags_of(settings)
@@ -81,7 +81,7 @@ def read_config(path: str) -> dict[str, object]:
     """A configuration as a dict.
 
     Raises:
-        InputError: if it cannot be read, or is none.
+        InputError: if it cannot be read, or has no sections.
     """
     try:
         content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ def read_config(path: str) -> dict[str, object]:
 
 
 def print_inspection(inspection: Inspection, console: Console | None = None, flags: Sequence[str] = ()) -> None:
-    """Show the parts, the balance of labels, groups worth a look, the findings, and the last sentence.
+    """Show the splits, the balance of labels, groups worth a look, the findings, and the last sentence.
 
     Args:
         inspection: what was seen.
@@ -104,63 +104,63 @@ def print_inspection(inspection: Inspection, console: Console | None = None, fla
         flags: flags of the command line that the findings' arguments are shown as.
     """
     console = console or Console()
-    console.print(_parts_table(inspection))
+    console.print(_splits_table(inspection))
     console.print(_labels_table(inspection))
     if inspection.data.grouped:
-        for part in dict.fromkeys(("train", inspection.data.tested)):
-            if part in inspection.data.parts:
-                console.print(_groups_table(inspection, part))
+        for split in dict.fromkeys(("train", inspection.data.tested)):
+            if split in inspection.data.splits:
+                console.print(_groups_table(inspection, split))
     findings = inspection.findings
     console.print(counted(len(findings), "finding") if findings else "Nothing suspicious was found.", style="bold")
     for finding in findings:
-        console.print(f"{finding.severity}: {finding.kind}", style=COLOURS[finding.severity])
+        console.print(f"{finding.severity}: {finding.code}", style=COLOURS[finding.severity])
         console.print(Padding(escape(in_flags(finding.sentence, flags)), (0, 0, 0, 2)), highlight=False)
     console.print(inspection.resolution(), highlight=False, markup=False)
 
 
-def _parts_table(inspection: Inspection) -> Table:
+def _splits_table(inspection: Inspection) -> Table:
     table = Table(title=escape(inspection.data.source))
-    table.add_column("part")
+    table.add_column("split")
     for name in ("rows", "groups", "smallest", "q1", "median", "q3", "largest"):
         table.add_column(name, justify="right")
-    for part in inspection.parts:
-        sizes = [f"{size:,.10g}" for size in part.sizes] if inspection.data.grouped else ["-"] * 5
-        groups = f"{part.groups:,}" if inspection.data.grouped else "-"
-        table.add_row(part.part, f"{part.rows:,}", groups, *sizes)
-    lost = int((inspection.data.part < 0).sum())
+    for split in inspection.splits:
+        sizes = [f"{size:,.10g}" for size in split.sizes] if inspection.data.grouped else ["-"] * 5
+        groups = f"{split.groups:,}" if inspection.data.grouped else "-"
+        table.add_row(split.split, f"{split.rows:,}", groups, *sizes)
+    lost = int((inspection.data.split < 0).sum())
     if lost:
-        table.add_row("in no part", f"{lost:,}", *[""] * 6, style="dim")
+        table.add_row("in no split", f"{lost:,}", *[""] * 6, style="dim")
     return table
 
 
 def _labels_table(inspection: Inspection) -> Table:
     label = inspection.data.label
-    total = np.bincount(label[label >= 0], minlength=len(inspection.data.labels))
+    total = np.bincount(label[label >= 0], minlength=len(inspection.data.label_names))
     shown = np.sort(np.argsort(-total, kind="stable")[:LABELS_SHOWN])
     more = f" (the {LABELS_SHOWN} commonest of {len(total):,})" if len(total) > LABELS_SHOWN else ""
     table = Table(title=f"Share of labels{more}")
-    table.add_column("part")
+    table.add_column("split")
     for code in shown:
-        table.add_column(escape(inspection.data.labels[code]), justify="right", overflow="fold")
-    for part in inspection.parts:
-        table.add_row(part.part, *(f"{part.label_shares[code]:.3f}" for code in shown))
+        table.add_column(escape(inspection.data.label_names[code]), justify="right", overflow="fold")
+    for split in inspection.splits:
+        table.add_row(split.split, *(f"{split.label_shares[code]:.3f}" for code in shown))
     return table
 
 
-def _groups_table(inspection: Inspection, part: str) -> Table:
+def _groups_table(inspection: Inspection, split: str) -> Table:
     data, cells = inspection.data, inspection.cells
-    here = np.flatnonzero(cells.part == data.parts.index(part))
+    here = np.flatnonzero(cells.split == data.splits.index(split))
     smallest = here[np.argsort(cells.count[here], kind="stable")][:SMALLEST_SHOWN]
     unusual = here[np.argsort(-cells.unusual[here], kind="stable")]
     unusual = unusual[~np.isin(unusual, smallest)]
-    table = Table(title=f"Groups of {part}: the smallest, and those whose labels differ most from the part's")
+    table = Table(title=f"Groups of {split}: the smallest, and those whose labels differ most from the split's")
     table.add_column("group", overflow="fold")
     table.add_column("rows", justify="right")
-    table.add_column("labels: share (in the part)", overflow="fold")
+    table.add_column("labels: share (in the split)", overflow="fold")
     table.add_column("chi-square", justify="right")
     for section in (smallest, unusual[:UNUSUAL_SHOWN]):
         for cell in section:
-            name, count = data.groups[cells.group[cell]], f"{cells.count[cell]:,}"
+            name, count = data.group_names[cells.group[cell]], f"{cells.count[cell]:,}"
             table.add_row(escape(name), count, escape(_balance(inspection, cell)), f"{cells.unusual[cell]:.1f}")
         table.add_section()
     return table
@@ -169,8 +169,8 @@ def _groups_table(inspection: Inspection, part: str) -> Table:
 def _balance(inspection: Inspection, cell: int) -> str:
     cells = inspection.cells
     pairs = slice(*np.searchsorted(cells.cell, (cell, cell + 1)))
-    share = np.zeros(len(inspection.data.labels))
+    share = np.zeros(len(inspection.data.label_names))
     share[cells.label[pairs]] = cells.label_count[pairs] / max(cells.label_count[pairs].sum(), 1)
-    usual = inspection.parts[cells.part[cell]].label_shares
+    usual = inspection.splits[cells.split[cell]].label_shares
     differs = np.argsort(-np.abs(share - usual), kind="stable")[:2]
-    return ", ".join(f"{inspection.data.labels[code]} {share[code]:.2f} ({usual[code]:.2f})" for code in differs)
+    return ", ".join(f"{inspection.data.label_names[code]} {share[code]:.2f} ({usual[code]:.2f})" for code in differs)

@@ -1,4 +1,4 @@
-"""split: a table with a column that says which part each row is in, by group, and a manifest of the parts."""
+"""split: a table with a column that says which split each row is in, by group, and a manifest of the splits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS: dict[str, type[SplitOptions | TextOptions]] = {"group": SplitOptions, "
 
 
 def run(words: list[str]) -> dict[str, Any]:
-    """Split a table as these words say, and show the parts.
+    """Split a table as these words say, and show the splits.
 
     Returns:
         The manifest.
@@ -48,14 +48,14 @@ def _parser() -> SentenceParser:
         "--method",
         type=Literal["group", "cluster"],
         default="group",
-        help="What goes to the OOD parts: groups drawn by the seed, or a cluster of groups whose texts are alike",
+        help="What goes to the OOD splits: groups drawn by the seed, or a cluster of groups whose texts are alike",
     )
     parser.add_function_arguments(split_file, skip={"options"})
     parser.add_argument(
         "--min_count",
         type=int | None,
         default=None,
-        help="groups with fewer rows are left out of the output, which is said there and in the manifest; if not "
+        help="groups with fewer rows are left out of the output; the manifest names them; if not "
         f"given, {SplitOptions.min_count} by --method group and {TextOptions.min_count} by --method cluster",
     )
     parser.add_argument(

@@ -53,12 +53,12 @@ def refuse_columns(path: str, table: pa.Table, wanted: list[str], split: str) ->
         )
 
 
-def refuse_lost_label(path: str, part: np.ndarray, label: np.ndarray, names: list[str]) -> None:
+def refuse_lost_label(path: str, split: np.ndarray, label: np.ndarray, label_names: list[str]) -> None:
     """Refuse a split whose training rows lack a label that others have."""
-    rows = np.bincount(label[part >= 0], minlength=len(names))
-    lost = np.flatnonzero((rows > 0) & (np.bincount(label[part == TRAIN], minlength=len(names)) == 0))
+    rows = np.bincount(label[split >= 0], minlength=len(label_names))
+    lost = np.flatnonzero((rows > 0) & (np.bincount(label[split == TRAIN], minlength=len(label_names)) == 0))
     if len(lost):
         raise InputError(
-            f"{path}: the label {names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training row, "
-            "since these are drawn for other parts; give another --seed, or leave its rows out"
+            f"{path}: the label {label_names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training "
+            "row, since these are drawn for other splits; give another --seed, or leave its rows out"
         )

@@ -17,7 +17,8 @@ from drurank.errors import InputError, is_count
 from drurank.files import write_json
 from drurank.splits import SPLITS
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
-from drurank.tabular.columns import Column, as_names, code_groups
+from drurank.tabular.coding import code_groups
+from drurank.tabular.columns import Column, as_names
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
@@ -66,7 +67,7 @@ def split_file(
     text_encoding: str | None = None,
     options: SplitOptions | TextOptions | None = None,
 ) -> dict[str, Any]:
-    """Write a table again with a column for the part of each row, and beside it ``<output>.manifest.json``.
+    """Write a table again with a column for the split of each row, and beside it ``<output>.manifest.json``.
 
     Args:
         path: the table; several files with the same columns by commas or a pattern, as 'part-*.json', are one table, in
@@ -77,8 +78,8 @@ def split_file(
             (an index that pandas wrote without a name is no column).
         split: name of the new column; its values are train, id_val, ood_val, id_test and ood_test.
         overwrite: whether an output and a manifest that exist are replaced.
-        drop_missing: whether rows without a label, a group or a text are left out, which is said there and in the
-            manifest; else they are refused.
+        drop_missing: whether rows without a label, a group or a text are left out, and counted in the manifest; else
+            they are refused.
         delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
         text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
         options: how groups and rows are shared out, which says the method; the defaults of ``SplitOptions``, if not
@@ -94,33 +95,35 @@ def split_file(
     text = as_names(options.text) if isinstance(options, TextOptions) else []
     manifest_file = target.with_name(f"{target.stem}.manifest.json")
     refuse_output(path, target, manifest_file, overwrite)
-    source, names = Source.read(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
-    refuse_columns(path, source.table, [label, *names, *text], split)
-    labels, groups = ([Column(path, name, source.table[name]) for name in columns] for columns in ([label], names))
+    source, group_columns = Source.read(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
+    refuse_columns(path, source.table, [label, *group_columns, *text], split)
+    labels = [Column(path, label, source.table[label])]
+    groups = [Column(path, name, source.table[name]) for name in group_columns]
     kept, dropped = kept_rows(source, labels[0], groups, text, drop=drop_missing)
-    y, label_names = code_groups(labels, kept, blank=False)
-    g, group_names = code_groups(groups, kept, blank=False)
+    label_code, label_names = code_groups(labels, kept)
+    group_code, group_names = code_groups(groups, kept)
     rows = _at(source.table, kept)
     facts: dict[str, Any] = {}
     if isinstance(options, TextOptions):
         embed = partial(_embeddings, source, kept, options)
-        part, facts = split_by_cluster(rows, g, group_names, embed, options, source=path)
+        code, facts = split_by_cluster(rows, group_code, group_names, embed, options, source=path)
     else:
-        part = split_by_group(rows, y, g, group_names, options, source=path)
-    refuse_lost_label(path, part, y, label_names)
+        code = split_by_group(rows, label_code, group_code, group_names, options, source=path)
+    refuse_lost_label(path, code, label_code, label_names)
+    held = summarise(code, label_code, group_code, label_names)
     manifest = {
         "source": _source(source),
         "output": target.name,
-        "columns": {"label": label, "group": names, "split": split, **({"text": text} if text else {})},
+        "columns": {"label": label, "group": group_columns, "split": split, **({"text": text} if text else {})},
         "method": "cluster" if text else "group",
         "options": _recorded(options),
-        "parts": {name: asdict(summary) for name, summary in summarise(part, y, g, label_names).items()},
-        "left_out": _left_out(part, g, group_names),
+        "splits": {name: asdict(summary) for name, summary in held.items()},
+        "left_out": _left_out(code, group_code, group_names),
         "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
         **facts,
     }
     _add_label_distances(manifest)
-    _write(rows, part, split, target, manifest_file, manifest)
+    _write(rows, code, split, target, manifest_file, manifest)
     return manifest
 
 
@@ -164,9 +167,9 @@ def _recorded(options: SplitOptions | TextOptions) -> dict[str, Any]:
     return told | {"id_min_count": options.least_of_id}
 
 
-def _left_out(part: np.ndarray, group: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+def _left_out(code: np.ndarray, group: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
     """Rows and groups that are left out, the largest of them by name."""
-    count = np.bincount(group[part == LEFT_OUT], minlength=len(names))
+    count = np.bincount(group[code == LEFT_OUT], minlength=len(names))
     largest = np.sort(np.argsort(-count, kind="stable")[: min(NAMED, np.count_nonzero(count))])
     return {
         "rows": int(count.sum()),
@@ -176,16 +179,16 @@ def _left_out(part: np.ndarray, group: np.ndarray, names: Sequence[str]) -> dict
 
 
 def _add_label_distances(manifest: Mapping[str, Any]) -> None:
-    parts = manifest["parts"]
+    splits = manifest["splits"]
     for name, distances in manifest.get("distances", {}).items():
-        distances["labels"] = label_distance(parts[name]["label_shares"], parts["train"]["label_shares"])
+        distances["labels"] = label_distance(splits[name]["label_shares"], splits["train"]["label_shares"])
 
 
 def _write(
-    table: pa.Table, part: np.ndarray, split: str, target: Path, manifest_file: Path, manifest: Mapping[str, Any]
+    table: pa.Table, code: np.ndarray, split: str, target: Path, manifest_file: Path, manifest: Mapping[str, Any]
 ) -> None:
-    kept = part != LEFT_OUT
+    kept = code != LEFT_OUT
     rows = table if kept.all() else table.filter(pa.array(kept))
-    new = pa.DictionaryArray.from_arrays(pa.array(part[kept], pa.int8()), list(SPLITS)).cast(pa.string())
+    new = pa.DictionaryArray.from_arrays(pa.array(code[kept], pa.int8()), list(SPLITS)).cast(pa.string())
     write_table(rows.append_column(split, new), target)
     write_json(manifest_file, manifest)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from drurank.tabular.splitting import SplitContent
+from drurank.tabular.splitting import SplitFacts
 
 LABELS_SHOWN = 10
 DISTANCES = {
@@ -22,23 +22,23 @@ ROLES = {"id": "trains", "ood": "is OOD", "left out": "is left out"}
 
 
 def show(manifest: Mapping[str, Any], output: str) -> None:
-    """Show the parts, the distances to train where they were measured, and what was left out."""
-    parts = {name: SplitContent(**summary) for name, summary in manifest["parts"].items()}
-    labels = list(next(iter(parts.values())).label_shares)
-    written = sum(part.rows for part in parts.values())
+    """Show the splits, the distances to train where they were measured, and what was left out."""
+    splits = {name: SplitFacts(**summary) for name, summary in manifest["splits"].items()}
+    labels = list(next(iter(splits.values())).label_shares)
+    written = sum(split.rows for split in splits.values())
     table = Table("", title=escape(f"{output}: {written:,} of {manifest['source']['rows']:,} rows"))
-    for name in parts:
+    for name in splits:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_row("groups", *(f"{part.groups:,}" for part in parts.values()))
-    table.add_row("rows", *(f"{part.rows:,}" for part in parts.values()))
-    table.add_row("rows of a group, fewest", *(f"{part.min_group_rows:,}" for part in parts.values()))
-    table.add_row("rows of a group, median", *(f"{part.median_group_rows:,.10g}" for part in parts.values()))
+    table.add_row("groups", *(f"{split.groups:,}" for split in splits.values()))
+    table.add_row("rows", *(f"{split.rows:,}" for split in splits.values()))
+    table.add_row("rows of a group, fewest", *(f"{split.min_group_rows:,}" for split in splits.values()))
+    table.add_row("rows of a group, median", *(f"{split.median_group_rows:,.10g}" for split in splits.values()))
     for label in labels[:LABELS_SHOWN]:
         said = escape(f"share of {manifest['columns']['label']} {label}")
-        table.add_row(said, *(f"{part.label_shares[label]:.3f}" for part in parts.values()))
+        table.add_row(said, *(f"{split.label_shares[label]:.3f}" for split in splits.values()))
     distances = manifest.get("distances", {})
     for name, said in DISTANCES.items() if distances else ():
-        values = (distances.get(part, {}).get(name) for part in parts)
+        values = (distances.get(split, {}).get(name) for split in splits)
         table.add_row(said, *("" if value is None else f"{value:.3f}" for value in values))
     Console().print(table)
     if len(labels) > LABELS_SHOWN:

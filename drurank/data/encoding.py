@@ -1,11 +1,11 @@
-"""How a table's columns become tensors: fitted on the training rows, kept in checkpoints, never refitted.
+"""How labels, groups and columns become tensors: by the training rows, kept in checkpoints, never fitted anew.
 
-``rows`` are places in the file, int64 ``[n]``.
+``rows`` are places in the table, int64 ``[k]``. What the cells must not be is refused before, by the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,13 +15,62 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.nn import functional
 
-from drurank.data.names import Names, translate
-from drurank.errors import InputError
 from drurank.networks import Sizes
-from drurank.tabular.columns import LARGEST, Column, determines_label, to_number
+from drurank.tabular.columns import LARGEST, Column, to_number
+from drurank.tabular.rows import GroupedRows
 
 Encoding = Literal["onehot", "embed"]
 UNSEEN = 0
+
+
+@dataclass
+class Names:
+    """The labels and groups of the training rows of a file.
+
+    Attributes:
+        label_names: label by class number.
+        group_names: name of each training group by number.
+    """
+
+    label_names: list[str]
+    group_names: list[str]
+
+    def label(self, data: GroupedRows, rows: np.ndarray) -> Tensor:
+        """Class number of each of these rows, int64 ``[k]``; -1 where it has none."""
+        return torch.from_numpy(recode(data.label[rows], data.label_names, self.label_names))
+
+    def group(self, data: GroupedRows, rows: np.ndarray) -> tuple[Tensor, list[str]]:
+        """Number of each row's group, int64 ``[k]``, -1 where it has none, and names: new ones follow training's."""
+        group = data.group[rows]
+        here = [data.group_names[code] for code in np.unique(group[group >= 0])]
+        names = [*self.group_names, *sorted(set(here) - set(self.group_names))]
+        return torch.from_numpy(recode(group, data.group_names, names)), names
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {"label_names": list(self.label_names), "group_names": list(self.group_names)}
+
+    def agrees(self, state: dict[str, Any]) -> bool:
+        """Whether another one's ``state_dict`` was fitted on the same rows in the same way."""
+        return self.state_dict() == state
+
+
+def trained_names(data: GroupedRows) -> tuple[list[str], list[str]]:
+    """The labels and the groups of the training rows, in the order of the data."""
+    label_names = [name for name, known in zip(data.label_names, data.label_is_trained, strict=True) if known]
+    group_names = [name for name, known in zip(data.group_names, data.group_is_trained, strict=True) if known]
+    return label_names, group_names
+
+
+def recode(code: np.ndarray, names: Sequence[Any], new: Sequence[Any]) -> np.ndarray:
+    """The codes by other names, int64 ``[k]``; -1 where that lacks the name, or the code is -1."""
+    number: np.ndarray = translate([*names, None], {name: place for place, name in enumerate(new)}, -1)[code]
+    return number
+
+
+def translate(names: Sequence[Any], place: Mapping[Any, int], default: int) -> np.ndarray:
+    """The number of each name, int64 ``[n]``, or the default where it has none."""
+    return np.array([place.get(name, default) for name in names], dtype=np.int64)
 
 
 @dataclass
@@ -44,22 +93,20 @@ class NumericFeature:
     @classmethod
     def fit(cls, column: Column, rows: np.ndarray) -> NumericFeature:
         """From the training rows."""
-        numbers = column.numbers_at(rows)
+        numbers = column.numbers[rows]
         missing = np.isnan(numbers)
-        if missing.all():
-            raise _empty(column)
         mean, scale = float(np.nanmean(numbers)), float(np.nanstd(numbers))
         # Equal numbers differ from their mean by rounding.
         return cls(column.name, mean, scale if scale > 1e-14 * abs(mean) else 1.0, bool(missing.any()))
 
     def encode(self, column: Column, rows: np.ndarray) -> list[np.ndarray]:
         """One or two inputs, float32 ``[n]``."""
-        numbers = column.numbers_at(rows)
+        numbers = column.numbers[rows]
         missing = np.isnan(numbers)
         value = np.where(missing, 0.0, (numbers - self.mean) / self.scale)
         if (np.abs(value) > LARGEST).any():
             row = int(rows[np.argmax(np.abs(value))])
-            raise column.error(row, f"is too far from training's mean {self.mean:g}; mend it, or leave the row out")
+            raise column.error(row, f"is too far from training's mean {self.mean:g}; fix it, or leave the row out")
         return [part.astype(np.float32) for part in ([value, missing] if self.indicator else [value])]
 
 
@@ -80,13 +127,6 @@ class CategoricalFeature:
         """From the training rows."""
         found = np.unique(column.codes[rows])
         values: list[str | None] = [*sorted({_alike(column.texts[code]) for code in found if code >= 0})]
-        if not values:
-            raise _empty(column)
-        if len(values) == len(rows):
-            rank_zero_warn(
-                f"{column.path}: column {column.name!r} has another text in each training row, of which nothing can be "
-                f"learnt; leave it out (--data.exclude {column.name})"
-            )
         return cls(column.name, [*values, None] if found[0] < 0 else values)
 
     def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
@@ -160,8 +200,8 @@ class Encoder(Names):
         width = sum(1 + feature.indicator for feature in self.numeric)
         cardinalities = tuple(feature.cardinality for feature in self.categorical)
         if self.encoding == "embed":
-            return Sizes(width, len(self.labels), cardinalities)
-        return Sizes(width + sum(cardinalities), len(self.labels))
+            return Sizes(width, len(self.label_names), cardinalities)
+        return Sizes(width + sum(cardinalities), len(self.label_names))
 
     def inputs(self, columns: Mapping[str, Column], rows: np.ndarray) -> dict[str, Tensor]:
         """``numeric`` float32 ``[n, F]`` and ``categorical`` int64 ``[n, K]``."""
@@ -170,26 +210,6 @@ class Encoder(Names):
         numeric = np.stack(numbers, axis=1) if numbers else np.zeros((len(rows), 0), dtype=np.float32)
         categorical = np.stack(codes, axis=1) if codes else np.zeros((len(rows), 0), dtype=np.int64)
         return {"numeric": torch.from_numpy(numeric), "categorical": torch.from_numpy(categorical)}
-
-    def refuse_leaks(self, columns: Mapping[str, Column], rows: np.ndarray, label: Column) -> None:
-        """Stop if a feature determines the label.
-
-        Args:
-            columns: the features to look at, by name.
-            rows: those of training.
-            label: column of the label.
-
-        Raises:
-            InputError: if one does.
-        """
-        number = self.label(label, rows).numpy()
-        kinds = self.kinds
-        for name, column in columns.items():
-            if determines_label((column.numbers if kinds[name] else column.codes)[rows], number):
-                raise InputError(
-                    f"{column.path}: column {name!r} determines the label {label.name!r} in every training row; leave "
-                    f"it out (--data.exclude {name}) or allow it (--data.allow_leaks {name})"
-                )
 
     def transform(self) -> Callable[[Any], Tensor] | None:
         """What is to be done to each batch of inputs, to keep wide encodings out of memory."""
@@ -211,16 +231,9 @@ class Encoder(Names):
         """From what ``state_dict`` gave."""
         numeric = [NumericFeature(**feature) for feature in state["numeric"]]
         categorical = [CategoricalFeature(**feature) for feature in state["categorical"]]
-        return cls(state["labels"], state["groups"], numeric, categorical, state["encoding"])
+        return cls(state["label_names"], state["group_names"], numeric, categorical, state["encoding"])
 
 
 def _plain(text: str) -> Any:
     number = to_number(text)
     return number if np.isfinite(number) else text.strip().casefold()
-
-
-def _empty(column: Column) -> InputError:
-    return InputError(
-        f"{column.path}: column {column.name!r} has no value in any training row; leave it out "
-        f"(--data.exclude {column.name})"
-    )

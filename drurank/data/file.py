@@ -1,29 +1,29 @@
-"""What tables and texts do alike: a file with columns for the label, the group and the part of each row."""
+"""What tables and texts do alike: a file with columns for the label, the group and the split of each row."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor
 
 from drurank.data.dataset import GroupedDataset
+from drurank.data.encoding import Names
 from drurank.data.module import GroupDataModule
-from drurank.data.names import Names
 from drurank.errors import InputError, check_choice, nearest
 from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets
-from drurank.tabular.checks import refuse_seen_groups
-from drurank.tabular.columns import Column, as_names, code_groups, read_splits, refuse_unknown, relabelled
+from drurank.tabular.coding import relabelled
+from drurank.tabular.columns import Column, as_names
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.reading import read_table
+from drurank.tabular.rows import GroupedRows, GroupIn, gather_rows
+from drurank.tabular.rules import refuse
 from drurank.tabular.text import check_delimiter, check_encoding
-
-GroupIn = Literal["all", "eval"]
 
 
 class FileData(GroupDataModule):
@@ -31,9 +31,9 @@ class FileData(GroupDataModule):
 
     CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), one JSON array
     of objects (``.json``), Parquet, Arrow and Feather are read, folders that the library ``datasets`` saved, and data
-    sets by their name on the hub: of a ``DatasetDict`` the parts' names are the column of the split where there is none
-    of its name (``validation`` is ``val``), and a ``ClassLabel`` is read as the names of its labels. Groups and labels
-    are taken as written, so 007 and 7 differ.
+    sets by their name on the hub: of a ``DatasetDict`` the splits' names are the column of the split where there is
+    none of its name (``validation`` is ``val``), and a ``ClassLabel`` is read as the names of its labels. Groups and
+    labels are taken as written, so 007 and 7 differ.
 
     Args:
         path: the file or folder.
@@ -43,8 +43,8 @@ class FileData(GroupDataModule):
         split: column of the split; its values are train, ood_val, id_val, val, ood_test, id_test and test. Without it
             all rows are for testing.
         split_names: what other spellings stand for, as ``{dev: ood_val}``.
-        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. Of one that no row has
-            a fit warns.
+        relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. A fit warns of one that
+            no row has.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         delimiter: what cuts the cells of CSV and TSV; if not given, what the file's name says, or, where that leaves
             the header whole, the only one of ``, ; tab |`` that cuts each row alike.
@@ -52,7 +52,7 @@ class FileData(GroupDataModule):
         **kwargs: those of ``GroupDataModule``.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     required: ClassVar[str] = "path=..., label=..."
@@ -91,7 +91,8 @@ class FileData(GroupDataModule):
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
         self._encoder: Any = None
-        self._columns: dict[str, Column] = {}
+        self._checked = False
+        """Whether all rows were checked, as before a fit."""
         self._given: pa.Table | None = None
 
     @classmethod
@@ -99,7 +100,7 @@ class FileData(GroupDataModule):
         """The rows of a ``Dataset`` or ``DatasetDict`` of the library ``datasets``, in place of a file's.
 
         Args:
-            dataset: with rows; of a ``DatasetDict`` the parts' names are the column of the split where there is none.
+            dataset: with rows; of a ``DatasetDict`` the splits' names are the column of the split where there is none.
             label: column of the label.
             split: column of the split; ``split`` for a ``DatasetDict``.
             **kwargs: other arguments of the class but ``path``.
@@ -121,7 +122,7 @@ class FileData(GroupDataModule):
     @property
     def label_names(self) -> list[str]:
         """Labels of training, as written."""
-        return list(self.encoder.labels)
+        return list(self.encoder.label_names)
 
     def describe(self) -> str:
         """The file, and the column that splits it."""
@@ -135,13 +136,13 @@ class FileData(GroupDataModule):
         """
         if stage == "fit" and self.split is None:
             raise InputError(
-                f"{self.path}: nothing says which rows to train on; name with --data.split the column that does, whose "
+                f"{self.path}: nothing says which rows to train on; name the column that does as split=..., whose "
                 f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
             )
         if stage == "fit":
-            refuse_unknown(self.path, self._table, [self.label, *self.group])
+            refuse(self._rows, "start")
         super().setup(stage)
-        self._columns.clear()
+        self.__dict__.pop("_rows", None)  # It holds each column once more.
 
     def splits(self) -> list[str]:
         """Splits that have rows.
@@ -155,43 +156,51 @@ class FileData(GroupDataModule):
                 f"{self.path}: no encoding of a {kind.lower()} came with the model; give a checkpoint that learnt from "
                 f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, {self.required})"
             )
-        return [split for split in SPLITS if len(self._rows[split])]
+        return list(self._index)
 
     @abstractmethod
-    def make_rows(self, split: str, rows: np.ndarray) -> Any:
+    def make_rows(self, data: GroupedRows, rows: np.ndarray) -> Any:
         """A map-style dataset of the inputs and labels of the rows at these places."""
 
     @abstractmethod
-    def fit_encoder(self) -> Names:
+    def fit_encoder(self, data: GroupedRows) -> Names:
         """Fit on the training rows what is kept of them."""
 
     @abstractmethod
     def read_encoder(self, state: dict[str, Any]) -> Names:
         """What was fitted, from what its ``state_dict`` gave."""
 
+    @abstractmethod
+    def raw_rows(self) -> GroupedRows:
+        """The rows as they stand in the file, nothing refused."""
+
     def make_part(self, split: str) -> GroupedDataset:
-        """Encode the rows of one split."""
-        rows = self._rows[split]
-        dataset = self.make_rows(split, rows)
-        group, names = self._number_groups(split, rows)
+        """Check and encode the rows of one split."""
+        encoder, data, rows = self.encoder, self._rows, self._index[split]
+        if not self._checked:
+            refuse(data.only(split), "predict" if self._predicts() else "evaluate")
+        group, group_names = encoder.group(data, rows)
         return GroupedDataset(
-            dataset,
+            self.make_rows(data, rows),
             group,
             split=split,
-            group_names=names,
-            num_seen=len(self.encoder.groups),
+            group_names=group_names,
+            num_seen=len(encoder.group_names),
             rows=torch.from_numpy(rows if self._places is None else self._places[rows]),
         )
 
     @property
     def encoder(self) -> Any:
-        """That of the checkpoint, or else fitted on the training rows.
+        """That of the checkpoint, or else fitted on the training rows, after all rows are checked.
 
         Raises:
             InputError: if these cannot be learnt from.
         """
         if self._encoder is None:
-            self._encoder = self.fit_encoder()
+            self._need("train")
+            refuse(self._rows, "fit")
+            self._checked = True
+            self._encoder = self.fit_encoder(self._rows)
         return self._encoder
 
     def state_dict(self) -> dict[str, Any]:
@@ -211,7 +220,9 @@ class FileData(GroupDataModule):
                 "anew"
             )
         if self._encoder is None or self._encoder.state_dict() != state_dict:
-            self._encoder = self.read_encoder(state_dict)
+            self._encoder, self._checked = self.read_encoder(state_dict), False
+            for name in ("_rows", "_index"):  # Which rows are used depends on the features.
+                self.__dict__.pop(name, None)
             self.forget_parts()
 
     @cached_property
@@ -219,9 +230,8 @@ class FileData(GroupDataModule):
         table = self._read_table() if self._given is None else self._given
         if not self.relabel or self.label not in table.column_names:
             return table
-        new = relabelled(
-            Column(self.path, self.label, table[self.label]), self.relabel, every=self._stage() in (None, "fit")
-        )
+        column = Column(self.path, self.label, table[self.label])
+        new = relabelled(column, self.relabel, warn=self._stage() in (None, "fit"))
         return table.set_column(table.column_names.index(self.label), self.label, new)
 
     def _read_table(self) -> pa.Table:
@@ -229,74 +239,58 @@ class FileData(GroupDataModule):
             self.path, delimiter=self.delimiter, text_encoding=self.text_encoding, split=self.split or "split"
         )
 
-    def _column(self, name: str) -> Column:
-        if name not in self._columns:
-            refuse_unknown(self.path, self._table, [name])
-            self._columns[name] = Column(self._file(name), name, self._table[name], self._places)
-        return self._columns[name]
-
-    def _file(self, column: str) -> str:
-        """The file that a column is of, for messages."""
-        return self.path
-
     @property
     def _places(self) -> np.ndarray | None:
         """Places in the file of the table's rows, int64 ``[n]``, where it lacks some of them."""
         return None
 
-    @property
-    def _rows(self) -> dict[str, np.ndarray]:
-        """Places in the table of the rows that are used, by split."""
-        return self._split_rows
+    @cached_property
+    def _rows(self) -> GroupedRows:
+        """The rows that are used.
+
+        Raises:
+            InputError: if the split of one is blank or unknown.
+        """
+        rows = self.raw_rows()
+        refuse(rows, "read")
+        return rows if rows.split_column is not None else replace(rows, splits=["test"])
 
     @cached_property
-    def _split_rows(self) -> dict[str, np.ndarray]:
-        every = np.arange(self._table.num_rows)
-        if self.split is None or (self._predicts() and self.split not in self._table.column_names):
-            return {split: every if split == "test" else every[:0] for split in SPLITS}
-        if self.split not in self._table.column_names and self._stage() not in (None, "fit"):
+    def _index(self) -> dict[str, np.ndarray]:
+        """Places in the table of the rows of each split that has some, int64 ``[k]``."""
+        return {split: rows for split in self._rows.splits if len(rows := self._rows.rows_of(split))}
+
+    def _gather(self, **options: Any) -> GroupedRows:
+        """The rows by the columns of the label, the group and the split, and what is learnt from by these options."""
+        here = self._table.column_names
+        label: str | None = self.label
+        split, group = self.split, self.group
+        if self._predicts():
+            # Who predicts need know nothing of the rows but their features.
+            label, split = (name if name in here else None for name in (label, split))
+            group = group if set(group) <= set(here) else []
+        if split is not None and split not in here and self._stage() not in (None, "fit"):
             raise InputError(
-                f"{self.path} has no column {self.split!r} that says the part of each row; to test all rows write "
-                f"--data.split null, or name it: {nearest(self.split, self._table.column_names)}"
+                f"{self.path} has no column {split!r} that says the split of each row; to test all rows give "
+                f"split=None, or name it: {nearest(split, here)}"
             )
-        return read_splits(self._column(self.split), self.split_names)
-
-    def _training_rows(self) -> np.ndarray:
-        rows = self._split_rows["train"]
-        if len(rows) == 0:
-            raise InputError(f"{self.describe()} has no row in split train, to learn from; say train in some rows")
-        return rows
-
-    def _training_groups(self, rows: np.ndarray) -> list[str]:
-        return code_groups([self._column(name) for name in self.group], rows, blank=self.group_in == "eval")[1]
-
-    def _labels(self, rows: np.ndarray) -> Tensor:
-        if self._predicts() and self.label not in self._table.column_names:
-            return torch.full((len(rows),), -1)
-        label: Tensor = self.encoder.label(self._column(self.label), rows, blank=self._predicts())
-        return label
+        rows = gather_rows(
+            self.path,
+            self._table,
+            label=label,
+            group=group,
+            split=split,
+            split_names=self.split_names,
+            places=self._places,
+            group_in=self.group_in,
+            trained_labels=None if self._encoder is None else self._encoder.label_names,
+            trained_groups=None if self._encoder is None else self._encoder.group_names,
+            **options,
+        )
+        return rows if group == self.group else replace(rows, group=np.full_like(rows.group, -1), group_names=[])
 
     def _stage(self) -> str | None:
         return None if self.trainer is None else self.trainer.state.fn
 
     def _predicts(self) -> bool:
         return self._stage() == "predict"
-
-    def _number_groups(self, split: str, rows: np.ndarray) -> tuple[Tensor, list[str]]:
-        """Number of each row's group, int64 ``[n]``, and name by number, those of training first."""
-        known = self.encoder.groups
-        if self._predicts() and not set(self.group) <= set(self._table.column_names):
-            return torch.full((len(rows),), -1), known
-        blank = self._predicts() or (split == "train" and self.group_in == "eval")
-        code, found = code_groups([self._column(name) for name in self.group], rows, blank=blank)
-        names = [*known, *sorted(set(found) - set(known))]
-        place = {name: number for number, name in enumerate(names)}
-        number = np.array([*(place[name] for name in found), -1], dtype=np.int64)[code]
-        if self.group and self.split is not None and not self._predicts():
-            self._refuse_seen(split, rows, number, names)
-        return torch.from_numpy(number), names
-
-    def _refuse_seen(self, split: str, rows: np.ndarray, number: np.ndarray, names: list[str]) -> None:
-        """Stop if a part for groups that training lacks holds one of training's."""
-        assert self.split is not None
-        refuse_seen_groups(self._column(self.split), split, rows, number, names, len(self.encoder.groups))

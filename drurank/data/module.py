@@ -15,6 +15,7 @@ from drurank.data.orders import Draw
 from drurank.data.sampler import POOL_BATCHES, GlobalBatchSampler
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
+from drurank.splits import TEST, VALIDATION, lacking
 from drurank.tabular.rows import GroupedRows
 
 Sampler = Literal["auto", "shuffle", "balanced", "subsample", "groups_per_batch"]
@@ -94,7 +95,7 @@ class GroupDataModule(LightningDataModule, ABC):
         """Check, before a run begins, that the splits it needs have rows; before a fit, read all of them."""
         if stage == "fit":
             self._need("train")
-            self._need("ood_val", "val", "id_val")
+            self._need(*VALIDATION)
             for split in self.splits():
                 self.part(split)
 
@@ -143,7 +144,7 @@ class GroupDataModule(LightningDataModule, ABC):
 
     def val_dataloader(self) -> list[DataLoader[Batch]]:
         """Validation parts, and in a fit the training set too where the method looks at its errors."""
-        loaders = self._evaluation(self._need("ood_val", "val", "id_val"))
+        loaders = self._evaluation(self._need(*VALIDATION))
         trainer = self.trainer
         if trainer is not None and trainer.state.fn == "fit" and _looks_at_errors(trainer.lightning_module):
             training = TrainingPass(self.part("train"))
@@ -152,34 +153,32 @@ class GroupDataModule(LightningDataModule, ABC):
 
     def test_dataloader(self) -> list[DataLoader[Batch]]:
         """Test parts."""
-        return self._evaluation(self._need("ood_test", "test", "id_test"))
+        return self._evaluation(self._need(*TEST))
 
     def predict_dataloader(self) -> list[DataLoader[Batch]]:
         """All parts."""
         return self._evaluation(self.splits())
 
     def _need(self, *splits: str) -> list[str]:
-        found = [split for split in splits if split in self.splits()]
-        if not found:
-            have = ", ".join(self.splits()) or "none"
-            raise InputError(
-                f"{self.describe()} has no rows in split {' or '.join(splits)}; found {have}; assign some rows to it"
-            )
-        return found
+        found = self.splits()
+        said = lacking(splits, found)
+        if said is not None:
+            raise InputError(f"{self.describe()} {said}")
+        return [split for split in splits if split in found]
 
     def raw_rows(self) -> GroupedRows:
-        """Label, group and part of every row, to be looked at before a run; here of the parts as they are made."""
+        """Label, group and split of every row, to be looked at before a run; here of the parts as they are made."""
         parts = [self.part(split) for split in self.splits()]
         groups = list(dict.fromkeys(name for part in parts for name in part.group_names))
         place = {name: code for code, name in enumerate(groups)}
         renumbered = [np.array([*(place[name] for name in part.group_names), -1])[part.group.numpy()] for part in parts]
         return GroupedRows(
             source=self.describe(),
-            parts=self.splits(),
-            part=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
-            labels=self.label_names,
+            splits=self.splits(),
+            split=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+            label_names=self.label_names,
             label=np.concatenate([part[list(range(len(part)))]["label"].numpy() for part in parts]),
-            groups=groups,
+            group_names=groups,
             group=np.concatenate(renumbered),
             grouped=self.grouped,
         )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.data.dataset import InMemory
-from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature
+from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature, trained_names
 from drurank.data.file import FileData
-from drurank.data.names import sorted_labels
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
-from drurank.tabular.checks import refuse_label_as_group
-from drurank.tabular.columns import Names, as_names, refuse_unknown
-from drurank.tabular.rows import GroupedRows, gather_rows
-
-Missing = Literal["error", "indicator", "drop"]
+from drurank.tabular.columns import Names, as_names
+from drurank.tabular.rows import GroupedRows, Missing
+from drurank.tabular.rules.features import distinct_columns
 
 
 class Table(FileData):
@@ -51,7 +49,7 @@ class Table(FileData):
         **kwargs: those of ``FileData``.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     def __init__(
@@ -83,112 +81,62 @@ class Table(FileData):
         sizes: Sizes = self.encoder.sizes
         return sizes
 
-    def make_rows(self, split: str, rows: np.ndarray) -> InMemory:
-        """Encoded features and labels of the rows at these places."""
-        encoder = self.encoder
-        if self.missing == "error":
-            self._refuse_missing(encoder.kinds, rows)
-        inputs: Any = encoder.inputs({name: self._column(name) for name in encoder.kinds}, rows)
-        inputs = inputs if encoder.categorical else inputs["numeric"]
-        return InMemory(inputs, self._labels(rows), encoder.transform())
-
-    def read_encoder(self, state: dict[str, Any]) -> Encoder:
-        """The encoder of a checkpoint."""
-        self.__dict__.pop("_rows", None)  # Which rows lack a feature depends on the features.
-        return Encoder.from_state(state)
-
     def raw_rows(self) -> GroupedRows:
         """The columns as they stand in the file, nothing refused, to be looked at before a run."""
-        return gather_rows(
-            self.path,
-            self._table,
-            label=self.label,
-            group=self.group,
-            split=self.split,
-            split_names=self.split_names,
+        return self._gather(
             features=self.features,
             exclude=self.exclude,
             categorical=self.categorical,
+            allow_leaks=self.allow_leaks,
+            missing=self.missing,
+            kinds=None if self._encoder is None else self._encoder.kinds,
         )
 
-    @cached_property
-    def _rows(self) -> dict[str, np.ndarray]:
-        """Places in the file by split, without the rows that are to be dropped."""
-        if self.missing != "drop":
-            return self._split_rows
-        missing = {name: self._column(name).missing(as_numbers=numbers) for name, numbers in self._kinds().items()}
-        return {split: self._without_missing(split, rows, missing) for split, rows in self._split_rows.items()}
-
-    def _kinds(self) -> dict[str, bool]:
-        """Name of each feature, and whether it is one of numbers, by the encoder or else the training rows."""
-        if self._encoder is not None:
-            kinds: dict[str, bool] = self._encoder.kinds
-            return kinds
-        rows, names = self._training_rows(), self._feature_names()
-        return {name: name not in self.categorical and self._column(name).holds_numbers(rows) for name in names}
-
-    def _feature_names(self) -> list[str]:
-        refuse_unknown(self.path, self._table, [self.label, *self.group, *self.features, *self.exclude])
-        role = dict.fromkeys(self.group, "the group") | {self.label: "the label"}
-        if self.split is not None:
-            role[self.split] = "the split"
-        names = self.features or [n for n in self._table.column_names if n not in role and n not in self.exclude]
-        if not names:
-            raise InputError(f"{self.path} has no features left beside label, group and split; exclude fewer columns")
-        for option in ("features", "categorical", "allow_leaks"):
-            for name in getattr(self, option):
-                refuse_unknown(self.path, self._table, [name])
-                if name in role or name not in names:
-                    why = role.get(name, "not among the features")
-                    raise InputError(
-                        f"{self.path}: {option} names the column {name!r}, which is {why}; leave it out there"
-                    )
-        return names
-
-    def _without_missing(self, split: str, rows: np.ndarray, missing: dict[str, np.ndarray]) -> np.ndarray:
-        counts = {name: int(cells[rows].sum()) for name, cells in missing.items()}
-        lacking = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-        if not lacking:
-            return rows
-        kept: np.ndarray = rows[~np.logical_or.reduce([cells[rows] for cells in missing.values()])]
-        if len(kept) == 0:
-            raise InputError(
-                f"{self.path}: each of the {len(rows):,} {split} rows lacks a feature ({lacking}) and would be "
-                "dropped; exclude such columns, or write --data.missing indicator"
-            )
-        rank_zero_info(
-            f"{self.path}: left out {len(rows) - len(kept):,} of {len(rows):,} {split} rows, which lack a feature "
-            f"({lacking})"
-        )
-        return kept
-
-    def _refuse_missing(self, kinds: dict[str, bool], rows: np.ndarray) -> None:
-        for name, is_numeric in kinds.items():
-            column = self._column(name)
-            missing = column.missing(as_numbers=is_numeric)[rows]
-            if missing.any():
-                raise column.error(
-                    int(rows[np.argmax(missing)]),
-                    f"is missing, one of {missing.sum():,} such cells; write --data.missing indicator, or drop, or "
-                    f"leave the column out (--data.exclude {name})",
-                )
-
-    def fit_encoder(self) -> Encoder:
+    def fit_encoder(self, data: GroupedRows) -> Encoder:
         """Fit the features on the training rows."""
-        kinds = self._kinds()
-        columns = {name: self._column(name) for name in kinds}
-        rows, label = self._rows["train"], self._column(self.label)
-        if self.missing == "error":
-            self._refuse_missing(kinds, rows)
-        if len(self.group) == 1:
-            refuse_label_as_group(self._column(self.group[0]), label)
-        encoder = Encoder(
-            sorted_labels(label, rows),
-            self._training_groups(rows),
-            [NumericFeature.fit(columns[name], rows) for name in kinds if kinds[name]],
-            [CategoricalFeature.fit(columns[name], rows) for name in kinds if not kinds[name]],
+        for finding in distinct_columns(data):
+            rank_zero_warn(f"{self.path}: {finding.sentence}")
+        return Encoder(
+            *trained_names(data),
+            [NumericFeature.fit(f.column, data.learnt) for f in data.features if f.is_number],
+            [CategoricalFeature.fit(f.column, data.learnt) for f in data.features if not f.is_number],
             self.encoding,
         )
-        suspects = {name: column for name, column in columns.items() if name not in self.allow_leaks}
-        encoder.refuse_leaks(suspects, rows, label)
-        return encoder
+
+    def read_encoder(self, state: dict[str, Any]) -> Encoder:
+        """The encoder of a checkpoint."""
+        return Encoder.from_state(state)
+
+    def make_rows(self, data: GroupedRows, rows: np.ndarray) -> InMemory:
+        """Encoded features and labels of the rows at these places."""
+        encoder = self.encoder
+        inputs: Any = encoder.inputs({feature.name: feature.column for feature in data.features}, rows)
+        inputs = inputs if encoder.categorical else inputs["numeric"]
+        return InMemory(inputs, encoder.label(data, rows), encoder.transform())
+
+    @cached_property
+    def _rows(self) -> GroupedRows:
+        """The rows that are used, those that are to be dropped in no split."""
+        data = super()._rows
+        if self.missing != "drop":
+            return data
+        missing = np.array([feature.missing for feature in data.features]).reshape(-1, len(data.split))
+        for split in data.splits:
+            self._say_dropped(data, split, missing)
+        return replace(data, split=np.where(missing.any(axis=0), -1, data.split))
+
+    def _say_dropped(self, data: GroupedRows, split: str, missing: np.ndarray) -> None:
+        """Say how many rows of a split are dropped, by which features are missing, bool ``[features, n]``."""
+        cells = missing[:, data.rows_of(split)]
+        dropped, total = int(cells.any(axis=0).sum()), cells.shape[1]
+        counts = cells.sum(axis=1).tolist()
+        lacking = ", ".join(f"{f.name} {count:,}" for f, count in zip(data.features, counts, strict=True) if count)
+        if dropped and dropped == total:
+            raise InputError(
+                f"{self.path}: each of the {total:,} {split} rows lacks a feature ({lacking}) and would be dropped; "
+                "exclude such columns, or give missing='indicator'"
+            )
+        if dropped:
+            rank_zero_info(
+                f"{self.path}: left out {dropped:,} of {total:,} {split} rows, which lack a feature ({lacking})"
+            )

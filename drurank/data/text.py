@@ -11,17 +11,16 @@ import pyarrow.compute as pc
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
+from drurank.data.encoding import trained_names
 from drurank.data.file import FileData
-from drurank.data.names import sorted_labels
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
-from drurank.errors import InputError, check_choice, is_count, nearest
+from drurank.errors import InputError, check_choice, is_count
 from drurank.networks import Sizes
 from drurank.networks.text_classifier import Pooling
-from drurank.tabular.checks import refuse_label_as_group
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import as_names
-from drurank.tabular.rows import GroupedRows, gather_rows
+from drurank.tabular.rows import GroupedRows
 from drurank.text.features import embed_tokens
 from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
@@ -53,7 +52,7 @@ class Text(FileData):
         max_length: most tokens of a text, 2 or more; of a longer one the rest is left out, and how many there are is
             said in the report.
         frozen: whether the encoder stays as it is: its features of each text are then computed once and kept, and the
-            network learns from these, standardised by the training rows, as from numbers (``--model.network MLP``).
+            network learns from these, standardised by the training rows, as from numbers (``MLP``).
         pooling: with ``frozen``, the features of a text: the ``first`` token's output or the ``mean`` over tokens;
             mean, if not given.
         pool_batches: each epoch shuffles the texts, and sorts them by length within so many batches at a time; 1 leaves
@@ -64,7 +63,7 @@ class Text(FileData):
         **kwargs: those of ``FileData``.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     def __init__(
@@ -105,8 +104,8 @@ class Text(FileData):
             check_choice("pooling", pooling, Pooling)
             if not frozen:
                 raise InputError(
-                    f"pooling is {pooling!r} and the encoder is not frozen; give --model.network.pooling, or "
-                    "--data.frozen true"
+                    f"pooling is {pooling!r} and the encoder is not frozen; give the network its pooling=..., or "
+                    "frozen=True"
                 )
         self._asked, self.max_length, self.cache_dir = tokenizer, max_length, cache_dir
         self.pooling: Pooling | None = (pooling or "mean") if frozen else None
@@ -122,13 +121,14 @@ class Text(FileData):
         """Tokens or features, and classes."""
         encoder = self.encoder
         if encoder.pooling is not None:
-            return Sizes(len(encoder.mean), len(encoder.labels))
-        classes, vocabulary, longest = len(encoder.labels), encoder.vocabulary, encoder.max_length
+            return Sizes(len(encoder.mean), len(encoder.label_names))
+        classes, vocabulary, longest = len(encoder.label_names), encoder.vocabulary, encoder.max_length
         return Sizes(0, classes, vocabulary=vocabulary, max_length=longest, tokenizer=self.tokenizer)
 
-    def make_rows(self, split: str, rows: np.ndarray) -> TextRows | FeatureRows:
+    def make_rows(self, data: GroupedRows, rows: np.ndarray) -> TextRows | FeatureRows:
         """Tokens or features, and labels, of the rows at these places."""
-        encoder, texts = self.encoder, TextRows(self._tokens, rows, self._labels(rows))
+        encoder = self.encoder
+        texts = TextRows(self._tokens, rows, encoder.label(data, rows))
         if encoder.pooling is None:
             return texts
         features = self._features[rows]
@@ -136,17 +136,21 @@ class Text(FileData):
         features /= np.array(encoder.scale, np.float32)
         return FeatureRows(torch.from_numpy(features), texts)
 
-    def fit_encoder(self) -> TextEncoder:
+    def fit_encoder(self, data: GroupedRows) -> TextEncoder:
         """Note the labels and groups of the training rows, and how texts are cut."""
-        rows, label = self._training_rows(), self._column(self.label)
-        if len(self.group) == 1:
-            refuse_label_as_group(self._column(self.group[0]), label)
-        names = sorted_labels(label, rows), self._training_groups(rows)
-        mean, scale = self._fit_features(rows) if self.pooling is not None else ([], [])
+        mean, scale = self._fit_features(data.learnt) if self.pooling is not None else ([], [])
         weights = self._embedded[1] if self.pooling is not None else ""
         cut = self._tokenizer
         return TextEncoder(
-            *names, fingerprint_of(cut), self.tokenizer, len(cut), self.max_length, self.pooling, weights, mean, scale
+            *trained_names(data),
+            fingerprint_of(cut),
+            self.tokenizer,
+            len(cut),
+            self.max_length,
+            self.pooling,
+            weights,
+            mean,
+            scale,
         )
 
     def read_encoder(self, state: dict[str, Any]) -> TextEncoder:
@@ -162,7 +166,7 @@ class Text(FileData):
         if fingerprint_of(self._tokenizer) != encoder.tokenizer:
             raise InputError(
                 f"the checkpoint was trained on texts cut by another tokenizer than {self.tokenizer}; give that one as "
-                "--data.tokenizer"
+                "tokenizer=..."
             )
         for name, value in (("max_length", self.max_length), ("pooling", self.pooling)):
             if getattr(encoder, name) != value:
@@ -176,20 +180,11 @@ class Text(FileData):
 
     def raw_rows(self) -> GroupedRows:
         """Label, group, split and texts as they stand in the file, nothing refused."""
-        return gather_rows(
-            self.path,
-            self._table,
-            label=self.label,
-            group=self.group,
-            split=self.split,
-            split_names=self.split_names,
-            texts=self.text,
-            places=self._places,
-        )
+        return self._gather(texts=self.text)
 
     def facts(self) -> dict[str, Any]:
         """What a report says of the texts: the longest that one may be, and how many were longer by split."""
-        cut = {split: self._tokens.truncated[self._rows[split]] for split in self.splits()}
+        cut = {split: self._tokens.truncated[rows] for split, rows in self._index.items()}
         return {
             "max_length": self.encoder.max_length,
             "truncated": {split: int(longer.sum()) for split, longer in cut.items()},
@@ -221,7 +216,7 @@ class Text(FileData):
         if self._encoder is not None and weights != self._encoder.weights:
             raise InputError(
                 f"the checkpoint was trained on features of another encoder than {self.tokenizer}; give that one as "
-                "--data.tokenizer"
+                "tokenizer=..."
             )
         return features
 
@@ -245,21 +240,14 @@ class Text(FileData):
         return mean.tolist(), np.where(scale > 1e-14 * np.abs(mean), scale, 1.0).tolist()
 
     def _texts(self) -> pa.LargeStringArray:
-        for name in self.text:
-            if name not in self._table.column_names:
-                known = nearest(name, self._table.column_names)
-                raise InputError(
-                    f"{self.path} has no column {name!r}; name that of the texts with --data.text; {known}"
-                )
         cells = []
-        for name in self.text:
-            column = self._column(name)
-            if not column.is_text:
+        for text in self._rows.texts:
+            if not text.column.is_text:
                 raise InputError(
-                    f"{self.path}: column {name!r} holds {column.values.type} and no text; name the column of the "
-                    "texts with --data.text"
+                    f"{self.path}: column {text.name!r} holds {text.column.values.type} and no text; name the column "
+                    "of the texts as text=..."
                 )
-            cells.append(pc.fill_null(column.values, ""))
+            cells.append(pc.fill_null(text.column.values, ""))
         joined: pa.LargeStringArray = cells[0]
         if len(cells) > 1:
             joined = pc.binary_join_element_wise(*cells, pa.scalar("\n", pa.large_string()))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drurank.data.names import Names
+from drurank.data.encoding import Names
 from drurank.networks.text_classifier import Pooling
 
 

@@ -45,7 +45,7 @@ class TextRows:
 
     @property
     def tensors(self) -> Iterator[Tensor]:
-        """What these rows are told apart by from those of other data, a piece at a time."""
+        """What tells these rows from those of other data, a piece at a time."""
         yield from self.tokens.contents(self.rows)
         yield self.label
 
@@ -64,5 +64,5 @@ class FeatureRows(InMemory):
 
     @property
     def tensors(self) -> Iterator[Tensor]:
-        """What these rows are told apart by from those of other data, a piece at a time."""
+        """What tells these rows from those of other data, a piece at a time."""
         return self.texts.tensors

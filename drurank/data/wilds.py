@@ -13,10 +13,10 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.data.text import Text
 from drurank.errors import InputError
-from drurank.tabular.checks import REMEDY
 from drurank.tabular.columns import Column, refuse_unknown, to_number
 from drurank.tabular.picking import pick_rows
 from drurank.tabular.reading import read_table
+from drurank.tabular.rows import GroupedRows
 from drurank.tabular.text import TextFile
 
 REVIEWS, SPLITS = "reviews.csv", "splits/user.csv"
@@ -24,6 +24,11 @@ TEXT, LABEL, GROUP, SPLIT = "reviewText", "overall", "reviewerID", "split"
 LEFT_OUT = -1
 NAMES = {0: "train", 1: "ood_val", 2: "id_val", 3: "ood_test", 4: "id_test"}
 STARS = range(1, 6)
+REMEDIES = {
+    "blank_group": "give each row one, or leave the row out",
+    "shared_groups": f"take {REVIEWS} and {SPLITS} from one archive, their rows in one order",
+}
+"""Code of a finding to what to do about it, since the files of the data set are not to be changed."""
 VERSION = re.compile(r"amazon_v(\d+(?:\.\d+)*)")
 SOURCE = "pangwei/wilds-amazon on the Hugging Face hub, its author's mirror"
 
@@ -31,7 +36,7 @@ SOURCE = "pangwei/wilds-amazon on the Hugging Face hub, its author's mirror"
 class WILDS(Text):
     """WILDS-Amazon: the stars of a review, from 1 to 5, by its text; a group is the reviewer.
 
-    Its folder is read as it lies on disk, without the package ``wilds``; nothing is downloaded. It can be had from
+    Its folder is read as it lies on disk, without the package ``wilds``; nothing is downloaded. Get it from
     ``pangwei/wilds-amazon`` on the Hugging Face hub, its author's mirror: extract the archive so that
     ``<path>/amazon_v2.1/reviews.csv`` is there. The parts are those of ``splits/user.csv`` (0 train, 1 ood_val, 2
     id_val, 3 ood_test, 4 id_test; -1 is left out), so ``p10`` of ``ood_test`` is the official metric. The rows that
@@ -42,12 +47,12 @@ class WILDS(Text):
         **kwargs: those of ``Text`` but the columns and what else says how a file is read.
 
     Raises:
-        InputError: if an option is not one of these; bad data is told when a run starts.
+        InputError: if an option is not one of these; bad data stops a run as it starts.
     """
 
     required: ClassVar[str] = "path=..."
     fixed = ("label", "group", "split", "text", "split_names", "relabel", "group_in", "delimiter", "text_encoding")
-    """Options of its parents that it has not; the command line sees by the call below that they are none."""
+    """Options of its parents that it lacks; the command line learns that from the call below."""
 
     def __init__(self, path: str, **kwargs: Any) -> None:
         super().__init__(
@@ -72,6 +77,11 @@ class WILDS(Text):
             InputError: always.
         """
         raise InputError("WILDS reads the folder of WILDS-Amazon and no other rows; give Text.from_dataset yours")
+
+    def raw_rows(self) -> GroupedRows:
+        """Stars, reviewer, split and text of the reviews that are not left out, nothing refused."""
+        files = {name: self._file(name) for name in (LABEL, GROUP, SPLIT, TEXT)}
+        return self._gather(texts=self.text, files=files, remedies=REMEDIES)
 
     def describe(self) -> str:
         """The file that splits the reviews."""
@@ -105,7 +115,7 @@ class WILDS(Text):
         """What ``splits/user.csv`` says of each review, int8 ``[n]``.
 
         Raises:
-            InputError: if that is none of the codes.
+            InputError: if that is not one of the codes.
         """
         file = self._file(SPLIT)
         table = read_table(file)
@@ -135,15 +145,6 @@ class WILDS(Text):
         names = pa.array([NAMES.get(code) for code in codes[kept].tolist()], pa.string())
         stars = _stars(Column(file, LABEL, table[LABEL], self._places))
         return table.set_column(table.column_names.index(LABEL), LABEL, stars).append_column(SPLIT, names)
-
-    def _refuse_seen(self, split: str, rows: np.ndarray, number: np.ndarray, names: list[str]) -> None:
-        seen = (number >= 0) & (number < len(self.encoder.groups))
-        if split in REMEDY and seen.any():
-            raise self._column(GROUP).error(
-                int(rows[np.argmax(seen)]),
-                f"is in {split}, for reviewers that training lacks, and has reviews there (one of {seen.sum():,} such "
-                f"rows); take {REVIEWS} and {SPLITS} from one archive, their rows in one order",
-            )
 
 
 def _missing(file: str) -> InputError:

@@ -14,8 +14,10 @@ from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
 from drurank.report.counts import SplitCounts
 from drurank.report.write import print_report, write_report
-from drurank.tabular.columns import Column, Names, as_names, code_groups, refuse_unknown, to_number
+from drurank.tabular.coding import code_groups
+from drurank.tabular.columns import Column, Names, as_names, refuse_unknown, to_number
 from drurank.tabular.reading import read_table
+from drurank.tabular.rules.cells import blank_cells
 
 ALL = "all"
 ORDER = ("train", "ood_val", "val", "id_val", "ood_test", "test", "id_test")
@@ -72,7 +74,10 @@ def report_predictions(
         return Column(predictions, name, table[name])
 
     right = rightness(column(label), column(prediction), as_names(labels))
-    code, groups = code_groups([column(name) for name in as_names(group)], np.arange(table.num_rows), blank=False)
+    every, columns = np.arange(table.num_rows), [column(name) for name in as_names(group)]
+    for finding in blank_cells(columns, "group", every):
+        raise finding.error(predictions)
+    code, groups = code_groups(columns, every)
     splits = count_by_split(right, code, groups, None if split is None else column(split))
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")

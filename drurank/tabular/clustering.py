@@ -1,4 +1,4 @@
-"""A split by clusters of writers: training sees writers of one kind, the OOD parts hold writers of another."""
+"""A split by clusters of writers: training sees writers of one kind, the OOD splits hold writers of another."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClusterOptions:
     Args:
         clusters: of k-means over the mean embeddings of writers. Of more than two, the two whose centres are farthest
             apart are taken, and the writers of the others left out.
-        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest.
+        min_count: groups with fewer rows are left out of the output; the manifest names them.
         id_min_count: groups that would train and have fewer rows are left out too, after all are clustered; 2 or more.
             If not given, twice ``min_count``, so that each has ``min_count`` rows in training and in evaluation.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.
@@ -76,7 +76,7 @@ def split_by_cluster(
     *,
     source: str = "the table",
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """The part of each row, by clusters of the groups (the writers).
+    """The split of each row, by clusters of the groups (the writers).
 
     A writer's embedding is the mean of those of its rows. K-means over them finds clusters; of the two that are taken
     the seed draws one to be in-distribution. Its writers' rows are halved into train (the larger half) and evaluation,
@@ -89,9 +89,9 @@ def split_by_cluster(
     - ``clusters``: of each ``writers``, ``rows`` and ``role``: id, ood or left out. They are numbered by the first
       writer in the alphabet.
     - ``spread``: the root mean squared distance of train's writers to their mean.
-    - ``distances``: by part but train, ``distance``, the Euclidean distance between the mean over the part's writers
+    - ``distances``: by split but train, ``distance``, the Euclidean distance between the mean over the split's writers
       and that over train's, and ``spreads``, the same in units of ``spread`` (``None`` where that is 0). A writer's
-      embedding is here the mean of those of its rows in that part.
+      embedding is here the mean of those of its rows in that split.
 
     Args:
         rows: every column of the table, ``n`` rows.
@@ -103,7 +103,7 @@ def split_by_cluster(
         source: file, for messages.
 
     Returns:
-        Place of each row's part in ``SPLITS``, int64 ``[n]``, -1 where it is left out; and the facts.
+        Code of each row's split, its place in ``SPLITS``, int64 ``[n]``, -1 where it is left out; and the facts.
 
     Raises:
         InputError: if there are too few writers or their embeddings do not fall into that many clusters, one of the
@@ -125,18 +125,18 @@ def split_by_cluster(
     inside = cluster == two[0]
     short = inside & (count[kept] < options.least_of_id)
     _refuse_few_that_train(source, int(inside.sum()), int(short.sum()), options)
-    part = _parts(rows, writer, inside & ~short, cluster == two[1], names, options.seed)
+    split = _splits(rows, writer, inside & ~short, cluster == two[1], names, options.seed)
     facts = {
         "under_min_count": {"writers": len(count) - len(kept), "rows": len(group) - len(places)},
         "under_id_min_count": {"writers": int(short.sum()), "rows": int(count[kept][short].sum())},
         "clusters": _cluster_facts(cluster, count[kept], two),
-        **_distances(vectors, writer[places], part[places]),
+        **_distances(vectors, writer[places], split[places]),
     }
-    return part, facts
+    return split, facts
 
 
 def label_distance(shares: Mapping[str, float], others: Mapping[str, float]) -> float:
-    """Total variation distance of two parts' label shares: half the sum of the differences, from 0 to 1."""
+    """Total variation distance of two splits' label shares: half the sum of the differences, from 0 to 1."""
     return sum(abs(shares.get(name, 0) - others.get(name, 0)) for name in {**shares, **others}) / 2
 
 
@@ -146,7 +146,7 @@ def _refuse_few(source: str, count: np.ndarray, kept: int, options: ClusterOptio
         why = "two clusters need 2 groups each" if needed == 4 else f"clusters is {options.clusters}"
         raise InputError(
             f"{source}: groups with at least min_count {options.min_count:,} rows are {kept:,} of {len(count):,}, the "
-            f"largest of all has {count.max():,}, and {why}; give a lower --min_count, fewer --clusters or more rows"
+            f"largest of all has {count.max():,}, and {why}; give a lower min_count, fewer clusters or more rows"
         )
 
 
@@ -155,7 +155,7 @@ def _refuse_few_that_train(source: str, writers: int, short: int, options: Clust
         raise InputError(
             f"{source}: groups with at least id_min_count {options.least_of_id:,} rows are {writers - short} of the "
             f"{writers:,} of the cluster that is to train, and 2 are needed, for validation and test; give another "
-            "--seed, or a lower --id_min_count or --min_count"
+            "seed, or a lower id_min_count or min_count"
         )
 
 
@@ -164,7 +164,7 @@ def _refuse_infinite(source: str, mean: np.ndarray, names: Sequence[str]) -> Non
     if wrong.any():
         raise InputError(
             f"{source}: the embedding of a row of group {names[int(np.argmax(wrong))]!r} is nan or inf, and so of "
-            f"{wrong.sum():,} {'group' if wrong.sum() == 1 else 'groups'}; give another --pretrained encoder"
+            f"{wrong.sum():,} {'group' if wrong.sum() == 1 else 'groups'}; give another encoder as pretrained=..."
         )
 
 
@@ -183,7 +183,7 @@ def _clusters(source: str, mean: np.ndarray, options: ClusterOptions) -> np.ndar
     if np.ptp(mean, axis=0).max() <= EQUAL * np.abs(mean).max():
         raise InputError(
             f"{source}: the mean embeddings of all {len(mean):,} groups are equal, so that there are no clusters; give "
-            "another --text column or another --pretrained encoder"
+            "another column as text=..., or another encoder as pretrained=..."
         )
     state = int(np.random.SeedSequence(options.seed).generate_state(1)[0])
     with warnings.catch_warnings():
@@ -193,7 +193,7 @@ def _clusters(source: str, mean: np.ndarray, options: ClusterOptions) -> np.ndar
     if len(first) < options.clusters:
         raise InputError(
             f"{source}: the mean embeddings of {len(mean):,} groups fall into {len(first)} clusters only, for they are "
-            f"no more than so many; give --clusters {len(first)} or fewer"
+            f"no more than so many; give clusters={len(first)} or fewer"
         )
     # Which of equal solutions k-means returns, and so its numbers, may hang on rounding.
     cluster: np.ndarray = np.argsort(np.argsort(first))[code]
@@ -214,7 +214,7 @@ def _two(
         which = f"of {len(size)} clusters the two farthest apart" if len(size) > 2 else "the two clusters"
         raise InputError(
             f"{source}: {which} have {size[two[0]]:,} and {size[two[1]]:,} groups, and each needs 2, for validation "
-            "and test; give another --seed, other --clusters or another --min_count"
+            "and test; give another seed, other clusters or another min_count"
         )
     first = [names[int(np.argmax(cluster == number))] for number in two]
     # Hashes of their own, so that the draw of the cluster says nothing of the draw of its writers.
@@ -222,30 +222,30 @@ def _two(
     return (two[0], two[1]) if drawn[0] < drawn[1] else (two[1], two[0])
 
 
-def _parts(
+def _splits(
     rows: pa.Table, writer: np.ndarray, train: np.ndarray, ood: np.ndarray, names: Sequence[str], seed: int
 ) -> np.ndarray:
     """Part of each row, int64 ``[n]``, by its writer, -1 for none, and who trains and who is OOD, bool ``[w]`` each."""
     hashes = hash_rows(pa.table({"group": list(names)}), seed)
-    id_part = _halved(train, hashes, ID_VAL, ID_TEST)
-    part: np.ndarray = _halved(ood, hashes, OOD_VAL, OOD_TEST)[writer]
-    trains = id_part[writer] != LEFT_OUT
+    id_split = _halved(train, hashes, ID_VAL, ID_TEST)
+    split: np.ndarray = _halved(ood, hashes, OOD_VAL, OOD_TEST)[writer]
+    trains = id_split[writer] != LEFT_OUT
     of_row = writer[trains]
     order = np.lexsort((hash_rows(rows.filter(pa.array(trains)), seed), of_row))
     count, laid = np.bincount(of_row), of_row[order]
     first_half = np.zeros(len(order), dtype=bool)
     first_half[order] = (np.arange(len(order)) - (np.cumsum(count) - count)[laid]) * 2 < count[laid]
-    part[trains] = np.where(first_half, TRAIN, id_part[of_row])
-    return part
+    split[trains] = np.where(first_half, TRAIN, id_split[of_row])
+    return split
 
 
 def _halved(some: np.ndarray, hashes: np.ndarray, larger: int, smaller: int) -> np.ndarray:
     """Part of each writer, int64 ``[w + 1]``: these are halved by hash; the others, and the last, are in none."""
-    part = np.full(len(hashes) + 1, LEFT_OUT)
+    split = np.full(len(hashes) + 1, LEFT_OUT)
     writers = np.flatnonzero(some)
     drawn = writers[np.argsort(hashes[writers], kind="stable")]
-    part[drawn] = np.where(np.arange(len(drawn)) * 2 < len(drawn), larger, smaller)
-    return part
+    split[drawn] = np.where(np.arange(len(drawn)) * 2 < len(drawn), larger, smaller)
+    return split
 
 
 def _cluster_facts(cluster: np.ndarray, rows: np.ndarray, two: tuple[int, int]) -> list[dict[str, Any]]:
@@ -260,17 +260,17 @@ def _cluster_facts(cluster: np.ndarray, rows: np.ndarray, two: tuple[int, int]) 
     ]
 
 
-def _distances(vectors: np.ndarray, writer: np.ndarray, part: np.ndarray) -> dict[str, Any]:
-    """Spread of train, and distances of the other parts to it."""
-    inside, writers = part != LEFT_OUT, int(writer.max()) + 1
-    code = np.full(len(part), -1)
-    pairs, code[inside] = np.unique(part[inside] * writers + writer[inside], return_inverse=True)
-    mean, part_of_pair = _means(vectors, code, len(pairs)), pairs // writers
-    train = mean[part_of_pair == TRAIN]
+def _distances(vectors: np.ndarray, writer: np.ndarray, split: np.ndarray) -> dict[str, Any]:
+    """Spread of train, and distances of the other splits to it."""
+    inside, writers = split != LEFT_OUT, int(writer.max()) + 1
+    code = np.full(len(split), -1)
+    pairs, code[inside] = np.unique(split[inside] * writers + writer[inside], return_inverse=True)
+    mean, split_of_pair = _means(vectors, code, len(pairs)), pairs // writers
+    train = mean[split_of_pair == TRAIN]
     centre = train.mean(axis=0)
     spread = float(np.sqrt(((train - centre) ** 2).sum(axis=1).mean()))
     distances = {}
     for place in (ID_VAL, OOD_VAL, ID_TEST, OOD_TEST):
-        distance = float(np.linalg.norm(mean[part_of_pair == place].mean(axis=0) - centre))
+        distance = float(np.linalg.norm(mean[split_of_pair == place].mean(axis=0) - centre))
         distances[SPLITS[place]] = {"distance": distance, "spreads": distance / spread if spread > 0 else None}
     return {"spread": spread, "distances": distances}

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from drurank.errors import InputError
 from drurank.tabular.columns import Column
+from drurank.tabular.rules.cells import REMEDY
 from drurank.tabular.several import Source
 
 
@@ -38,7 +39,7 @@ def kept_rows(
         lacking.append(("text", ",".join(text), blank))
     for what, name, missing in () if drop else lacking:
         if missing.any():
-            remedy = f"is no {what}; give each row one, or leave the row out, as --drop_missing does"
+            remedy = f"is no {what}; {REMEDY}, as drop_missing=True does"
             raise source.error(text[0] if what == "text" else name, int(np.argmax(missing)), remedy)
     gone = np.logical_or.reduce([missing for _, _, missing in lacking])
     if gone.all():

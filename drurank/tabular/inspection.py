@@ -1,4 +1,4 @@
-"""A look at grouped data before it is trained on: parts, groups, label balance, and everything suspicious."""
+"""A look at grouped data before it is trained on: splits, groups, label balance, and everything suspicious."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyarrow.csv as pa_csv
 
 from drurank.files import replace_file, write_json
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.suspicions import find_suspicions
-from drurank.tabular.suspicions.finding import Finding
+from drurank.tabular.rules import find
+from drurank.tabular.rules.finding import Finding
 
 GROUPS_FILE, FINDINGS_FILE = "groups.csv", "findings.json"
 MOST_LABELS = 50
@@ -24,31 +24,31 @@ SIGNIFICANCE, POWER = 0.05, 0.8
 
 
 @dataclass(frozen=True)
-class PartSummary:
-    """One part at a glance.
+class SplitSummary:
+    """One split at a glance.
 
     Attributes:
-        part: its name.
+        split: its name.
         rows: in it.
         groups: that have rows in it.
         sizes: of these groups: minimum, quartiles and maximum, float64 ``[5]``.
         label_counts: rows by label, int64 ``[k]``.
     """
 
-    part: str
+    split: str
     rows: int
     groups: int
     sizes: np.ndarray
     label_counts: np.ndarray
 
     @classmethod
-    def of(cls, data: GroupedRows, part: str) -> PartSummary:
-        """Count a part's rows."""
-        rows, size = data.rows_of(part), data.group_sizes(part)
+    def of(cls, data: GroupedRows, split: str) -> SplitSummary:
+        """Count a split's rows."""
+        rows, size = data.rows_of(split), data.group_sizes(split)
         size, label = size[size > 0], data.label[rows]
         sizes = np.percentile(size, (0, 25, 50, 75, 100)) if len(size) else np.zeros(5)
-        labels = np.bincount(label[label >= 0], minlength=len(data.labels))
-        return cls(part, len(rows), len(size), sizes, labels)
+        labels = np.bincount(label[label >= 0], minlength=len(data.label_names))
+        return cls(split, len(rows), len(size), sizes, labels)
 
     @property
     def label_shares(self) -> np.ndarray:
@@ -59,20 +59,20 @@ class PartSummary:
 
 @dataclass(frozen=True)
 class GroupCells:
-    """The groups of every part, one entry a part and group that has rows.
+    """The groups of every split, one entry a split and group that has rows.
 
     Attributes:
-        part: int64 ``[c]``.
-        group: int64 ``[c]``.
+        split: code, int64 ``[c]``.
+        group: code, int64 ``[c]``.
         count: rows, int64 ``[c]``.
         cell: entry of each pair of entry and label that has rows, int64 ``[p]``.
         label: of that pair.
         label_count: rows of that pair.
-        unusual: chi-square statistic of each entry's label counts against its part's shares, float64 ``[c]``; unlike a
+        unusual: chi-square statistic of each entry's label counts against its split's shares, float64 ``[c]``; unlike a
             difference of shares, it does not put the smallest groups first by chance.
     """
 
-    part: np.ndarray
+    split: np.ndarray
     group: np.ndarray
     count: np.ndarray
     cell: np.ndarray
@@ -81,20 +81,22 @@ class GroupCells:
     unusual: np.ndarray
 
     @classmethod
-    def of(cls, data: GroupedRows, parts: list[PartSummary]) -> GroupCells:
-        """Count the rows of each part, group and label."""
-        some = np.flatnonzero((data.part >= 0) & (data.group >= 0))
-        key = data.part[some] * len(data.groups) + data.group[some]
+    def of(cls, data: GroupedRows, splits: list[SplitSummary]) -> GroupCells:
+        """Count the rows of each split, group and label."""
+        some = np.flatnonzero((data.split >= 0) & (data.group >= 0))
+        key = data.split[some] * len(data.group_names) + data.group[some]
         keys, of_row, count = np.unique(key, return_inverse=True, return_counts=True)
-        part, group = np.divmod(keys, max(len(data.groups), 1))
+        split, group = np.divmod(keys, max(len(data.group_names), 1))
         label = data.label[some]
-        pairs, pair_count = np.unique(of_row[label >= 0] * len(data.labels) + label[label >= 0], return_counts=True)
-        cell, label = np.divmod(pairs, max(len(data.labels), 1))
-        share = np.array([summary.label_shares for summary in parts]).reshape(len(parts), len(data.labels))
+        pairs, pair_count = np.unique(
+            of_row[label >= 0] * len(data.label_names) + label[label >= 0], return_counts=True
+        )
+        cell, label = np.divmod(pairs, max(len(data.label_names), 1))
+        share = np.array([summary.label_shares for summary in splits]).reshape(len(splits), len(data.label_names))
         labelled = np.bincount(cell, weights=pair_count, minlength=len(keys))
-        expected = labelled[cell] * share[part[cell], label]
+        expected = labelled[cell] * share[split[cell], label]
         unusual = np.bincount(cell, weights=pair_count**2 / expected, minlength=len(keys)) - labelled
-        return cls(part, group, count, cell, label, pair_count, unusual)
+        return cls(split, group, count, cell, label, pair_count, unusual)
 
     def by_label(self, labels: int) -> np.ndarray:
         """Rows of each entry by label, int64 ``[c, k]``."""
@@ -109,73 +111,73 @@ class Inspection:
 
     Attributes:
         data: what was looked at.
-        parts: one summary a part.
+        splits: one summary a split.
         findings: everything suspicious, the gravest first.
     """
 
     data: GroupedRows
-    parts: list[PartSummary]
+    splits: list[SplitSummary]
     findings: list[Finding]
 
     @cached_property
     def cells(self) -> GroupCells:
-        """The groups of every part."""
-        return GroupCells.of(self.data, self.parts)
+        """The groups of every split."""
+        return GroupCells.of(self.data, self.splits)
 
     def groups_table(self) -> pa.Table:
-        """One row a part and group: split, group, count, labels, unusual, and counts and shares by label.
+        """One row a split and group: split, group, count, labels, unusual, and counts and shares by label.
 
         ``labels`` is how many labels the group has there, ``unusual`` the chi-square statistic of their counts against
-        the part's shares. Above ``MOST_LABELS`` labels the counts by label are left out.
+        the split's shares. Above ``MOST_LABELS`` labels the counts by label are left out.
         """
         cells, data = self.cells, self.data
         columns: dict[str, Any] = {
-            "split": pa.array(data.parts, pa.string()).take(pa.array(cells.part)),
-            "group": pa.array(data.groups, pa.string()).take(pa.array(cells.group)),
+            "split": pa.array(data.splits, pa.string()).take(pa.array(cells.split)),
+            "group": pa.array(data.group_names, pa.string()).take(pa.array(cells.group)),
             "count": cells.count,
             "labels": np.bincount(cells.cell, minlength=len(cells.count)),
             "unusual": cells.unusual,
         }
-        if len(data.labels) <= MOST_LABELS:
-            counts = cells.by_label(len(data.labels))
+        if len(data.label_names) <= MOST_LABELS:
+            counts = cells.by_label(len(data.label_names))
             shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-            columns |= {f"count_{name}": counts[:, code] for code, name in enumerate(data.labels)}
-            columns |= {f"share_{name}": shares[:, code] for code, name in enumerate(data.labels)}
+            columns |= {f"count_{name}": counts[:, code] for code, name in enumerate(data.label_names)}
+            columns |= {f"share_{name}": shares[:, code] for code, name in enumerate(data.label_names)}
         return pa.table(columns)
 
     def resolution(self) -> str:
         """One sentence on how small a difference between groups the data can show at all."""
-        data, part = self.data, next((p for p in self.parts if p.part == self.data.tested), None)
-        if part is None:
-            return "No row is in a part, so that there is no difference between groups to be shown."
-        if not data.grouped or part.groups < 2:
-            return f"{data.tested} has not two groups, so that it can show no difference between groups."
-        accuracy = max(ACCURACY, float(part.label_shares.max(initial=0)))
+        data, split = self.data, next((s for s in self.splits if s.split == self.data.tested), None)
+        if split is None:
+            return "No row is in a split, so there is no difference between groups to show."
+        if not data.grouped or split.groups < 2:
+            return f"{data.tested} has fewer than two groups, so it can show no difference between groups."
+        accuracy = max(ACCURACY, float(split.label_shares.max(initial=0)))
         if accuracy >= 1:
-            return f"{data.tested} has one label only, so that it can show no difference between groups."
-        median, fewest = float(part.sizes[2]), float(part.sizes[0])
+            return f"{data.tested} has one label only, so it can show no difference between groups."
+        median, fewest = float(split.sizes[2]), float(split.sizes[0])
         why = "the share of the commonest label" if accuracy > ACCURACY else "assumed"
         finds, at_least = (_points(smallest_difference(count, accuracy), accuracy) for count in (median, fewest))
         return (
-            f"In {part.part} a group has {median:g} rows in the median, so that at an accuracy of {accuracy:.1%} "
+            f"In {split.split} a group has {median:g} rows in the median, so that at an accuracy of {accuracy:.1%} "
             f"({why}) a two-sided test at {SIGNIFICANCE:.0%} finds {finds} between two such groups in {POWER:.0%} of "
             f"cases{f', and between two of the smallest ({fewest:g} rows) {at_least}' if fewest < median else ''}."
         )
 
     def write(self, folder: Path) -> None:
-        """Write ``groups.csv`` and ``findings.json`` (parts, findings, last sentence)."""
+        """Write ``groups.csv`` and ``findings.json`` (splits, findings, last sentence)."""
         table = self.groups_table()
         replace_file(folder / GROUPS_FILE, lambda path: pa_csv.write_csv(table, path))
         content = {
             "data": self.data.source,
-            "parts": {
-                part.part: {
-                    "rows": part.rows,
-                    "groups": part.groups,
-                    "group_sizes": dict(zip(("min", "q1", "median", "q3", "max"), part.sizes.tolist(), strict=True)),
-                    "labels": dict(zip(self.data.labels, part.label_counts.tolist(), strict=True)),
+            "splits": {
+                split.split: {
+                    "rows": split.rows,
+                    "groups": split.groups,
+                    "group_sizes": dict(zip(("min", "q1", "median", "q3", "max"), split.sizes.tolist(), strict=True)),
+                    "labels": dict(zip(self.data.label_names, split.label_counts.tolist(), strict=True)),
                 }
-                for part in self.parts
+                for split in self.splits
             },
             "findings": [asdict(finding) for finding in self.findings],
             "resolution": self.resolution(),
@@ -185,7 +187,7 @@ class Inspection:
 
 def inspect_rows(data: GroupedRows) -> Inspection:
     """Count what is there and look for all that is suspicious; nothing is refused."""
-    return Inspection(data, [PartSummary.of(data, part) for part in data.parts], find_suspicions(data))
+    return Inspection(data, [SplitSummary.of(data, split) for split in data.splits], find(data))
 
 
 def smallest_difference(count: float, accuracy: float) -> float:

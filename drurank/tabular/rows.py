@@ -1,20 +1,24 @@
-"""The rows of grouped data as arrays of codes, nothing refused, for a look before they are trained on."""
+"""The rows of grouped data as arrays of codes: what the rules look at, and what a fit learns from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
-from drurank.splits import SPLITS
-from drurank.tabular.columns import ALL_ROWS, Column, code_groups, place_of, refuse_unknown, to_number
+from drurank.splits import SPLITS, TEST, VALIDATION
+from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits
+from drurank.tabular.columns import Column, refuse_unknown, to_number
 
-TESTED = ("ood_test", "test", "id_test", "ood_val", "val", "id_val")
-"""Parts by how much hangs on them: what is tested, then what a checkpoint is chosen by."""
+GroupIn = Literal["all", "eval"]
+Missing = Literal["error", "indicator", "drop"]
+EVALUATED = (*TEST, *VALIDATION)
+"""Splits by how much hangs on them: what is tested, then what a checkpoint is chosen by."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +28,37 @@ class Feature:
     Attributes:
         column: its cells.
         is_number: whether it counts as one of numbers, or else as one of categories.
-        code: number of each cell's value, int64 ``[n]``, -1 where it is missing.
-        size: how many values there are.
+        asked: whether that was said by an option or a checkpoint, and not by the cells.
     """
 
     column: Column
     is_number: bool
-    code: np.ndarray
-    size: int
-
-    @classmethod
-    def read(cls, column: Column, *, is_number: bool) -> Feature:
-        """Number the values of a column."""
-        if not is_number:
-            return cls(column, False, column.codes, len(column.texts))
-        coded = pa.array(column.numbers, from_pandas=True).dictionary_encode()
-        code = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return cls(column, True, code, len(coded.dictionary))
+    asked: bool = False
 
     @property
     def name(self) -> str:
         """That of the column."""
         return self.column.name
+
+    @property
+    def values(self) -> np.ndarray:
+        """What each cell says, ``[n]``: its number, ``nan`` where it is missing, or its code, then -1."""
+        return self.column.numbers if self.is_number else self.column.codes
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which cells are missing, bool ``[n]``; in a column of text or codes NA is one of them, and not missing."""
+        return np.isnan(self.column.numbers) if self.is_number else self.column.codes < 0
+
+    @property
+    def code(self) -> np.ndarray:
+        """Code of each cell's value, int64 ``[n]``, -1 where it is missing."""
+        return self._coded[0]
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self._coded[1]
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -57,36 +70,49 @@ class Feature:
         """Whether values that two or more rows have make up at least half of the rows; else it is no category."""
         return bool(self.counts[self.counts > 1].sum() * 2 >= self.counts.sum())
 
+    @cached_property
+    def _coded(self) -> tuple[np.ndarray, int]:
+        if not self.is_number:
+            return self.column.codes, len(self.column.texts)
+        coded = pa.array(self.column.numbers, from_pandas=True).dictionary_encode()
+        code = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return code, len(coded.dictionary)
+
 
 @dataclass(frozen=True)
 class GroupedRows:
-    """Grouped data as it is looked at; all codes are int64 ``[n]`` and -1 where there is none.
+    """Grouped data as arrays of codes, int64 ``[n]`` each, -1 where a row has none.
 
     Attributes:
         source: the file or the data, for messages.
-        parts: names of the parts that have rows.
-        part: code of each row's part.
-        labels: names of the labels, in the order of their numbers or else of the alphabet.
+        splits: names of the splits that have rows.
+        split: code of each row's split; rows without one are left out of all that is trained on or evaluated.
+        label_names: in the order of their numbers or else of the alphabet.
         label: code of each row's label.
-        groups: names of the groups.
+        group_names: sorted.
         group: code of each row's group.
         grouped: whether the rows have groups at all.
         features: columns to learn from.
-        texts: columns of text to learn from, of which another in each row is no fault.
+        texts: columns of text to learn from; another text in each row is no fault.
         label_column: of the label, where the data is a table.
         group_columns: those of the group.
         split_column: that of the split.
         split_names: what each spelling of a split stands for.
-        unusable: what is wrong with a feature that cannot be read as it is, by its name.
-        places: of the rows in the file, where they are but some of its rows.
+        unusable: columns that cannot be read as features, and why.
+        trained_labels: the labels of training where a checkpoint says them, and not the training rows.
+        trained_groups: the groups of training, likewise.
+        group_in: whether training rows may be without a group (``eval``).
+        missing: what a missing feature does; only by ``error`` does it stop a run.
+        allow_leaks: features that may determine the label.
+        remedies: code of a finding to what to do about it, where the data has an advice of its own.
     """
 
     source: str
-    parts: list[str]
-    part: np.ndarray
-    labels: list[str]
+    splits: list[str]
+    split: np.ndarray
+    label_names: list[str]
     label: np.ndarray
-    groups: list[str]
+    group_names: list[str]
     group: np.ndarray
     grouped: bool = True
     features: Sequence[Feature] = ()
@@ -96,50 +122,75 @@ class GroupedRows:
     split_column: Column | None = None
     split_names: Mapping[str, str] = field(default_factory=dict)
     unusable: Mapping[str, str] = field(default_factory=dict)
-    places: np.ndarray | None = None
+    trained_labels: Sequence[str] | None = None
+    trained_groups: Sequence[str] | None = None
+    group_in: GroupIn = "all"
+    missing: Missing = "error"
+    allow_leaks: Sequence[str] = ()
+    remedies: Mapping[str, str] = field(default_factory=dict)
 
     def place_of(self, row: int) -> int:
         """The place of a row in the file."""
-        return place_of(row, self.places)
+        return int(row) if self.label_column is None else self.label_column.place_of(int(row))
 
-    def rows_of(self, part: str) -> np.ndarray:
-        """Places of the rows of a part, int64 ``[k]``; none where there is no such part."""
-        rows: np.ndarray = np.flatnonzero(
-            self.part == (self.parts.index(part) if part in self.parts else len(self.parts))
-        )
+    def rows_of(self, split: str) -> np.ndarray:
+        """The rows of a split, int64 ``[k]``; none where there is no such split."""
+        code = self.splits.index(split) if split in self.splits else len(self.splits)
+        rows: np.ndarray = np.flatnonzero(self.split == code)
         return rows
+
+    def only(self, split: str) -> GroupedRows:
+        """The same with the rows of the other splits left out."""
+        code = self.splits.index(split)
+        return replace(self, split=np.where(self.split == code, code, -1))
 
     @property
     def trains(self) -> bool:
         """Whether there are rows to train on."""
-        return "train" in self.parts
+        return "train" in self.splits
 
     @property
     def evaluated(self) -> list[str]:
-        """The parts that are not for training, where one is."""
-        return [part for part in self.parts if part in TESTED] if self.trains else []
+        """The splits that are not for training, where one is."""
+        return [split for split in self.splits if split in EVALUATED] if self.trains else []
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """The rows that are in a split, int64 ``[k]``."""
+        rows: np.ndarray = np.flatnonzero(self.split >= 0)
+        return rows
 
     @cached_property
     def learnt(self) -> np.ndarray:
-        """Places of the training rows, or of all where none is for training, int64 ``[k]``."""
-        return self.rows_of("train") if self.trains else np.arange(len(self.part))
+        """The training rows, or all where none is for training, int64 ``[k]``."""
+        return self.rows_of("train") if self.trains else np.arange(len(self.split))
 
     @property
     def tested(self) -> str:
-        """The part on which most hangs."""
-        return next((part for part in TESTED if part in self.parts), self.parts[0] if self.parts else ALL_ROWS)
+        """The split on which most hangs."""
+        return next((split for split in EVALUATED if split in self.splits), self.splits[0] if self.splits else ALL_ROWS)
+
+    @cached_property
+    def label_is_trained(self) -> np.ndarray:
+        """Which labels training has, bool ``[c]``."""
+        return _occurs(self.label[self.learnt], self.label_names, self.trained_labels)
+
+    @cached_property
+    def group_is_trained(self) -> np.ndarray:
+        """Which groups training has, bool ``[m]``."""
+        return _occurs(self.group[self.rows_of("train")], self.group_names, self.trained_groups)
 
     @cached_property
     def label_numbers(self) -> np.ndarray:
-        """Labels as float64 ``[k]``, infinite where one is no number."""
-        numbers = np.array([to_number(name) for name in self.labels], dtype=float)
+        """Labels as float64 ``[c]``, infinite where one is no number."""
+        numbers = np.array([to_number(name) for name in self.label_names], dtype=float)
         numbers[np.isnan(numbers)] = np.inf
         return numbers
 
-    def group_sizes(self, part: str) -> np.ndarray:
-        """Rows by group of a part, int64 ``[m]``, 0 for groups that it lacks."""
-        group = self.group[self.rows_of(part)]
-        sizes: np.ndarray = np.bincount(group[group >= 0], minlength=len(self.groups))
+    def group_sizes(self, split: str) -> np.ndarray:
+        """Rows by group of a split, int64 ``[m]``, 0 for groups that it lacks."""
+        group = self.group[self.rows_of(split)]
+        sizes: np.ndarray = np.bincount(group[group >= 0], minlength=len(self.group_names))
         return sizes
 
 
@@ -147,7 +198,7 @@ def gather_rows(
     path: str,
     table: pa.Table,
     *,
-    label: str,
+    label: str | None,
     group: Sequence[str] = (),
     split: str | None = None,
     split_names: Mapping[str, str] | None = None,
@@ -155,79 +206,119 @@ def gather_rows(
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
     texts: Sequence[str] = (),
+    kinds: Mapping[str, bool] | None = None,
+    files: Mapping[str, str] | None = None,
     places: np.ndarray | None = None,
+    group_in: GroupIn = "all",
+    missing: Missing = "error",
+    allow_leaks: Sequence[str] = (),
+    trained_labels: Sequence[str] | None = None,
+    trained_groups: Sequence[str] | None = None,
+    remedies: Mapping[str, str] | None = None,
 ) -> GroupedRows:
-    """The rows of a table; the arguments are those of ``Table``, or, with ``texts``, of ``Text`` in ``drurank.data``.
+    """Code the rows of a table; what is wrong with its cells is for the rules to say.
 
-    ``places`` are those of the rows in the file.
+    Args:
+        path: the file, for messages.
+        table: its cells.
+        label: these are the arguments of ``Table``, or, with ``texts``, of ``Text`` in ``drurank.data``.
+        group: see there; without any, all rows are one group.
+        split: see there; without it, all rows are in one split.
+        split_names: see there.
+        features: see there.
+        exclude: see there.
+        categorical: see there.
+        texts: columns of text, in place of features.
+        kinds: the features by name and whether they are numbers, in place of the three above.
+        files: the file that a column is of, if not ``path``.
+        places: of the rows in the file, int64 ``[n]``, where they are but some of its rows.
+        group_in: see ``GroupedRows``, as for those below.
+        missing: see there.
+        allow_leaks: see there.
+        trained_labels: see there.
+        trained_groups: see there.
+        remedies: see there.
 
     Raises:
-        InputError: if there is no such column, or label, group or split are neither numbers nor booleans nor text.
+        InputError: if there is no such column, an option names one that cannot be what it says, or label, group or
+            split are neither numbers nor booleans nor text.
     """
-    refuse_unknown(path, table, [label, *group, *([split] if split else []), *features, *exclude, *categorical, *texts])
-    roles = {
-        name: Column(path, name, table[name]) for name in dict.fromkeys([label, *group, *([split] if split else [])])
-    }
+    roles = dict.fromkeys(group, "the group")
+    roles |= {label: "the label"} if label else {}
+    roles |= {split: "the split"} if split else {}
+    refuse_unknown(path, table, [*roles, *texts])
+    if kinds is None and not texts:
+        names = _feature_names(path, table, roles, features, exclude, categorical, allow_leaks)
+    else:
+        names = list(kinds or ())
+        refuse_unknown(path, table, names)
+
+    def column(name: str) -> Column:
+        return Column((files or {}).get(name, path), name, table[name], places)
+
+    read = {name: column(name) for name in roles}
     every = np.arange(table.num_rows)
     spellings = {**{name: name for name in SPLITS}, **(split_names or {})}
-    parts, part = _number_parts(roles[split], spellings) if split else ([ALL_ROWS], np.zeros(len(every), np.int64))
-    labels, label_code = _number_labels(roles[label])
-    group_code, groups = code_groups([roles[name] for name in group], every, blank=True)
-    others = [] if texts else [name for name in table.column_names if name not in {*roles, *exclude}]
-    learnt = np.flatnonzero(part == parts.index("train")) if "train" in parts else every
-    read, unusable = _read_features(path, table, list(features) or others, categorical, learnt)
-    return GroupedRows(
+    split_code, splits = code_splits(read[split], spellings) if split else (np.zeros_like(every), [ALL_ROWS])
+    label_code, label_names = code_labels(read[label]) if label else (np.full_like(every, -1), [])
+    group_code, group_names = code_groups([read[name] for name in group], every)
+    rows = GroupedRows(
         source=path,
-        parts=parts,
-        part=part,
-        labels=labels,
+        splits=splits,
+        split=split_code,
+        label_names=label_names,
         label=label_code,
-        groups=groups,
+        group_names=group_names,
         group=group_code,
         grouped=bool(group),
-        features=read,
-        texts=[Feature.read(Column(path, name, table[name]), is_number=False) for name in texts],
-        label_column=roles[label],
-        group_columns=[roles[name] for name in group],
-        split_column=roles[split] if split else None,
+        texts=[Feature(column(name), is_number=False) for name in texts],
+        label_column=read[label] if label else None,
+        group_columns=[read[name] for name in group],
+        split_column=read[split] if split else None,
         split_names=spellings,
-        unusable=unusable,
-        places=places,
+        trained_labels=trained_labels,
+        trained_groups=trained_groups,
+        group_in=group_in,
+        missing=missing,
+        allow_leaks=allow_leaks,
+        remedies=remedies or {},
     )
-
-
-def _number_parts(column: Column, spellings: Mapping[str, str]) -> tuple[list[str], np.ndarray]:
-    found = [spellings.get(text) for text in column.texts]
-    parts = [split for split in SPLITS if split in found]
-    place = np.array([*(parts.index(name) if name else -1 for name in found), -1], dtype=np.int64)
-    return parts, place[column.codes]
-
-
-def _number_labels(column: Column) -> tuple[list[str], np.ndarray]:
-    number = {text: to_number(text) for text in column.texts}
-    labels = sorted(column.texts)
-    if np.isfinite(list(number.values())).all():
-        labels.sort(key=number.__getitem__)
-    place = {name: code for code, name in enumerate(labels)}
-    return labels, np.array([*(place[text] for text in column.texts), -1], dtype=np.int64)[column.codes]
-
-
-def _read_features(
-    path: str, table: pa.Table, names: Sequence[str], categorical: Sequence[str], learnt: np.ndarray
-) -> tuple[list[Feature], dict[str, str]]:
-    features, unusable = [], {}
+    found, unusable = [], {}
     for name in names:
         try:
-            column = Column(path, name, table[name])
+            cells = column(name)
         except InputError as error:
-            unusable[name] = str(error)
+            unusable[name] = str(error).removeprefix(f"{path}: ")
             continue
-        is_number = False
-        try:
-            is_number = name not in categorical and column.holds_numbers(learnt)
-            if is_number:
-                column.numbers_at(np.arange(len(column.values)))
-        except InputError as error:
-            unusable[name] = str(error)
-        features.append(Feature.read(column, is_number=is_number))
-    return features, unusable
+        asked = kinds is not None or name in categorical
+        is_number = kinds[name] if kinds else name not in categorical and cells.holds_numbers(rows.learnt)
+        found.append(Feature(cells, is_number, asked))
+    return replace(rows, features=found, unusable=unusable)
+
+
+def _feature_names(
+    path: str,
+    table: pa.Table,
+    roles: Mapping[str, str],
+    features: Sequence[str],
+    exclude: Sequence[str],
+    categorical: Sequence[str],
+    allow_leaks: Sequence[str],
+) -> list[str]:
+    refuse_unknown(path, table, [*features, *exclude, *categorical, *allow_leaks])
+    names = list(dict.fromkeys(features)) or [n for n in table.column_names if n not in roles and n not in exclude]
+    for option, asked in (("features", features), ("categorical", categorical), ("allow_leaks", allow_leaks)):
+        for name in asked:
+            if name in roles or name not in names:
+                why = roles.get(name, "not among the features")
+                raise InputError(f"{path}: {option} names the column {name!r}, which is {why}; leave it out there")
+    return names
+
+
+def _occurs(code: np.ndarray, names: Sequence[str], known: Sequence[str] | None) -> np.ndarray:
+    if known is not None:
+        some = set(known)
+        return np.array([name in some for name in names], dtype=bool)
+    occurs = np.zeros(len(names) + 1, dtype=bool)
+    occurs[code] = True
+    return occurs[:-1]

@@ -31,12 +31,12 @@ class SplitOptions:
     A share of a count is the nearest whole number, halves up, and where the share is not 0 at least 1.
 
     Args:
-        ood_val: share of the groups that go, with all their rows, to ood_val; 0 for no such part.
-        ood_test: share of the groups that go, with all their rows, to ood_test; 0 for no such part.
+        ood_val: share of the groups that go, with all their rows, to ood_val; 0 for no such split.
+        ood_test: share of the groups that go, with all their rows, to ood_test; 0 for no such split.
         id_share: share of the rows of each other group that is cut from training, at least one and never all; to
             id_val from one half of these groups (the larger, if their number is odd), to id_test from the other. 0 for
-            no such parts.
-        min_count: groups with fewer rows are left out of the output, which is said there and in the manifest.
+            no such splits.
+        min_count: groups with fewer rows are left out of the output; the manifest names them.
         stratify: whether the cut keeps the label shares of each group: of each label it takes the share rounded up or
             down, and rare labels are rounded up in as many groups as their share asks for.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.
@@ -71,7 +71,7 @@ class SplitOptions:
 
 
 @dataclass(frozen=True)
-class SplitContent:
+class SplitFacts:
     """What one split holds.
 
     Attributes:
@@ -98,7 +98,7 @@ def split_by_group(
     *,
     source: str = "the table",
 ) -> np.ndarray:
-    """The part of each row.
+    """The split of each row.
 
     Which groups leave training depends on the seed and on their names, which of its rows a group gives away on the seed
     and on what stands in them: never on the order of the rows. Rows that are alike in every cell are interchangeable.
@@ -112,10 +112,10 @@ def split_by_group(
         source: file, for messages.
 
     Returns:
-        Place of each row's part in ``SPLITS``, int64 ``[n]``; -1 in groups with too few rows.
+        Code of each row's split, its place in ``SPLITS``, int64 ``[n]``; -1 in groups with too few rows.
 
     Raises:
-        InputError: if there are too few groups for these parts, or a group has one row and is to give some away.
+        InputError: if there are too few groups for these splits, or a group has one row and is to give some away.
     """
     count = np.bincount(group, minlength=len(group_names))
     kept = np.flatnonzero(count >= options.min_count)
@@ -128,37 +128,37 @@ def split_by_group(
     hashes = hash_rows(pa.table({"group": [group_names[number] for number in kept.tolist()]}), options.seed)
     drawn = kept[np.argsort(hashes, kind="stable")]
     val, test = _groups_of(source, len(drawn), options)
-    part_of_group = np.full(len(count), LEFT_OUT)
-    part_of_group[drawn] = np.repeat([OOD_VAL, OOD_TEST, TRAIN], [val, test, len(drawn) - val - test])
-    part: np.ndarray = part_of_group[group]
+    split_of_group = np.full(len(count), LEFT_OUT)
+    split_of_group[drawn] = np.repeat([OOD_VAL, OOD_TEST, TRAIN], [val, test, len(drawn) - val - test])
+    split: np.ndarray = split_of_group[group]
     if options.id_share > 0:
         stay = drawn[val + test :]
-        id_part = np.full(len(count), LEFT_OUT)
-        id_part[stay] = np.where(np.arange(len(stay)) * 2 < len(stay), ID_VAL, ID_TEST)
+        id_split = np.full(len(count), LEFT_OUT)
+        id_split[stay] = np.where(np.arange(len(stay)) * 2 < len(stay), ID_VAL, ID_TEST)
         cut = _cut_rows(rows, label, group, count, stay, options)
-        part[cut] = id_part[group[cut]]
-    return part
+        split[cut] = id_split[group[cut]]
+    return split
 
 
 def summarise(
-    part: np.ndarray, label: np.ndarray, group: np.ndarray, label_names: Sequence[str]
-) -> dict[str, SplitContent]:
-    """What each part that has rows holds.
+    split: np.ndarray, label: np.ndarray, group: np.ndarray, label_names: Sequence[str]
+) -> dict[str, SplitFacts]:
+    """What each split that has rows holds.
 
     Args:
-        part: place of each row's part in ``SPLITS``, int64 ``[n]``; -1 for none.
+        split: code of each row's split, its place in ``SPLITS``, int64 ``[n]``; -1 for none.
         label: class number, int64 ``[n]``.
         group: group number, int64 ``[n]``.
         label_names: name by class number.
     """
     summaries = {}
-    for place, split in enumerate(SPLITS):
-        inside = part == place
+    for place, name in enumerate(SPLITS):
+        inside = split == place
         if inside.any():
             sizes = np.bincount(group[inside])
             sizes = sizes[sizes > 0]
             shares = np.bincount(label[inside], minlength=len(label_names)) / inside.sum()
-            summaries[split] = SplitContent(
+            summaries[name] = SplitFacts(
                 rows=int(inside.sum()),
                 groups=len(sizes),
                 min_group_rows=int(sizes.min()),
@@ -188,7 +188,7 @@ def _refuse_single_rows(
         others = f", one of {len(single):,} such groups" if len(single) > 1 else ""
         raise InputError(
             f"{source}: group {names[single[0]]!r} has one row{others}, and id_share {options.id_share} cuts rows from "
-            "groups that also train; write --min_count 2 to leave such groups out, or --id_share 0"
+            "groups that also train; give min_count=2 to leave such groups out, or id_share=0"
         )
 
 
@@ -203,8 +203,8 @@ def _groups_of(source: str, groups: int, options: SplitOptions) -> tuple[int, in
         raise InputError(
             f"{source}: of {groups:,} {'group' if groups == 1 else 'groups'} {val:,} would go to ood_val and {test:,} "
             f"to ood_test, and the rest must be at least {least}; "
-            "a share above 0 takes one group at least, so give fewer of them (--ood_val 0, --ood_test 0 or --id_share "
-            "0), smaller ones, or a table of more groups"
+            "a share above 0 takes one group at least, so give fewer of them (ood_val=0, ood_test=0 or "
+            "id_share=0), smaller ones, or a table of more groups"
         )
     return val, test
 
@@ -232,12 +232,12 @@ def _cut_rows(
 
 def _joined(batch: pa.RecordBatch) -> pa.Array:
     """The cells of each row as bytes, each with its length before it, so that no two rows are joined alike."""
-    parts = []
+    pieces = []
     for column in batch.columns:
         cells = _as_bytes(column)
-        parts += [pc.binary_length(cells).cast(pa.large_string()).cast(pa.large_binary()), cells]
+        pieces += [pc.binary_length(cells).cast(pa.large_string()).cast(pa.large_binary()), cells]
     colon = pa.scalar(b":", pa.large_binary())
-    return pc.binary_join_element_wise(*parts, colon, null_handling="replace", null_replacement=b"-")
+    return pc.binary_join_element_wise(*pieces, colon, null_handling="replace", null_replacement=b"-")
 
 
 def _as_bytes(cells: pa.Array) -> pa.Array:

@@ -248,13 +248,13 @@ def test_a_blank_label_and_a_blank_reviewer_name_their_row_of_the_file(tmp_path,
     )
 
 
-@pytest.mark.parametrize(("place", "split"), [(3, "ood_val"), (9, "ood_test")])
-def test_reviewers_of_training_among_those_unseen(tmp_path, tiny, place, split):
+@pytest.mark.parametrize(("place", "split", "groups"), [(3, "ood_val", "1 group"), (9, "ood_test", "2 groups")])
+def test_reviewers_of_training_among_those_unseen(tmp_path, tiny, place, split, groups):
     folder = written(tmp_path / "a", changed(place, who="007"))
     assert said(folder, tiny) == (
-        f"{folder}/reviews.csv: column 'reviewerID', row {place} (the first is 0): '007' is in {split}, for reviewers "
-        "that training lacks, and has reviews there (one of 1 such rows); take reviews.csv and splits/user.csv from "
-        "one archive, their rows in one order"
+        f"{folder}/splits/user.csv: column 'split', row {place} (the first is 0): '{split}' is for groups that "
+        f"training lacks, and 1 of {groups} of {split} (1 row) is in train too ('007'); take reviews.csv and "
+        "splits/user.csv from one archive, their rows in one order"
     )
 
 
@@ -285,8 +285,8 @@ def test_reviews_that_are_damaged(tmp_path, tiny):
 def test_without_training_or_validation(tmp_path, tiny):
     folder = written(tmp_path / "a", [(split.replace("0.0", "-1.0", 1), *rest) for split, *rest in ROWS])
     assert said(folder, tiny) == (
-        f"{folder}/splits/user.csv has no rows in split train; found id_val, ood_val, id_test, ood_test; give some "
-        "rows to it"
+        f"{folder}/splits/user.csv: column 'split' has no rows in split train; found id_val, ood_val, id_test, "
+        "ood_test; give some rows to it"
     )
 
 
@@ -303,10 +303,10 @@ def test_inspection_names_rows_of_the_file(tmp_path):
 
     rows = [*changed(6, stars="", text="x"), ("0.0", "7", "5", "b\nb"), ("2.0", "7", "5", "b\nb")]
     data = WILDS(str(written(tmp_path / "a", rows)))
-    findings = {found.kind: found for found in inspect_rows(data.raw_rows()).findings}
-    assert "first in row 6 (the first is 0)" in findings["blank_label"].sentence
+    findings = {found.code: found for found in inspect_rows(data.raw_rows()).findings}
+    assert "row 6 (the first is 0): a blank cell is no label" in findings["blank_label"].sentence
     assert list(findings["copied_rows"].names) == ["2"]
-    assert list(findings["copies_across_parts"].names) == ["14", "2"]
+    assert list(findings["copies_across_splits"].names) == ["14", "2"]
 
 
 # Runs

@@ -1,10 +1,25 @@
-"""What a split by clusters promises of its parts."""
+"""Writers in clusters, and what a split by clusters promises."""
 
 from collections import Counter
 
 import numpy as np
 
 PARTS = {"train", "id_val", "ood_val", "id_test", "ood_test"}
+TWO = [(0, 0), (10, 0)]
+SIX = [(12, 3), (0, 0), (14, -4), (30, 1), (16, 5), (19, -3)]
+"""Of these the second and the fourth are farthest apart."""
+FARTHEST = {1, 3}
+
+
+def writers(centres, sizes=(3, 4, 5, 6, 7), seed=0):
+    """Rows of writers near these centres, as many near each as there are sizes: writer, centre and embedding by row."""
+    rng = np.random.default_rng(seed)
+    number = np.repeat(np.arange(len(centres) * len(sizes)), np.tile(sizes, len(centres)))
+    centre = number // len(sizes)
+    embedding = np.array(centres)[centre] + rng.uniform(-0.5, 0.5, (len(number), 2))
+    order = rng.permutation(len(number))
+    names = np.array([f"w{i:02}" for i in rng.permutation(len(centres) * len(sizes))])
+    return names[number][order], centre[order], embedding[order].astype(np.float32)
 
 
 def assert_by_the_rule(writer, centre, part, taken, least=0):

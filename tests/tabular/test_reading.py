@@ -225,7 +225,7 @@ def test_arrow_of_every_manner(tmp_path, kind, name):
 
 
 def test_tables_are_read_without_torch():
-    words = "import sys, drurank.cli, drurank.tabular.reading, drurank.tabular.checks"
+    words = "import sys, drurank.cli, drurank.tabular.reading, drurank.tabular.rules"
     found = "print([name for name in ('torch', 'lightning', 'datasets', 'pandas') if name in sys.modules])"
     shown = subprocess.run(
         [sys.executable, "-c", f"{words}; {found}"], cwd=CONFIGS.parent, capture_output=True, text=True, timeout=60

@@ -10,7 +10,7 @@ import numpy as np
 
 from drurank.tabular.columns import Column
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.suspicions.finding import Finding, quoted, some
+from drurank.tabular.rules.finding import Finding, quoted, some
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 LONGEST = 15

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.suspicions.finding import Finding, some
+from drurank.tabular.rules.finding import Finding, some
 
 BY_CHANCE = 2.0
 """So many times the pairs that independent columns would make are put down to chance."""
@@ -16,49 +16,49 @@ AGREE = 0.5
 
 
 def copied_rows(data: GroupedRows) -> Iterator[Finding]:
-    """Rows of a part that are copies of others in it."""
+    """Rows of a split that are copies of others in it."""
     features = _told_apart_by(data)
     if not features:
         return
     said, first, chance = [], -1, []
-    for part in data.parts:
-        here = data.rows_of(part)
+    for split in data.splits:
+        here = data.rows_of(split)
         codes = [code[here] for code in (data.label, data.group, *features)]
         rows, copy = alike_rows(codes)
         if len(rows):
-            said.append(f"{len(rows) - int(copy.max()) - 1:,} in {part}")
+            said.append(f"{len(rows) - int(copy.max()) - 1:,} in {split}")
             first = data.place_of(int(here[rows[0]])) if first < 0 else first
             chance.append(looks_like_chance(codes[0], codes[1:]))
     if said:
         yield Finding(
             "copied_rows",
             "note" if all(chance) else "warning",
-            f"rows that are copies of an earlier one of their part in label, group and all features: "
+            f"rows that are copies of an earlier one of their split in label, group and all features: "
             f"{some(said, shown=7)} (the first that has a copy is row {first}, counted from 0); {_advice(all(chance))}",
             [str(first)],
         )
 
 
-def copies_across_parts(data: GroupedRows) -> Iterator[Finding]:
-    """Rows of a part that have a copy in training, whatever its group, since groups of OOD parts differ."""
+def copies_across_splits(data: GroupedRows) -> Iterator[Finding]:
+    """Rows of a split that have a copy in training, whatever its group, since groups of OOD splits differ."""
     features = _told_apart_by(data)
     if not features or not data.evaluated:
         return
     rows, copy = alike_rows([data.label, *features])
-    trained = data.part[rows] == data.parts.index("train")
+    trained = data.split[rows] == data.splits.index("train")
     times = np.bincount(copy[trained], minlength=int(copy.max(initial=-1)) + 1)
     said, pair = [], (-1, -1)
-    for part in data.evaluated:
-        here = np.flatnonzero((data.part[rows] == data.parts.index(part)) & (times[copy] > 0))
+    for split in data.evaluated:
+        here = np.flatnonzero((data.split[rows] == data.splits.index(split)) & (times[copy] > 0))
         if len(here):
-            said.append(f"{len(here):,} of {len(data.rows_of(part)):,} in {part}")
+            said.append(f"{len(here):,} of {len(data.rows_of(split)):,} in {split}")
             if pair[0] < 0:
                 two = rows[here[0]], rows[np.argmax(trained & (copy == copy[here[0]]))]
                 pair = (data.place_of(int(two[0])), data.place_of(int(two[1])))
     if said:
         chance = looks_like_chance(data.label, features)
         yield Finding(
-            "copies_across_parts",
+            "copies_across_splits",
             "note" if chance else "warning",
             f"rows that have a copy in training in label and all features: {some(said, shown=7)} (row {pair[0]} is row "
             f"{pair[1]}, counted from 0){'' if chance else ', and what was learnt by heart counts as right there'}; "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.suspicions.finding import Finding, counted, quoted, some
+from drurank.tabular.rules.finding import Finding, counted, quoted, some
 
 MANY = 20
 FEW = 0.05
@@ -19,7 +19,7 @@ LARGER, SMALLER = 1.5, 10.0
 
 
 def _numeric(data: GroupedRows) -> bool:
-    return len(data.labels) > 1 and bool(np.isfinite(data.label_numbers).all())
+    return len(data.label_names) > 1 and bool(np.isfinite(data.label_numbers).all())
 
 
 def label_words(data: GroupedRows) -> Iterator[Finding]:
@@ -28,12 +28,12 @@ def label_words(data: GroupedRows) -> Iterator[Finding]:
     rows = data.label[data.label >= 0]
     share = wrong[rows].mean() if len(rows) else 0.0
     if 0 < share <= FEW:
-        words = [data.labels[code] for code in np.flatnonzero(wrong)]
+        words = [data.label_names[code] for code in np.flatnonzero(wrong)]
         yield Finding(
             "label_words",
             "warning",
             f"the labels are numbers but for {some(map(quoted, words))} in {counted(int(wrong[rows].sum()), 'row')}; "
-            "mend these or leave the rows out, since each counts as a class",
+            "fix these or leave the rows out, since each counts as a class",
             words,
         )
 
@@ -83,24 +83,24 @@ class _Scales:
 
 
 def label_scale(data: GroupedRows) -> Iterator[Finding]:
-    """Parts, then groups, whose labels are on another scale; in the rest measurements, or values far from most."""
+    """Splits, then groups, whose labels are on another scale; in the rest measurements, or values far from most."""
     if not _numeric(data):
         return
-    rows = np.flatnonzero((data.label >= 0) & (data.part >= 0))
+    rows = np.flatnonzero((data.label >= 0) & (data.split >= 0))
     value = data.label_numbers[data.label[rows]]
     if data.trains:
-        scales = _Scales.of(data.part[rows], value, len(data.parts))
-        usual = np.arange(len(data.parts)) == data.parts.index("train")
-        yield from _say(scales, off := scales.off(usual), "part", data.parts, "training")
-        kept = ~np.isin(data.part[rows], off)
+        scales = _Scales.of(data.split[rows], value, len(data.splits))
+        usual = np.arange(len(data.splits)) == data.splits.index("train")
+        yield from _say(scales, off := scales.off(usual), "split", data.splits, "training")
+        kept = ~np.isin(data.split[rows], off)
         rows, value = rows[kept], value[kept]
     if data.grouped:
         known = data.group[rows] >= 0
-        scales = _Scales.of(data.group[rows][known], value[known], len(data.groups))
+        scales = _Scales.of(data.group[rows][known], value[known], len(data.group_names))
         usual = scales.count >= SMALLEST
         off = scales.off(usual) if usual.sum() > 2 else np.zeros(0, np.int64)
         off = off[np.argsort(-scales.count[off], kind="stable")]
-        yield from _say(scales, off, "group", data.groups, "most groups")
+        yield from _say(scales, off, "group", data.group_names, "most groups")
         value = value[~np.isin(data.group[rows], off)]
     yield from _regression(data, value) if _is_measured(value) else _strays(value)
 
@@ -136,7 +136,7 @@ def _strays(value: np.ndarray) -> Iterator[Finding]:
             "warning",
             f"the label is {some(names)} in {counted(rows, 'row')} ({rows / len(value):.2%}) and from {low:g} to "
             f"{high:g} in most others, which looks like a code for something missing or a slip; if it is one, leave "
-            "these rows out or mend them",
+            "these rows out or fix them",
             names,
         )
 

@@ -1,0 +1,97 @@
+"""Cells that are blank, or say that something is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from drurank.tabular.columns import NO_NUMBER, Column
+from drurank.tabular.rows import GroupedRows
+from drurank.tabular.rules.finding import Finding, counted, quoted, some
+
+MOSTLY = 0.5
+
+
+def blank_labels(data: GroupedRows) -> Iterator[Finding]:
+    """Rows without a label."""
+    if data.label_column is not None:
+        yield from blank_cells([data.label_column], "label", data.used)
+
+
+def blank_groups(data: GroupedRows) -> Iterator[Finding]:
+    """Rows without a group, but for training rows where these may lack it."""
+    trained = np.isin(data.used, data.rows_of("train"))
+    if data.group_in == "eval":
+        yield from blank_cells(data.group_columns, "group", data.used[~trained], data.remedies.get("blank_group"))
+        return
+    besides = ", or, for training rows of a method that needs no groups, give group_in='eval'" if trained.any() else ""
+    remedy = data.remedies.get("blank_group") or REMEDY + besides
+    yield from blank_cells(data.group_columns, "group", data.used, remedy)
+
+
+REMEDY = "give each row one, or leave the row out"
+
+
+def blank_cells(columns: Sequence[Column], role: str, rows: np.ndarray, remedy: str | None = None) -> Iterator[Finding]:
+    """Blank cells of columns that need a value in each of these rows, in one finding a column.
+
+    Args:
+        columns: of one role.
+        role: label, group or the like.
+        rows: places in the table, int64 ``[k]``.
+        remedy: what to do about it.
+    """
+    for column in columns:
+        blank = rows[column.codes[rows] < 0]
+        if len(blank):
+            more = f", one of {len(blank):,} such cells" if len(blank) > 1 else ""
+            said = f"is no {role}{more}; {remedy or REMEDY}"
+            yield Finding.of_cell(f"blank_{role}", "error", column, blank[0], said)
+
+
+def missing_cells(data: GroupedRows) -> Iterator[Finding]:
+    """Features that lack cells, in one finding for all."""
+    missing = {feature.name: int(feature.missing[data.used].sum()) for feature in data.features}
+    names = sorted((name for name in missing if missing[name]), key=missing.__getitem__, reverse=True)
+    if not names:
+        return
+    total = len(data.used)
+    worst = next(feature for feature in data.features if feature.name == names[0])
+    said = some((f"{name} {missing[name]:,} ({missing[name] / total:.1%})" for name in names), shown=10)
+    much = missing[names[0]] > MOSTLY * total
+    yield Finding.of_cell(
+        "missing_cells",
+        "error" if data.missing == "error" else "warning" if much else "note",
+        worst.column,
+        data.used[np.argmax(worst.missing[data.used])],
+        f"is missing; cells missing by column: {said}; give missing='indicator' or missing='drop', or leave "
+        f"{'such columns' if len(names) > 1 else 'the column'} out (exclude={','.join(names[:10])!r})",
+        names,
+    )
+
+
+def empty_columns(data: GroupedRows) -> Iterator[Finding]:
+    """Features that no training row has."""
+    names = [f.name for f in data.features if len(data.learnt) and f.missing[data.learnt].all()]
+    if names:
+        column = next(feature.column for feature in data.features if feature.name == names[0])
+        others = f" (nor has {some(map(quoted, names[1:]), shown=10)})" if len(names) > 1 else ""
+        where = "training row" if data.trains else "row"
+        said = f"has no value in any {where}{others}; leave it out (exclude={','.join(names[:10])!r})"
+        yield Finding.of_column("empty_columns", "error", column, "feature", said, names)
+
+
+def missing_as_text(data: GroupedRows) -> Iterator[Finding]:
+    """Cells of text that mean nothing is there, and count as a category, a group or a label of their own."""
+    columns = [*data.group_columns, *([data.label_column] if data.label_column else [])]
+    columns += [feature.column for feature in data.features if not feature.is_number]
+    for column in {column.name: column for column in columns}.values():
+        words = [text for text in column.texts if text.strip().lower() in (*NO_NUMBER, "?") and column.is_text]
+        if words:
+            rows = sum(int((column.codes == column.texts.index(word)).sum()) for word in words)
+            said = (
+                f"says {some(map(quoted, words))} in {counted(rows, 'row')}, which counts as a value like any other; "
+                "leave such cells blank if nothing is known there"
+            )
+            yield Finding.of_column("missing_as_text", "warning", column, "column", said, [column.name, *words])

@@ -1,0 +1,94 @@
+"""The figures of a look at grouped data are those of numpy."""
+
+import json
+import math
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from faults import look, put, rows_of, sound, ten_faults
+
+from drurank.tabular.inspection import smallest_difference
+from runs import read_csv, read_json
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT.parent / "shared" / "data"
+
+
+def test_the_figures_are_those_of_numpy(tmp_path):
+    table = ten_faults()
+    inspection = look(table)
+    inspection.write(tmp_path / "out")
+    split, group, label = (np.array(table[name]) for name in "sgy")
+    saved = read_json(tmp_path / "out" / "findings.json")
+    assert list(saved["splits"]) == ["train", "ood_val", "ood_test"]
+    for part, content in saved["splits"].items():
+        sizes = list(Counter(group[split == part]).values())
+        assert content["rows"] == (split == part).sum()
+        assert content["groups"] == len(sizes)
+        expected = [min(sizes), *np.percentile(sizes, [25, 50, 75]), max(sizes)]
+        assert list(content["group_sizes"].values()) == pytest.approx(expected)
+        assert {name: count for name, count in content["labels"].items() if count} == Counter(label[split == part])
+    assert [finding["code"] for finding in saved["findings"]] == [finding.code for finding in inspection.findings]
+    assert json.dumps(saved["findings"]) == json.dumps([vars(finding) for finding in inspection.findings])
+
+
+def test_the_table_of_groups_is_that_of_numpy(tmp_path):
+    table = sound()
+    look(table).write(tmp_path)
+    split, group, label = (np.array(table[name]) for name in "sgy")
+    lines = read_csv(tmp_path / "groups.csv")
+    assert [(line["split"], line["group"]) for line in lines] == [(split[row], group[row]) for row in range(0, 720, 30)]
+    for line in lines:
+        here = (split == line["split"]) & (group == line["group"])
+        assert int(line["count"]) == here.sum() == 30
+        assert int(line["labels"]) == len(set(label[here]))
+        chi = 0.0
+        for name in "12345":
+            count, share = (label[here] == name).sum(), (label[split == line["split"]] == name).mean()
+            assert int(line[f"count_{name}"]) == count
+            assert float(line[f"share_{name}"]) == pytest.approx(count / 30)
+            chi += (count - 30 * share) ** 2 / (30 * share)
+        assert float(line["unusual"]) == pytest.approx(chi)
+
+
+def test_the_last_sentence_is_worked_out_by_hand():
+    # (1.959964 + 0.841621) sqrt(2 0.8 0.2 / 30) = 2.801585 x 0.1032796
+    assert smallest_difference(30, 0.8) == pytest.approx(0.2893465, abs=1e-6)
+    sentence = look(sound()).resolution()
+    assert sentence.startswith(
+        "In ood_test a group has 30 rows in the median, so that at an accuracy of 80.0% (assumed)"
+    )
+    assert "a difference of 28.9 points between two such groups" in sentence
+    assert sentence.count(".") - sentence.count("80.0%") - sentence.count("28.9") == 1
+    table = sound()
+    put(table, "g", dict.fromkeys(list(rows_of("g20"))[:10], "ten"))
+    assert "two of the smallest (10 rows) a difference of 50.1 points" in look(table).resolution()
+    put(table, "y", {row: "5" for row in range(540, 720) if row % 10})
+    # 2.801585 sqrt(2 p (1 - p) / 30) where p is the share of label 5.
+    p = np.mean(np.array(table["y"][540:]) == "5")
+    assert f"{p:.1%} (the share of the commonest label)" in look(table).resolution()
+    assert f"{280.1585 * math.sqrt(2 * p * (1 - p) / 30):.1f} points between two such" in look(table).resolution()
+    put(table, "g", {row: f"each {row // 2}" for row in range(540, 720)})
+    assert "finds no difference at all" not in look(table).resolution()
+    put(table, "g", {row: f"each {row}" for row in range(540, 720)})
+    put(table, "y", dict.fromkeys(range(540, 720, 2), "1"))
+    assert "finds no difference at all" in look(table).resolution()
+
+
+def test_without_split_or_group_there_is_still_something_to_see():
+    table = sound()
+    inspection = look({name: table[name] for name in "xkcyg"}, split=None)
+    assert [part.split for part in inspection.splits] == ["all"]
+    assert "In all a group has 30 rows" in inspection.resolution()
+    inspection = look({name: table[name] for name in "xkcy"}, split=None, group=[])
+    assert inspection.findings == []
+    assert "no difference between groups" in inspection.resolution()
+
+
+def test_the_look_itself_needs_no_torch():
+    code = "import sys, drurank.tabular.inspection; sys.exit('torch' in sys.modules or 'lightning' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
