@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
+from drurank.text.pooling import Pooling, longest_text, pool
+from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
 
-Pooling = Literal["first", "mean"]
 WHOLE_MASK = (
     "albert",
     "bert",
@@ -55,16 +56,14 @@ class TextClassifier(nn.Module):
         dropout: float = 0.2,
         config: dict[str, Any] | None = None,
     ) -> None:
-        from drurank.text.pretrained import load_encoder
-
         super().__init__()
         check_choice("pooling", pooling, Pooling)
         check_number("dropout", dropout, high=1, below=True)
         name = pretrained or sizes.tokenizer
         if not sizes.vocabulary:
             raise InputError(
-                "TextClassifier takes the tokens of texts, and the data gives numbers; give --data Text (without "
-                "frozen), or --model.network MLP"
+                "TextClassifier takes the tokens of texts, and the data gives numbers; give data=Text without frozen, "
+                "or network=MLP"
             )
         self.encoder: Any = load_encoder(name, config)
         if config is None and pretrained not in (None, sizes.tokenizer):
@@ -130,29 +129,8 @@ class TextClassifier(nn.Module):
         return logits
 
 
-def pool(encoded: Tensor, attention_mask: Tensor | None, pooling: Pooling) -> Tensor:
-    """One vector a text from those of its tokens.
-
-    Args:
-        encoded: float ``[B, T, d]``.
-        attention_mask: 1 at tokens and 0 at padding, ``[B, T]``; ``None`` where nothing is padded.
-        pooling: the ``first`` token's, or the ``mean`` over tokens.
-
-    Returns:
-        Float ``[B, d]``.
-    """
-    if pooling == "first":
-        return encoded[:, 0]
-    if attention_mask is None:
-        return encoded.mean(dim=1)
-    mask = attention_mask[..., None].to(encoded.dtype)
-    return (encoded * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-
-
 def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
     """Stop where the encoder comes with another tokenizer than the one that cut the texts."""
-    from drurank.text.pretrained import fingerprint_of, load_tokenizer
-
     try:
         own = load_tokenizer(name)
     except InputError:
@@ -160,7 +138,7 @@ def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
     if fingerprint_of(own) != fingerprint_of(load_tokenizer(sizes.tokenizer)):
         raise InputError(
             f"the encoder {name} comes with another tokenizer than {sizes.tokenizer}, which cut the texts; give "
-            f"--data.tokenizer {name}"
+            f"tokenizer={name}"
         )
 
 
@@ -169,25 +147,14 @@ def _refuse_sizes(name: str, encoder: Any, sizes: Sizes) -> None:
     if sizes.vocabulary > config.vocab_size:
         raise InputError(
             f"the texts have {sizes.vocabulary:,} tokens by {sizes.tokenizer}, and the encoder {name} knows "
-            f"{config.vocab_size:,}; give --data.tokenizer {name}"
+            f"{config.vocab_size:,}; give tokenizer={name}"
         )
     longest = longest_text(encoder)
     if longest is not None and sizes.max_length > longest:
         raise InputError(
             f"max_length is {sizes.max_length:,} tokens and the encoder {name} takes {longest:,}; give "
-            f"--data.max_length {longest}"
+            f"max_length={longest}"
         )
-
-
-def longest_text(encoder: Any) -> int | None:
-    """Most tokens that an encoder takes, where its positions end."""
-    positions: int | None = getattr(encoder.config, "max_position_embeddings", None)
-    if positions is None or positions < 1:
-        return None
-    table = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
-    # RoBERTa and its kin number positions from behind that of the padding.
-    padding = getattr(table, "padding_idx", None)
-    return positions if padding is None else positions - padding - 1
 
 
 def _reads_on_only(encoder: Any) -> bool:

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import torch
 
 from drurank.errors import InputError
-from drurank.networks.text_classifier import Pooling, longest_text, pool
 from drurank.text.cache import bar, cache_folder, made_once
+from drurank.text.pooling import Pooling, longest_text, pool
 from drurank.text.pretrained import load_encoder, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
 
@@ -64,8 +64,8 @@ def embed_tokens(
     longest = longest_text(encoder)
     if longest is not None and max_length > longest:
         raise InputError(
-            f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give a max_length of "
-            f"{longest}"
+            f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give "
+            f"max_length={longest}"
         )
     weights = _weights_of(encoder)
     key = f"{tokens.folder.name} {weights} {_config_of(encoder)} {pooling}"

@@ -239,9 +239,9 @@ def test_an_encoder_of_pictures_is_named(tmp_path):
 
 
 def test_sizes_that_do_not_fit(distilbert, tmp_path):
-    with pytest.raises(InputError, match=r"max_length is 65 tokens and .* takes 64; give --data.max_length 64"):
+    with pytest.raises(InputError, match=r"max_length is 65 tokens and .* takes 64; give max_length=64"):
         TextClassifier(sizes(distilbert, max_length=65))
-    with pytest.raises(InputError, match=r"--data Text"):
+    with pytest.raises(InputError, match=r"give data=Text"):
         TextClassifier(Sizes(7, 2), pretrained=str(distilbert))
     with pytest.raises(InputError, match="TextClassifier"):
         MLP(sizes(distilbert))
@@ -250,7 +250,7 @@ def test_sizes_that_do_not_fit(distilbert, tmp_path):
     said = json.loads(file.read_text())
     said["normalizer"]["lowercase"] = False
     file.write_text(json.dumps(said))
-    with pytest.raises(InputError, match=r"comes with another tokenizer .*--data.tokenizer"):
+    with pytest.raises(InputError, match=r"comes with another tokenizer .*; give tokenizer=.*other"):
         TextClassifier(sizes(distilbert), pretrained=str(other))
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (other / name).unlink()

@@ -234,5 +234,5 @@ def test_features_are_computed_once_and_anew_for_other_weights(tiny, tmp_path, m
 
 
 def test_an_encoder_that_takes_less_is_named(tiny):
-    with pytest.raises(InputError, match="max_length of 64"):
+    with pytest.raises(InputError, match="give max_length=64"):
         embed_texts(pa.chunked_array([TEXTS]), str(tiny), source="t", max_length=65)
