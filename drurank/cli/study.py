@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from drurank.cli.parser import SentenceParser
 from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
-from drurank.cli.study_workers import WORKER, Workers, watch
+from drurank.cli.study_workers import Workers, watch
 from drurank.errors import InputError, is_count, nearest
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
@@ -20,6 +21,8 @@ from drurank.study.runs import check_options
 from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, work
 
+WORKER = "work"
+"""What ``run`` starts in processes of its own."""
 SHORTEST = 3
 """Least ``grace`` in seconds; a worker then gives a sign of life each second."""
 STOP = (signal.SIGTERM, signal.SIGINT)
@@ -87,7 +90,8 @@ def run_study(
     prepare(folder, plan)
     with StopSignals(*STOP) as stop:
         queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
-        words = [str(Path(config).expanduser().resolve()), str(folder.resolve()), storage or "", str(grace)]
+        words = [sys.executable, "-m", "drurank", "study", WORKER, str(Path(config).expanduser().resolve())]
+        words += [str(folder.resolve()), storage or "", str(grace)]
         number = min(workers, len(plan.candidates))
         watch(queue, Workers(words, folder / LOG_FOLDER, number), len(plan.candidates), stop)
     states = queue.states()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections import Counter
 from datetime import timedelta
@@ -17,8 +16,6 @@ from rich.table import Table
 from drurank.study.queue import Queue
 from drurank.study.working import StopSignals
 
-WORKER = "work"
-"""Command of ``study`` that a worker is started with."""
 LOOK = 1.0
 """Seconds between two looks at the queue."""
 PATIENCE, ASKED = 10, 3
@@ -29,14 +26,13 @@ class Workers:
     """Worker processes that end when the ``with`` block is left.
 
     Args:
-        words: what follows ``study work`` on their command line.
+        words: their command line.
         logs: folder for what they print.
         number: how many.
     """
 
     def __init__(self, words: list[str], logs: Path, number: int) -> None:
-        self._words = [sys.executable, "-m", "drurank", "study", WORKER, *words]
-        self._logs, self._number = logs, number
+        self._words, self._logs, self._number = words, logs, number
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:

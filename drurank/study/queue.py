@@ -93,6 +93,12 @@ class Queue:
         Returns:
             Number of its trial in the queue, and its key; ``None`` if none waits.
         """
+        # On SQLite, which locks no row, Optuna gives two workers that ask at the same moment the same trial.
+        with self._lock:
+            self._miss_dead_workers()
+            return self._next()
+
+    def _miss_dead_workers(self) -> None:
         for trial in self._trials():
             # A worker that died before its first sign of life would never be missed.
             if trial.state.name == "RUNNING" and trial.number not in self._seen:
@@ -100,6 +106,8 @@ class Queue:
                 self.storage.record_heartbeat(trial._trial_id)
         with quiet():
             self._optuna.storages.fail_stale_trials(self._study)
+
+    def _next(self) -> tuple[int, str] | None:
         while any(trial.state.name == "WAITING" for trial in self._trials()):
             with quiet():
                 trial = self._study.ask()

@@ -123,10 +123,12 @@ def _run(study: Path, plan: Plan, candidate: Candidate, command: Command) -> Non
 
 
 def _is_whole(checkpoint: Path) -> bool:
+    if not checkpoint.is_file():
+        return False
     from drurank.run_folder.checkpoint_io import read_checkpoint  # here, since torch is slow to import
 
     try:
-        return checkpoint.is_file() and bool(read_checkpoint(checkpoint))
+        return bool(read_checkpoint(checkpoint))
     except InputError:
         return False
 

@@ -68,7 +68,7 @@ def _search(queue: Queue, trial: SearchTrial) -> Any:
 
 
 def _trial_of(study: Any, trial: SearchTrial) -> Any:
-    return next((found for found in study.get_trials() if found.user_attrs.get(KEY) == trial.key), None)
+    return next((found for found in study.get_trials(deepcopy=False) if found.user_attrs.get(KEY) == trial.key), None)
 
 
 def _distribution(choices: Range | tuple[str, ...]) -> Any:
