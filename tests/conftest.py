@@ -9,7 +9,6 @@ import torch.distributed as dist
 from lightning.pytorch import Trainer
 
 from runs import QUIET, SMALL
-from studies import written
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 
@@ -116,9 +115,17 @@ def pretend(monkeypatch):
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
-    """Folder of a finished study, see studies.py."""
-    from drurank.cli import main
+    """Folder of a study that was run to its end, for tests that only read; its file lies beside it."""
+    from studies import finish, written
 
     folder = tmp_path_factory.mktemp("undisturbed")
-    main(["study", "run", "--config", str(written(folder / "s.yaml")), "--output", str(folder / "study")])
+    finish(written(folder / "s.yaml"), folder / "study")
     return folder / "study"
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """Folder of a finished study whose results were written without training, for tests that only read."""
+    from studies import write_results
+
+    return write_results(tmp_path_factory.mktemp("results") / "study")
