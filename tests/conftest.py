@@ -7,19 +7,12 @@ import pytest
 import torch
 import torch.distributed as dist
 from lightning.pytorch import Trainer
-from matplotlib.figure import Figure
 
-import drurank.report.pictures
-from drurank.report.pictures import save_picture
+from drawing import RENDER, save_dot, saved_by
 from runs import QUIET, SMALL
 from studies import written
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
-
-
-def save_empty(figure, path):
-    """A file of one white dot, in place of a figure that has been drawn up and is not rendered."""
-    Figure(figsize=(1, 1), dpi=1).savefig(path, format="png")
 
 
 def pytest_configure(config):
@@ -43,17 +36,17 @@ def one_thread():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def quick_pictures():
-    """Leave out what of a picture takes longest, its rendering, which takes as long as the fit that it shows."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drurank.report.pictures, "save_picture", save_empty)
+def dots():
+    """Pictures are drawn up and not rendered."""
+    with saved_by(save_dot):
         yield
 
 
 @pytest.fixture
-def pictures(monkeypatch):
-    """Render pictures, for tests that look at them."""
-    monkeypatch.setattr(drurank.report.pictures, "save_picture", save_picture)
+def pictures():
+    """Pictures are rendered, for a test that looks at them."""
+    with saved_by(RENDER):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 import torch
 import yaml
+from matplotlib.image import imread
 from scipy.stats import beta
 
 from drurank.data import Shortcut
@@ -138,6 +139,17 @@ def test_trial_of_one_batch_leaves_nothing(run, tmp_path):
     run("fit", "--model", "DRU", *SMALL, "--trainer.fast_dev_run", "true")
     assert not list(tmp_path.rglob("*.ckpt"))
     assert not list(tmp_path.rglob("*.csv"))
+
+
+def test_pictures_are_rendered(fit, run, pictures):
+    folder = fit("runs", epochs=2)
+    run("test", "--run", folder)
+    found = {path.name: imread(path) for path in folder.rglob("*.png")}
+    assert set(found) == {"criteria.png", "weights.png", "groups.png"}
+    for name, picture in found.items():
+        height, width, _ = picture.shape
+        assert min(height, width) > 400, name
+        assert picture.std() > 0.05, "something is drawn on it"
 
 
 def test_no_checkpoints_if_so_wished(fit):

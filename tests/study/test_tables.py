@@ -277,7 +277,7 @@ def test_candidates_that_are_not_there(undisturbed, capsys):
     assert "did you mean 'DRU cutoff=5 seed=" in capsys.readouterr().err
 
 
-def test_pictures_and_report_are_made_again_without_training(undisturbed, tmp_path):
+def test_pictures_and_report_are_made_again_without_training(undisturbed, pictures, tmp_path):
     for file in undisturbed.glob("candidates/*/*"):
         if file.suffix in (".json", ".parquet"):
             target = tmp_path / "study" / file.relative_to(undisturbed)
