@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from encoders import write_tiny
+
 from texts import rows
 
 

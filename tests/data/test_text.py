@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from texts import NAMES, SPLITS, batches_of, data_of, ready, rows
 from transformers import AutoTokenizer
 
 from drurank.data import Table, Text
@@ -18,6 +17,7 @@ from drurank.methods import ERM
 from drurank.networks import TextClassifier
 from drurank.tabular.inspection import inspect_rows
 from drurank.text import tokens as tokens_module
+from texts import NAMES, SPLITS, batches_of, data_of, ready, rows
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from encoders import write_tiny
-from texts import SPLITS, data_of, ready, rows, words_of
 from transformers import AutoTokenizer
 
 from drurank.cli import main
@@ -21,6 +20,7 @@ from drurank.errors import InputError
 from drurank.methods import DFR, DRU, ERM, JTT
 from drurank.networks import MLP, TextClassifier
 from runs import read_csv, read_json
+from texts import SPLITS, data_of, ready, rows, words_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 
