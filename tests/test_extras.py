@@ -53,6 +53,7 @@ def write_tables(folder):
     )
 
 
+@pytest.mark.slow
 def test_everything_but_texts_runs_without_the_packages_of_texts(tmp_path):
     write_tables(tmp_path)
     path = f"{ROOT}:{ROOT / 'tests/helpers'}"

@@ -11,6 +11,7 @@ from drurank.cli import main
 from runs import QUIET, ROOT, SMALL
 
 
+@pytest.mark.slow
 def test_help_in_a_process_of_its_own():
     shown = subprocess.run(
         [sys.executable, ROOT / "cli.py", "fit", "--help"], capture_output=True, text=True, timeout=120
@@ -78,6 +79,7 @@ def test_all_commands_are_named(capsys, words):
         assert re.search(rf"^  {command} ", shown, re.MULTILINE), command
 
 
+@pytest.mark.slow
 def test_installed_command_ends_with_status_0(tmp_path):
     (command,) = entry_points(group="console_scripts", name="drurank")
     words = ["fit", "--model", "ERM", *SMALL, *QUIET, "--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
