@@ -342,7 +342,8 @@ class GroupModule(LightningModule):
 
     def configure_callbacks(self) -> Sequence[Callback]:
         """The watch for nan and inf, unless an earlier run attached it."""
-        attached = self._trainer is not None and self.watch in self._trainer.callbacks
+        trainer: Any = self._trainer
+        attached = trainer is not None and self.watch in trainer.callbacks
         return [] if attached else [self.watch]
 
     def configure_optimizers(self) -> Any:
