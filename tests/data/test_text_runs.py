@@ -129,7 +129,7 @@ def test_frozen_and_network_that_do_not_go_together(table, tiny, capsys):
 
 
 def test_a_high_rate_is_warned_of(table, tiny, trainer):
-    with pytest.warns(UserWarning, match="the learning rate is 0.001, and above 0.0001"):
+    with pytest.warns(UserWarning, match="the learning rate is 0.001; above 0.0001"):
         trainer().fit(ERM(TextClassifier), datamodule=data_of(table, tiny))
 
 
@@ -285,8 +285,8 @@ def test_a_scheduler_by_steps_is_no_hindrance_to_load_what_it_trained(table, tin
     words = ["--model.lr_scheduler", "LinearDecay", "--model.lr_interval", "step"]
     run("fit", *words_of(table, tiny, *words))
     model = ERM.load_from_checkpoint("runs/version_0/checkpoints/last.ckpt")
-    assert model.lr_interval == "epoch"
-    assert model.lr_scheduler is None
+    assert model.optimization.lr_interval == "epoch"
+    assert model.optimization.lr_scheduler is None
 
 
 def test_another_longest_text_is_named_on_resume(copied, run, capsys):
