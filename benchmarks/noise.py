@@ -6,7 +6,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from drurank.criteria import criteria_of
+from drurank.criteria import values_of
+from drurank.groups import Groups
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
 
@@ -25,7 +26,7 @@ def draw(rng: np.random.Generator, groups: int, size: int, sd: float) -> tuple[n
 def population(rng: np.random.Generator, groups: int, size: int, sd: float) -> dict[str, float]:
     """The criteria of true accuracies of as many new groups, in the median."""
     drawn = np.stack([draw(rng, groups, size, sd)[2] for _ in range(1000)])
-    return {name: float(np.median(value)) for name, value in criteria_of(drawn, NAMES, overall=None).items()}
+    return {name: float(np.median(value)) for name, value in values_of(Groups(drawn), NAMES).items()}
 
 
 def row(groups: int, size: int, sd: float) -> list[str]:
@@ -39,7 +40,7 @@ def row(groups: int, size: int, sd: float) -> list[str]:
         spread_held += fitted.low <= sd <= fitted.high
         sds.append(fitted.sd)
         noise = criteria_noise(correct, count, NAMES, spread=fitted, draws=200, seed=run)
-        these = criteria_of(true, NAMES, overall=None)
+        these = values_of(Groups(true), NAMES)
         for name in NAMES:
             for whose, value in (("these", these[name]), ("new", new[name])):
                 held[name, whose] += noise[name].low - 1e-9 <= value <= noise[name].high + 1e-9

@@ -1,179 +1,262 @@
-"""Criteria of how well groups are served, computed from group counts: what runs log, choose by and report.
+"""Criteria of how well groups are served: what runs log, choose by and report.
 
-The functions take group accuracies ``[..., m]`` of numpy or torch (``nan`` for a group to leave out), and give
-``[...]``.
+A criterion is one object in a registry that metrics, checkpoints, reports, pictures and studies read;
+``register_criterion`` adds one of your own.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
-from drurank.dcg import Array, Ordered, RankBy, accuracy_from_counts, float_like
-from drurank.errors import InputError, is_like, nearest
-from drurank.spread import shrunk_accuracy
+from drurank.dcg import RankBy, precise
+from drurank.errors import InputError, nearest
+from drurank.groups import Groups, average, error_dcg, percentile_of, tstat, worst
 
-DEFAULT_CRITERIA = ("overall", "average", "worst", "p10", "gdcg10", "gdcg50", "qdcg10", "qdcg50", "tstat")
-STANDARD_ERROR_FLOOR = 1e-6
-
-
-def overall_accuracy(correct: Array, count: Array) -> Array:
-    """Accuracy over samples: ``sum(correct) / sum(count)``, int ``[..., m]`` to ``[...]``, ``nan`` without samples."""
-    xp = array_namespace(correct, count)
-    return accuracy_from_counts(xp.sum(correct, axis=-1), xp.sum(count, axis=-1))  # type: ignore[no-any-return]
-
-
-def average_group_accuracy(accuracy: Array) -> Array:
-    """Mean of the group accuracies."""
-    return _of_accuracy(_average, accuracy)
-
-
-def worst_group_accuracy(accuracy: Array) -> Array:
-    """Lowest group accuracy, ``nan`` where no group has one."""
-    return _of_accuracy(_worst, accuracy)
-
-
-def percentile_group_accuracy(accuracy: Array, percentile: float = 10) -> Array:
-    """Percentile of the group accuracies with linear interpolation, as ``numpy.percentile``."""
-    return _of_accuracy(lambda ordered: _percentile(ordered, percentile), accuracy)
-
-
-def group_tstat(accuracy: Array) -> Array:
-    r"""Mean of the group accuracies over its standard error, :math:`\bar a \sqrt m / s` with ``s`` of ddof 1.
-
-    The standard error is at least 1e-6, and 1e-6 for a single group, so the value is always finite.
-    """
-    return _of_accuracy(_tstat, accuracy)
-
-
-def _of_accuracy(function: Callable[[Ordered[Array]], Array], accuracy: Array) -> Array:
-    found = function(Ordered.of(accuracy))
-    return array_namespace(accuracy).astype(found, float_like(accuracy))  # type: ignore[no-any-return]
-
-
-def _average(ordered: Ordered[Any]) -> Any:
-    xp = array_namespace(ordered.value)
-    total = xp.sum(xp.where(ordered.known, ordered.value, 0.0), axis=-1)
-    mean = total / xp.clip(xp.astype(ordered.number[..., 0], total.dtype), min=1)
-    return xp.where(ordered.number[..., 0] > 0, mean, xp.nan)
-
-
-def _worst(ordered: Ordered[Any]) -> Any:
-    xp = array_namespace(ordered.value)
-    return xp.where(ordered.number[..., 0] > 0, ordered.value[..., 0], xp.nan)
-
-
-def _percentile(ordered: Ordered[Any], percentile: float) -> Any:
-    return ordered.share(array_namespace(ordered.value).full_like(ordered.value[..., :1], percentile / 100))[..., 0]
-
-
-def _tstat(ordered: Ordered[Any]) -> Any:
-    xp, mean = array_namespace(ordered.value), _average(ordered)
-    m = xp.astype(ordered.number[..., 0], mean.dtype)
-    away = xp.where(ordered.known, ordered.value - mean[..., None], 0.0)
-    error = xp.sqrt(xp.sum(away * away, axis=-1) / xp.clip(m - 1, min=1) / xp.clip(m, min=1))
-    return mean / xp.clip(error, min=STANDARD_ERROR_FLOOR)
-
-
-def _dcg(ordered: Ordered[Any], k: int, rank_by: RankBy) -> Any:
-    # The worst accuracy is the highest error, so errors in descending order need no second sort.
-    return Ordered(1 - ordered.value, ordered.number).dcg(k, rank_by=rank_by)
+RESERVED = ("loss",)
+"""Names that runs log something else under, as ``val_loss``."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion by its name, as in ``val_qdcg10``.
+    """A criterion, and all that the package needs to know of it.
 
     Attributes:
-        name: ``overall``, ``average``, ``worst``, ``tstat``, or ``p``, ``gdcg``, ``qdcg`` with a number.
+        name: as in ``--select qdcg10`` and in the key ``val_qdcg10``.
+        function: its value, float ``[...]``, from ``Groups``, of numpy and of torch alike; ``nan`` without groups.
         higher_is_better: which way is up.
-        of: computes it from the group accuracies in ascending order; ``None`` for ``overall``, which looks at samples.
+        unit: what it measures, for people; pictures draw criteria of one unit together. Its name, if not given.
+        in_percent: whether tables of studies show it in percent.
+        has_interval: whether reports show the interval of its true value.
+        has_floor: whether reports show what chance alone would give.
+        of_badly_served: whether it is about the badly served groups, so that reports name it where chance alone would
+            give such a value.
+        of_samples: whether it counts all samples, whatever their group: it needs no groups, and ``min_count`` and
+            ``shrink`` do not apply.
+        grows_with_groups: whether it grows with the number of groups, so that splits with different numbers are not
+            compared by it.
+        logged: whether every run logs it and every report shows it, also when not asked for.
+        metric: class in ``drurank.metrics`` and its options; one made from ``function``, if not given.
     """
 
     name: str
+    function: Callable[[Groups], Any] = field(repr=False)
     higher_is_better: bool
-    of: Callable[[Ordered[Any]], Any] | None
+    unit: str = ""
+    in_percent: bool = False
+    has_interval: bool = True
+    has_floor: bool = True
+    of_badly_served: bool = True
+    of_samples: bool = False
+    grows_with_groups: bool = False
+    logged: bool = True
+    metric: tuple[str, Mapping[str, Any]] | None = None
 
     @property
     def mode(self) -> str:
         """``max`` or ``min``, as ModelCheckpoint and EarlyStopping want it."""
         return "max" if self.higher_is_better else "min"
 
+    @property
+    def scale(self) -> str:
+        """What it measures and which way is up."""
+        return f"{self.unit or self.name} ({'higher' if self.higher_is_better else 'lower'} is better)"
+
+    def shown(self, value: float) -> str:
+        """A value as tables of studies show it."""
+        return f"{100 * value:.1f}" if self.in_percent else f"{value:.3f}"
+
+    def of(self, groups: Groups) -> Any:
+        """Its value, float64 (float32 on MPS) ``[...]``.
+
+        Raises:
+            InputError: if the function gives something of another shape.
+        """
+        xp, like = array_namespace(groups.accuracy), groups.accuracy
+        value = xp.asarray(self.function(groups), dtype=precise(like), device=device(like))
+        if value.shape != like.shape[:-1]:
+            raise InputError(
+                f"criterion {self.name!r} gave an array of {list(value.shape)} for accuracies of {list(like.shape)}; "
+                f"its function must reduce the last dimension, as groups.mean(groups.accuracy < 0.8)"
+            )
+        return value
+
+
+@dataclass(frozen=True)
+class CriterionFamily:
+    """Criteria with a number in their name, as ``p10`` and ``p25``.
+
+    Attributes:
+        name: what stands before the number.
+        of: the criterion of a number.
+        limit: the highest number; the lowest is 1.
+        logged: numbers that every run logs.
+    """
+
+    name: str
+    of: Callable[[int], Criterion] = field(repr=False)
+    limit: int = 100
+    logged: tuple[int, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of those that every run logs, or of an example."""
+        return tuple(f"{self.name}{number}" for number in self.logged or (min(10, self.limit),))
+
+
+def _percentile_of_groups(k: int) -> Criterion:
+    metric = ("PercentileGroupAccuracy", {"percentile": k})
+    return Criterion(f"p{k}", partial(percentile_of, percent=k), True, "accuracy", in_percent=True, metric=metric)
+
+
+def _dcg(name: str, rank_by: RankBy, k: int) -> Criterion:
+    return Criterion(
+        f"{name}{k}",
+        partial(error_dcg, k=k, rank_by=rank_by),
+        higher_is_better=False,
+        unit="discounted sum of errors",
+        grows_with_groups=rank_by == "index",
+        metric=("GroupDCG", {"k": k, "rank_by": rank_by}),
+    )
+
+
+_ACCURACY: dict[str, Any] = {"higher_is_better": True, "unit": "accuracy", "in_percent": True}
+_BUILT_IN: tuple[Criterion | CriterionFamily, ...] = (
+    Criterion(
+        "overall",
+        lambda groups: groups.overall,
+        of_badly_served=False,
+        of_samples=True,
+        metric=("OverallAccuracy", {}),
+        **_ACCURACY,
+    ),
+    Criterion("average", average, of_badly_served=False, metric=("AverageGroupAccuracy", {}), **_ACCURACY),
+    Criterion("worst", worst, metric=("WorstGroupAccuracy", {}), **_ACCURACY),
+    CriterionFamily("p", _percentile_of_groups, limit=99, logged=(10,)),
+    CriterionFamily("gdcg", partial(_dcg, "gdcg", "index"), logged=(10, 50)),
+    CriterionFamily("qdcg", partial(_dcg, "qdcg", "quantile"), logged=(10, 50)),
+    Criterion(
+        "tstat",
+        tstat,
+        higher_is_better=True,
+        unit="mean over standard error",
+        # The standard error of true accuracies is 0 where groups do not differ, so the true value may be any.
+        has_interval=False,
+        of_badly_served=False,
+        metric=("GroupTStat", {}),
+    ),
+)
+_registry: dict[str, Criterion | CriterionFamily] = {entry.name: entry for entry in _BUILT_IN}
+"""Every criterion and family of criteria by name."""
+
+
+def register_criterion(entry: Criterion | CriterionFamily) -> None:
+    """Add a criterion, or a family of them, that then works wherever those of the package do.
+
+    One of your own that is registered again replaces the former, as when a notebook's cell is run twice.
+
+    Args:
+        entry: what to add.
+
+    Raises:
+        InputError: if its name is taken or cannot be one.
+
+    Example:
+        >>> register_criterion(Criterion("below80", lambda g: g.mean(g.accuracy < 0.8), higher_is_better=False))
+    """
+    is_family, name = isinstance(entry, CriterionFamily), entry.name
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or (is_family and name[-1].isdigit()):
+        last = ", the last no digit" if is_family else ""
+        raise InputError(f"name is {name!r}; give letters, digits and underscores, the first a letter{last}")
+    if _member(name) or name in (*RESERVED, *(known.name for known in _BUILT_IN)):
+        raise InputError(f"the name {name!r} is taken; give another one")
+    if isinstance(entry, CriterionFamily) and (made := entry.of(entry.limit).name) != f"{name}{entry.limit}":
+        raise InputError(f"of({entry.limit}) made a criterion {made!r}; its name must be '{name}{entry.limit}'")
+    _registry[name] = entry
+
 
 def criterion(name: str) -> Criterion:
     """The criterion of that name.
 
     Args:
-        name: ``overall``, ``average``, ``worst``, ``tstat``, ``p<k>``, ``gdcg<k>`` or ``qdcg<k>`` with ``k`` from 1 to
-            100 (percentiles: 1 to 99).
+        name: as ``worst``, or of a family with a number, as ``qdcg25``.
 
     Raises:
-        InputError: if there is none; it names the nearest.
+        InputError: if it is not found; it names the nearest.
     """
-    plain: dict[str, Callable[[Ordered[Any]], Any] | None] = {
-        "overall": None,
-        "average": _average,
-        "worst": _worst,
-        "tstat": _tstat,
-    }
-    if name in plain:
-        return Criterion(name, True, plain[name])
-    found = re.fullmatch(r"(p|gdcg|qdcg)([1-9]\d*|0)", name)
-    if found is None:
-        raise InputError(f"there is no criterion {name!r}: {nearest(name, DEFAULT_CRITERIA)}")
-    family, k = found[1], int(found[2])
-    limit = 99 if family == "p" else 100
-    if not 1 <= k <= limit:
-        raise InputError(f"criterion {name!r}: the number must be from 1 to {limit}, e.g. {family}10")
-    if family == "p":
-        return Criterion(name, True, lambda ordered: _percentile(ordered, k))
-    rank_by: RankBy = "quantile" if family == "qdcg" else "index"
-    return Criterion(name, False, lambda ordered: _dcg(ordered, k, rank_by))
+    found = _registry.get(name)
+    if isinstance(found, Criterion):
+        return found
+    member = _member(name)
+    if member is None:
+        own = "" if _close(name) else "; to use one of your own, register it first (docs/criteria.md)"
+        raise InputError(f"there is no criterion {name!r}: {nearest(name, _known())}{own}")
+    family, number = member
+    if not 1 <= number <= family.limit:
+        raise InputError(f"criterion {name!r}: the number must be from 1 to {family.limit}, e.g. {family.names[0]}")
+    return family.of(number)
 
 
-def criteria_of(accuracy: Array, names: Sequence[str], *, overall: Array) -> dict[str, Array]:
+def default_criteria(*, grouped: bool = True) -> tuple[str, ...]:
+    """Names of the criteria that every run logs.
+
+    Args:
+        grouped: whether the data has groups; without, only those that need none.
+    """
+    names: list[str] = []
+    for entry in _registry.values():
+        if isinstance(entry, CriterionFamily):
+            names += [f"{entry.name}{number}" for number in entry.logged]
+        elif entry.logged:
+            names.append(entry.name)
+    return tuple(name for name in names if grouped or criterion(name).of_samples)
+
+
+def describe_criteria() -> str:
+    """All criteria in a line, for a help text."""
+    families = [entry.name for entry in _registry.values() if isinstance(entry, CriterionFamily)]
+    return f"{', '.join(_known())}; {', '.join(families)} also with any other number"
+
+
+def values_of(groups: Groups, names: Sequence[str]) -> dict[str, Any]:
     """Several criteria from one sort of the group accuracies.
 
     Args:
-        accuracy: float ``[..., m]``, ``nan`` for a group to leave out.
+        groups: the groups.
         names: criteria by name.
-        overall: what the criterion of that name is, float ``[...]``.
 
     Returns:
         Criterion to value, float64 (float32 on MPS) ``[...]``; ``nan`` where no group is left.
     """
-    ordered = Ordered.of(accuracy)
-    found = {name: criterion(name).of for name in names}
-    return {name: overall if of is None else of(ordered) for name, of in found.items()}
+    return {name: criterion(name).of(groups) for name in names}
 
 
 def compute_criteria(
-    correct: Array,
-    count: Array,
-    names: Sequence[str] = DEFAULT_CRITERIA,
-    *,
-    min_count: int = 1,
-    shrink: bool = False,
-) -> dict[str, Array]:
+    correct: Any, count: Any, names: Sequence[str] | None = None, *, min_count: int = 1, shrink: bool = False
+) -> dict[str, Any]:
     """Several criteria from the counts of groups.
 
     Args:
         correct: samples classified rightly by group, int64 ``[..., m]``, of numpy or torch.
         count: samples by group, int64 ``[..., m]``.
-        names: criteria by name.
+        names: criteria by name; those that every run logs, if not given.
         min_count: leave out groups with fewer samples; ``overall`` counts every sample all the same.
         shrink: take as a group's accuracy its posterior mean, see :func:`drurank.spread.shrunk_accuracy`.
 
     Returns:
         Criterion to value, float64 (float32 on MPS) ``[...]``; ``nan`` where no group is left.
     """
-    kept = array_namespace(correct, count).where(count >= min_count, count, 0)
-    accuracy = (shrunk_accuracy if shrink else accuracy_from_counts)(correct, kept)
-    return criteria_of(accuracy, names, overall=overall_accuracy(correct, count))
+    groups = Groups.of_counts(correct, count, min_count=min_count, shrink=shrink)
+    return values_of(groups, default_criteria() if names is None else names)
+
+
+# ---- the keys that criteria are logged under
 
 
 def key_of(name: str, prefix: str = "val") -> str:
@@ -181,17 +264,48 @@ def key_of(name: str, prefix: str = "val") -> str:
     return f"{prefix}_{name}"
 
 
+def logged_criterion(key: str) -> Criterion | None:
+    """The criterion that is logged under a validation key; ``None`` if the key is not ours, as ``val_auroc``."""
+    name = _name_in(key)
+    member = _member(name)
+    is_ours = isinstance(_registry.get(name), Criterion) or (member and 1 <= member[1] <= member[0].limit)
+    return criterion(name) if is_ours else None
+
+
 def criterion_of_key(key: str) -> Criterion | None:
-    """The criterion a monitored key stands for; ``None`` if the key is none of ours (``val_auroc``, say).
+    """The criterion that a monitored key stands for; ``None`` if the key is not ours, as ``val_auroc``.
 
     Raises:
-        InputError: if it names a test part, which must not be used to choose, or nearly a criterion.
+        InputError: if it is of test data, which must not be used to choose, or is one of ours misspelt: with letters
+            changed or swapped, or a number out of range.
     """
     if re.match(r"(id_)?test_", key):
         wanted = key.replace("test_", "val_")
         raise InputError(f"monitoring {key!r} would choose by the test data; monitor {wanted!r}")
+    name = _name_in(key)
+    slips = difflib.get_close_matches(name, [one for one in _known() if len(one) == len(name)], n=1, cutoff=0.8)
+    return criterion(name) if _member(name) or slips else logged_criterion(key)
+
+
+def _name_in(key: str) -> str:
     found = re.fullmatch(r"(?:id_)?val_(\w+)", key)
-    if found is None:
-        return None
-    is_near = re.match(r"(p|gdcg|qdcg)\d", found[1]) or is_like(found[1], DEFAULT_CRITERIA)
-    return criterion(found[1]) if is_near else None
+    return found[1] if found else ""
+
+
+def _member(name: str) -> tuple[CriterionFamily, int] | None:
+    """Family and number that a name is made of."""
+    found = re.fullmatch(r"(\w*[A-Za-z_])([1-9]\d*|0)", name, re.ASCII)
+    family = _registry.get(found[1]) if found else None
+    return (family, int(found[2])) if found and isinstance(family, CriterionFamily) else None
+
+
+def _known() -> tuple[str, ...]:
+    return tuple(
+        name
+        for entry in _registry.values()
+        for name in (entry.names if isinstance(entry, CriterionFamily) else (entry.name,))
+    )
+
+
+def _close(name: str) -> bool:
+    return bool(difflib.get_close_matches(name.lower(), _known(), n=1))

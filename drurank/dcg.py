@@ -42,10 +42,10 @@ def accuracy_from_counts(correct: Array, count: Array) -> Array:
 
 @dataclass(frozen=True)
 class Ordered(Generic[Array]):
-    """Values of groups in order, those known before those that are not.
+    """Values of groups in order, known ones first.
 
     Attributes:
-        value: ``[..., m]``, float; 0 behind those known.
+        value: ``[..., m]``, float; 0 after the known ones.
         number: how many are known, integer ``[..., 1]``.
     """
 
@@ -54,7 +54,7 @@ class Ordered(Generic[Array]):
 
     @classmethod
     def of(cls, value: Array, *, descending: bool = False) -> Ordered[Array]:
-        """Sort values in which ``nan`` stands for none."""
+        """Sort values; ``nan`` means unknown."""
         xp = array_namespace(value)
         if value.shape[-1] == 0:
             value = xp.full((*value.shape[:-1], 1), xp.nan, dtype=value.dtype, device=device(value))
@@ -70,7 +70,7 @@ class Ordered(Generic[Array]):
         return self._place(self.value.shape[-1]) < self.number  # type: ignore[no-any-return]
 
     def share(self, share: Any) -> Array:
-        """Values ``share`` of the way from the first to the last known, in between linear.
+        """Values a given share of the way from the first to the last known, with linear interpolation.
 
         Args:
             share: float ``[q]``, in [0, 1].
@@ -166,7 +166,7 @@ def check_k(k: int, *, rank_by: str = "quantile", k_unit: str = "percent") -> No
     check_choice("rank_by", rank_by, RankBy)
     check_choice("k_unit", k_unit, KUnit)
     if k_unit == "groups" and rank_by != "index":
-        raise InputError("k_unit='groups' counts groups, which quantiles are not; write rank_by='index' with it")
+        raise InputError("k_unit='groups' counts groups, not quantiles; give rank_by='index' with it")
     if not is_count(k) or (k_unit == "percent" and k > 100):
         limit = "from 1 to 100" if k_unit == "percent" else "of 1 or more"
         raise InputError(f"k is {k!r}; give an int {limit} (k_unit={k_unit!r}), e.g. k=10")

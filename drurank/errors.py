@@ -1,4 +1,4 @@
-"""What is said to a person whose input is wrong."""
+"""Errors for input that cannot be used, each in one sentence."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ SHOWN = 20
 
 
 class InputError(ValueError):
-    """An input that cannot be used; the command line shows its one sentence without a traceback."""
-
-
-def is_like(name: str, known: Iterable[str]) -> bool:
-    """Whether a name is one of those known or a slip from one."""
-    return bool(difflib.get_close_matches(name, list(known), n=1))
+    """An input that cannot be used; the command line prints its message without a traceback."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the nearest right one and all that are known.
+    """The end of a sentence about an unknown name: the closest known one, and all known ones.
 
     Args:
         name: what was written.
-        known: the names that would have been right.
+        known: the valid names.
 
     Returns:
-        ``did you mean 'x'? known: x, y, z``; only the first half where the names are many, only the second where none
-        is near.
+        ``did you mean 'x'? known: x, y, z``; only the first half where there are many names, only the second where
+        none is close.
     """
     options = [str(option) for option in known]
     match = difflib.get_close_matches(name.lower(), [option.lower() for option in options], n=1)
@@ -50,15 +45,15 @@ def is_count(value: object) -> bool:
 def check_number(
     name: str, value: object, low: float = 0, high: float = math.inf, *, above: bool = False, below: bool = False
 ) -> None:
-    """Refuse what is not a finite number in a range.
+    """Refuse anything but a finite number in a range.
 
     Args:
         name: of the option.
         value: what was given.
-        low: the least it may be, or, if ``above``, be above.
-        high: the most it may be, or, if ``below``, be below.
-        above: whether ``low`` is out.
-        below: whether ``high`` is out.
+        low: smallest value; with ``above``, excluded.
+        high: largest value; with ``below``, excluded.
+        above: whether ``low`` is excluded.
+        below: whether ``high`` is excluded.
 
     Raises:
         InputError: naming the range.

@@ -24,14 +24,14 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         write(beside)
         beside.replace(path)
     except OSError as error:
-        # What is said of a full disk names no file, or the one beside.
+        # The error of a full disk names no file, or the temporary one.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
         beside.unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the files beside others that killed processes left in a folder into which no other process writes."""
+    """Remove the temporary files that killed processes left in a folder; no other process may be writing there."""
     for file in folder.glob(".*.*"):
         if file.suffix[1:].isdigit() and file.is_file():
             file.unlink(missing_ok=True)
@@ -44,10 +44,12 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def said_of(error: OSError) -> str | None:
-    """One sentence about a file that cannot be read or written, or ``None`` where the error is of no file."""
+    """One sentence about a file that cannot be read or written; ``None`` where the error names no file."""
     why = " ".join((error.strerror or str(error)).split())
     if error.errno in FULL:
-        return f"no space left to write {error.filename or 'a file of the run'} ({why}); make room, and call it again"
+        return (
+            f"no space left to write {error.filename or 'a file of the run'} ({why}); free some space and run it again"
+        )
     if error.filename is None:
         return None
-    return f"{error.filename} cannot be used: {why}; name another, or mend its permissions"
+    return f"{error.filename} cannot be used: {why}; give another path, or fix its permissions"

@@ -1,7 +1,7 @@
 """What chance alone does to a criterion: its interval, and its noise floor.
 
-The worst of a thousand small groups is low by chance alone. The *interval* says where the criterion of groups like
-these may lie; the *noise floor* is what it would be if every group had the accuracy of all samples together.
+The worst of a thousand small groups is low by chance alone. The *interval* says where the true value may lie, for
+groups like these; the *noise floor* is what it would be if every group had the accuracy of all samples together.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 from rich.progress import track
 from scipy.special import bdtr, betaincinv
 
-from drurank.criteria import DEFAULT_CRITERIA, criteria_of
+from drurank.criteria import default_criteria, values_of
 from drurank.errors import InputError, is_count
+from drurank.groups import Groups
 from drurank.spread import Spread, fit_spread
 
 DRAWS = 1000
@@ -25,14 +26,14 @@ CHUNK = 1_000_000
 """Groups drawn at once, over all draws; keeps memory under about 100 MB a thread."""
 THREADS = 4
 HEAVY = 20_000_000
-"""Groups drawn in all from which on a progress bar is shown."""
+"""Total of groups to draw above which a progress bar is shown."""
 SHARED = 8
-"""Groups of one size from which on they are drawn by a table of that size, not one by one."""
-
+"""From this many groups of one size on, they are drawn from a table of that size, not one by one."""
 LARGE = 2000
-"""Size of groups from which on a table of it is no gain."""
+"""From this size of groups on, a table gains nothing."""
 
-Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+DrawGroups = Callable[[np.random.Generator, int], Groups]
+"""Gives groups ``[d, m]`` of ``d`` draws."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Noise:
 def criteria_noise(
     correct: np.ndarray,
     count: np.ndarray,
-    names: Sequence[str] = DEFAULT_CRITERIA,
+    names: Sequence[str] | None = None,
     *,
     spread: Spread | None = None,
     draws: int = DRAWS,
@@ -67,8 +68,8 @@ def criteria_noise(
 
     Args:
         correct: samples classified rightly by group, integer ``[m]``.
-        count: samples by group, integer ``[m]``; groups without any are left out.
-        names: criteria by name.
+        count: samples by group, integer ``[m]``; groups without samples are left out.
+        names: criteria by name; those that every run logs, if not given.
         spread: that of true group accuracy; fitted, if not given.
         draws: how many times groups are drawn.
         seed: of the draws.
@@ -84,6 +85,7 @@ def criteria_noise(
         raise InputError("no group has a sample; give counts of 1 or more")
     if not is_count(draws):
         raise InputError(f"draws is {draws!r}; give an int of 1 or more")
+    names = default_criteria() if names is None else names
     spread = fit_spread(correct, count) if spread is None else spread
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
     interval = draw_criteria(_true_accuracies(correct, count, spread), len(count), names, draws, rng, "Intervals")
@@ -97,20 +99,21 @@ def criteria_noise(
 
 
 def noise_floor(
-    count: np.ndarray, accuracy: float, names: Sequence[str] = DEFAULT_CRITERIA, *, draws: int = DRAWS, seed: int = 0
+    count: np.ndarray, accuracy: float, names: Sequence[str] | None = None, *, draws: int = DRAWS, seed: int = 0
 ) -> dict[str, np.ndarray]:
     """Criteria of groups that are all served alike.
 
     Args:
         count: samples by group, integer ``[m]``.
         accuracy: that of every group.
-        names: criteria by name.
+        names: criteria by name; those that every run logs, if not given.
         draws: how many times all groups are drawn.
         seed: of the draws.
 
     Returns:
         Criterion to its values, float64 ``[draws]``.
     """
+    names = default_criteria() if names is None else names
     rng = np.random.default_rng(seed)
     return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
 
@@ -124,17 +127,17 @@ def chance_band(
         count: samples by group, integer ``[m]``.
         accuracy: that of every group.
         draws: how many times all groups are drawn.
-        places: at how many of the ``m`` places to look, at most.
+        places: the most of the ``m`` places to compute.
         seed: of the draws.
 
     Returns:
-        The places looked at, int64 ``[p]`` from 0, and 5th and 95th percentile of the accuracy there, float64 ``[p]``.
+        The places, int64 ``[p]`` from 0, and 5th and 95th percentile of the accuracy there, float64 ``[p]``.
     """
     at = np.unique(np.linspace(0, len(count) - 1, min(places, len(count))).astype(np.int64))
     draw, rng = _equal_accuracies(count, accuracy), np.random.default_rng(seed)
     size = max(1, CHUNK // len(count))
     parts = [min(size, draws - begun) for begun in range(0, draws, size)]
-    ordered = np.concatenate([np.sort(draw(rng, part)[0], axis=-1)[:, at] for part in parts])
+    ordered = np.concatenate([np.sort(draw(rng, part).accuracy, axis=-1)[:, at] for part in parts])
     low, high = np.percentile(ordered, PERCENT, axis=0)
     return at, low, high
 
@@ -157,12 +160,12 @@ def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, 
 
 
 def draw_criteria(
-    draw: Draw, groups: int, names: Sequence[str], draws: int, rng: np.random.Generator, title: str
+    draw: DrawGroups, groups: int, names: Sequence[str], draws: int, rng: np.random.Generator, title: str
 ) -> dict[str, np.ndarray]:
     """Criteria of groups drawn many times; shows a progress bar where that takes long.
 
     Args:
-        draw: gives group accuracies ``[d, m]`` and the accuracy over samples ``[d]`` of ``d`` draws.
+        draw: gives groups ``[d, m]`` of ``d`` draws.
         groups: how many groups ``m`` there are.
         names: criteria by name.
         draws: how many draws.
@@ -176,10 +179,9 @@ def draw_criteria(
     parts = [min(size, draws - begun) for begun in range(0, draws, size)]
 
     def values(part: int, own: np.random.Generator) -> dict[str, np.ndarray]:
-        accuracy, overall = draw(own, part)
-        return criteria_of(accuracy, names, overall=overall)
+        return values_of(draw(own, part), names)
 
-    # Drawing and sorting leave Python's lock, and each part has a stream of its own, whichever thread it runs in.
+    # Drawing and sorting release Python's lock; each part has its own random stream, whichever thread runs it.
     with ThreadPoolExecutor(THREADS) as pool:
         waiting = pool.map(values, parts, rng.spawn(len(parts)))
         light = groups * draws < HEAVY
@@ -187,11 +189,11 @@ def draw_criteria(
     return {name: np.concatenate([each[name] for each in found]) for name in names}
 
 
-def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> Draw:
+def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> DrawGroups:
     """Groups drawn with replacement, each with a true accuracy that its samples and the spread allow."""
     wrong = count - correct
 
-    def draw(rng: np.random.Generator, draws: int) -> tuple[np.ndarray, np.ndarray]:
+    def draw(rng: np.random.Generator, draws: int) -> Groups:
         group = rng.integers(0, len(count), (draws, len(count)))
         pair = rng.choice(len(spread.share), draws, p=spread.share)
         mean, k = spread.means[pair, None], spread.precisions[pair, None]
@@ -201,17 +203,17 @@ def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> 
         accuracy = right / (right + rng.standard_gamma(wrong[group] + (1 - mean) * k))
         accuracy[alike[:, 0]] = mean[alike[:, 0]]
         size = count[group]
-        return accuracy, np.einsum("dm,dm->d", accuracy, size) / size.sum(axis=-1)
+        return Groups(accuracy, size, np.einsum("dm,dm->d", accuracy, size) / size.sum(axis=-1))
 
     return draw
 
 
-def _equal_accuracies(count: np.ndarray, accuracy: float) -> Draw:
-    """What groups of these sizes seem to be if each is right with the same chance."""
+def _equal_accuracies(count: np.ndarray, accuracy: float) -> DrawGroups:
+    """What groups of these sizes seem to be if all have the same chance of being right."""
     count = np.sort(count)  # Groups of a size lie together; criteria do not look at their order.
     parts = list(_by_size(count))
 
-    def draw(rng: np.random.Generator, draws: int) -> tuple[np.ndarray, np.ndarray]:
+    def draw(rng: np.random.Generator, draws: int) -> Groups:
         correct = np.empty((draws, len(count)))
         for part, size in parts:
             shape = (draws, part.stop - part.start)
@@ -220,7 +222,7 @@ def _equal_accuracies(count: np.ndarray, accuracy: float) -> Draw:
             else:
                 cumulative = bdtr(np.arange(size), size, accuracy)
                 correct[:, part] = np.searchsorted(cumulative, rng.random(shape))
-        return correct / count, correct.sum(axis=-1) / count.sum()
+        return Groups(correct / count, count, correct.sum(axis=-1) / count.sum())
 
     return draw
 

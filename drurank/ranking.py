@@ -1,6 +1,7 @@
-"""Ranks of groups and what is made of them: pure functions of tensors.
+"""Ranks of groups and the weights they give: pure functions of tensors.
 
-Every function takes any leading dimensions, ``[..., m]`` for ``m`` groups, waits for no device and loops over no group.
+Every function takes any leading dimensions, ``[..., m]`` for ``m`` groups, never waits for the device, and has no loop
+over groups.
 A group without data has accuracy ``nan``; it has no rank, does not count in ``m``, and weighs 1.
 """
 
@@ -71,7 +72,7 @@ def rank_groups(accuracy: Tensor, *, rank_by: RankBy = "quantile", ties: Ties = 
         The ranks, dtype of ``accuracy``, ``[..., m]``, ``nan`` where ``accuracy`` is.
 
     Raises:
-        InputError: if ``rank_by`` or ``ties`` is none of the above.
+        InputError: if ``rank_by`` or ``ties`` has another value.
     """
     check_choice("rank_by", rank_by, RankBy)
     check_choice("ties", ties, Ties)

@@ -17,16 +17,15 @@ from scipy.special import betaincinv, betaln, gammaln, xlog1py, xlogy
 from drurank.dcg import Array
 
 LEAST, MOST = 1e-3, 0.999
-"""Relative spreads, ``sd / sqrt(mu (1 - mu))``, between which one is looked for. Smaller ones count as none: rounding
-would decide about them."""
+"""Range of relative spreads, ``sd / sqrt(mu (1 - mu))``. Smaller ones count as none: rounding would decide them."""
 SPREADS, MEANS = 48, 15
 NONE_BEFOREHAND = 1 / 2
-"""How likely it is beforehand that groups do not differ, against all spreads together that the data makes likely.
-Not against all there could be: no spread would then seem certain wherever groups differ little. The figure is the one
-with which intervals hold what they should, see benchmarks/noise.py."""
+"""Prior probability that groups do not differ, against all spreads that the data makes likely. (Not against all
+possible ones: no spread would then seem certain wherever groups differ little.) With this value intervals hold the
+truth as often as they should, see benchmarks/noise.py."""
 LIKELY, NEGLIGIBLE = 1.353, 8.0
-"""Log-likelihood below the best of the ends of a 90 % interval (half of the chi-square quantile), and of what is left
-out of account (one in 3,000)."""
+"""How far the log-likelihood is below its maximum at the ends of a 90 % interval (half of the chi-square quantile), and
+where it is neglected (1 in 3,000)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
 
     Args:
         correct: samples classified rightly by group, integer ``[m]``.
-        count: samples by group, integer ``[m]``; groups without any are left out.
+        count: samples by group, integer ``[m]``; groups without samples are left out.
 
     Returns:
         The likeliest mean and standard deviation, and how likely others are.
@@ -87,7 +86,7 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
 
 
 def _ends(place: np.ndarray, height: np.ndarray) -> tuple[float, float]:
-    """Where a curve crosses 0 before and behind its peak, in between points linear; its ends where it does not."""
+    """Where a curve crosses 0 before and after its peak, by linear interpolation; its ends where it does not."""
     above = np.flatnonzero(height >= 0)
     first, last = above[0], above[-1]
     low = np.interp(0, height[first - 1 : first + 1], place[first - 1 : first + 1]) if first else place[0]
@@ -121,7 +120,7 @@ def shrunk_accuracy(correct: Array, count: Array) -> Array:
 
 
 class _Tally:
-    """Counts of groups, those that are alike put together, and the likelihood of a distribution given them."""
+    """Counts of groups, equal ones pooled, and the likelihood of a distribution given them."""
 
     def __init__(self, correct: np.ndarray, count: np.ndarray) -> None:
         self.correct, self.count = correct.astype(np.float64), count.astype(np.float64)
@@ -186,12 +185,12 @@ class _Tally:
         return spreads[:, 0], means, np.exp(log - log.max())
 
     def inner(self, mean: float) -> float:
-        """The mean, or where all or none are right, not quite that."""
+        """The mean, kept away from 0 and 1 where none or all are right."""
         least = 0.5 / float(self.right_total + self.wrong_total + 1)
         return min(max(mean, least), 1 - least)
 
     def _reach(self, mean: float, relative: float) -> tuple[float, float]:
-        """From where to where relative spreads are not negligible."""
+        """Lowest and highest relative spread that is not negligible."""
         mean = self.inner(mean)
         best = self._of(mean, relative)
 
@@ -202,7 +201,7 @@ class _Tally:
 
         peak = max(relative, LEAST)
         if above(peak) <= 0:
-            return 0.0, 2 * LEAST  # So many samples that no spread that is looked for is likely.
+            return 0.0, 2 * LEAST  # with so many samples, no spread in the range is likely
         low = 0.0 if above(LEAST) >= 0 else float(brentq(above, LEAST, peak))
         high = MOST if above(MOST) >= 0 else float(brentq(above, peak, MOST))
         return low, high

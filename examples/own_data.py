@@ -1,4 +1,4 @@
-"""Drop-in, first grade: our method, your network, your dataset, your loaders, your Trainer."""
+"""Drop-in, first grade: our method with your network, dataset, loaders and Trainer."""
 
 import torch
 from lightning.pytorch import Trainer, seed_everything

@@ -1,6 +1,6 @@
 """Drop-in, second grade: your LightningModule rebased on one of our methods.
 
-Change the base and delete `training_step` and `validation_step`; the rest stays. `unpack` says what is what in a batch.
+Change the base and delete `training_step` and `validation_step`; the rest stays. `unpack` names the parts of a batch.
 """
 
 from typing import Any, NamedTuple

@@ -32,7 +32,7 @@ def fit(epochs: int = 5) -> float:
         by_group = discounted_weights(rank_groups(accuracy, rank_by="quantile"), cutoff=100)
         weight = torch.where(correct, 1.0, by_group[group].float())
         metric.reset()
-        metric.update(correct.long(), torch.ones_like(label), group)
+        metric.update_correct(correct, group)
         print(f"epoch {epoch}: qDCG@10 of the training groups {metric.compute():.4f}")
     return float(metric.compute())
 

@@ -1,4 +1,4 @@
-"""Drop-in, third grade: only `ranking` and `metrics`, in a LightningModule that knows nothing else of us."""
+"""Drop-in, third grade: only `ranking` and `metrics`, in a LightningModule that uses nothing else of ours."""
 
 import torch
 from lightning.pytorch import LightningModule, Trainer, seed_everything
@@ -10,7 +10,7 @@ from drurank.ranking import discounted_weights, group_accuracy, rank_groups
 
 
 class Ours(LightningModule):
-    """Any module of yours; of us it has the sample weights, rewritten after each epoch, and the metric it monitors."""
+    """Any module of yours; ours are the sample weights, updated after each epoch, and the metric it monitors."""
 
     def __init__(self, group: Tensor, num_groups: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""ERM and qDRU+M on the same data, chosen by qdcg10, tested, side by side: what `make run` runs.
+"""ERM and qDRU+M on the same data, selected by qdcg10 and tested, side by side; `make run` runs this.
 
 python examples/quickstart.py [shortcut|synthetic] [--setting 3]
 """
@@ -17,7 +17,7 @@ METHODS = {"ERM": "erm", "qDRU+M": "qdru_m"}
 
 
 def train_and_test(method: str, words: list[str]) -> tuple[dict, str]:
-    """Fit, keep the best checkpoint by qdcg10, test it; the report, and the folder of the run."""
+    """Fit, keep the best checkpoint by qdcg10 and test it; returns the report and the folder of the run."""
     folder = main(["fit", "--config", str(CONFIGS / f"method/{METHODS[method]}.yaml"), *words]).trainer.log_dir
     main(["test", "--run", folder])
     return json.loads(Path(folder, "test/qdcg10/report.json").read_text(encoding="utf-8")), folder

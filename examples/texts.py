@@ -1,4 +1,4 @@
-"""Fine-tunes a pretrained encoder on a table of yours: python examples/texts.py reviews.csv [folder of an encoder]."""
+"""Fine-tunes a pretrained encoder on your table: python examples/texts.py reviews.csv [folder of an encoder]."""
 
 import sys
 from functools import partial

@@ -4,18 +4,22 @@ import numpy as np
 import pytest
 import torch
 
+import drurank.criteria
 from drurank.criteria import (
-    DEFAULT_CRITERIA,
+    Criterion,
+    CriterionFamily,
     compute_criteria,
     criterion,
     criterion_of_key,
-    group_tstat,
+    default_criteria,
+    describe_criteria,
     key_of,
-    percentile_group_accuracy,
-    worst_group_accuracy,
+    logged_criterion,
+    register_criterion,
 )
 from drurank.dcg import group_dcg
 from drurank.errors import InputError
+from drurank.groups import Groups, group_tstat, percentile_group_accuracy, worst_group_accuracy
 
 NAN = math.nan
 CORRECT = torch.tensor([48, 27, 9, 4])  # accuracies .96, .9, .6, .8
@@ -69,7 +73,7 @@ def test_name_gives_the_criterion_its_value_and_direction(name, value, mode):
     assert (found.mode, found.higher_is_better) == (mode, mode == "max")
 
 
-@pytest.mark.parametrize("name", [*DEFAULT_CRITERIA, "qdcg25", "qdcg100", "gdcg1", "gdcg33", "p1", "p50"])
+@pytest.mark.parametrize("name", [*default_criteria(), "qdcg25", "qdcg100", "gdcg1", "gdcg33", "p1", "p50"])
 def test_criteria_equal_numpy_for_any_leading_dimensions(name):
     rng = np.random.default_rng(0)
     count = rng.integers(0, 20, (2, 3, 12))
@@ -165,7 +169,7 @@ def test_number_out_of_range_is_refused_with_the_range(name, limit):
 
 
 @pytest.mark.parametrize("prefix", ["val", "id_val"])
-@pytest.mark.parametrize("name", [*DEFAULT_CRITERIA, "qdcg25"])
+@pytest.mark.parametrize("name", [*default_criteria(), "qdcg25"])
 def test_key_leads_back_to_its_criterion(prefix, name):
     assert key_of(name, prefix) == f"{prefix}_{name}"
     assert criterion_of_key(key_of(name, prefix)).name == name
@@ -201,6 +205,18 @@ def test_keys_of_others_are_left_to_them(key):
     assert criterion_of_key(key) is None
 
 
+@pytest.mark.parametrize("key", ["val_worst_acc", "val_my_average", "val_worst5", "id_val_overall_f1", "val_top10"])
+def test_key_that_only_resembles_a_criterion_is_the_users(key):
+    assert criterion_of_key(key) is None
+    assert logged_criterion(key) is None
+
+
+@pytest.mark.parametrize("key", ["test_worst", "id_test_worst", "val_wrost", "val_p100", "worst", "val_loss"])
+def test_only_validation_keys_of_criteria_are_logged_criteria(key):
+    assert logged_criterion(key) is None
+    assert logged_criterion("id_val_qdcg25").name == "qdcg25"
+
+
 @pytest.mark.parametrize("make", [np.array, torch.tensor])
 @pytest.mark.filterwarnings("error")
 def test_batches_that_have_no_group_left_are_nan_beside_others_that_have(make):
@@ -222,7 +238,7 @@ def test_percentile_of_infinite_values_is_that_of_numpy(make):
     assert got == pytest.approx(0.5 + 0.25 / math.log2(3), rel=1e-6)
 
 
-@pytest.mark.parametrize("name", [*DEFAULT_CRITERIA, "qdcg25", "p50"])
+@pytest.mark.parametrize("name", [*default_criteria(), "qdcg25", "p50"])
 def test_numpy_and_torch_agree(name):
     rng = np.random.default_rng(3)
     count = rng.integers(0, 30, (4, 50))
@@ -231,3 +247,101 @@ def test_numpy_and_torch_agree(name):
     theirs = compute_criteria(torch.from_numpy(correct), torch.from_numpy(count), [name])[name]
     assert isinstance(ours, np.ndarray)
     np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-13)
+
+
+# ---- criteria of one's own
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """A registry that is put back as it was."""
+    monkeypatch.setattr(drurank.criteria, "_registry", dict(drurank.criteria._registry))
+
+
+def below(percent):
+    return lambda groups: groups.mean(groups.accuracy < percent / 100)
+
+
+@pytest.mark.parametrize("make", [np.array, torch.tensor])
+@pytest.mark.filterwarnings("error")
+def test_registered_criterion_is_one_like_any_other(own, make):
+    before = default_criteria()
+    register_criterion(Criterion("below80", below(80), higher_is_better=False))
+    correct, count = make([[7, 9, 0, 79], [8, 8, 0, 80]]), make([[10, 10, 0, 100], [10, 10, 0, 100]])
+    got = compute_criteria(correct, count, ["below80", "worst"])
+    assert np.asarray(got["below80"]).tolist() == [2 / 3, 0]  # 0.8 is not below it, and a group without samples is out
+    assert np.asarray(compute_criteria(correct, count, min_count=100)["below80"]).tolist() == [1, 0]
+    assert np.isnan(np.asarray(compute_criteria(correct, count, min_count=101)["below80"])).all()
+    assert default_criteria() == (*before, "below80")
+    assert criterion_of_key("val_below80").mode == "min"
+    assert "below80" in describe_criteria()
+    with pytest.raises(InputError, match="did you mean 'below80'"):
+        criterion("bellow80")
+
+
+def test_registered_family_has_a_criterion_for_each_number(own):
+    family = CriterionFamily("below", lambda k: Criterion(f"below{k}", below(k), False), limit=99, logged=(80,))
+    before = default_criteria()
+    register_criterion(family)
+    assert default_criteria() == (*before, "below80")
+    found = compute_criteria(CORRECT, COUNT, ["below61", "below80", "below95"])  # accuracies .96, .9, .6, .8
+    assert {name: float(value) for name, value in found.items()} == {"below61": 0.25, "below80": 0.25, "below95": 0.75}
+    with pytest.raises(InputError, match=r"'below100': the number must be from 1 to 99, e\.g\. below80"):
+        criterion("below100")
+
+
+def test_criterion_that_is_not_logged_is_there_when_asked_for(own):
+    before = default_criteria()
+    register_criterion(Criterion("rare", below(50), False, logged=False))
+    assert default_criteria() == before
+    assert float(compute_criteria(CORRECT, COUNT, ["rare"])["rare"]) == 0
+
+
+def test_without_groups_only_criteria_of_samples_are_logged(own):
+    assert default_criteria(grouped=False) == ("overall",)
+    register_criterion(Criterion("errors", lambda groups: 1 - groups.overall, False, of_samples=True))
+    assert default_criteria(grouped=False) == ("overall", "errors")
+    assert float(compute_criteria(CORRECT, COUNT, ["errors"], min_count=50)["errors"]) == pytest.approx(0.12)
+
+
+def test_criterion_registered_again_replaces_the_former(own):
+    register_criterion(Criterion("mine", below(80), False))
+    register_criterion(Criterion("mine", below(95), True))
+    assert float(compute_criteria(CORRECT, COUNT, ["mine"])["mine"]) == 0.75
+    assert criterion("mine").mode == "max"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("worst", "'worst' is taken"),
+        ("gdcg", "'gdcg' is taken"),
+        ("p25", "'p25' is taken"),
+        ("loss", "'loss' is taken"),
+        ("below 80", "'below 80'; give letters"),
+        ("80below", "'80below'; give letters"),
+        ("", "''; give letters"),
+    ],
+)
+def test_name_that_cannot_be_one_is_refused(own, name, said):
+    with pytest.raises(InputError, match=said):
+        register_criterion(Criterion(name, below(80), False))
+
+
+def test_family_whose_members_have_other_names_is_refused(own):
+    with pytest.raises(InputError, match="made a criterion 'below'; its name must be 'below100'"):
+        register_criterion(CriterionFamily("below", lambda k: Criterion("below", below(k), False)))
+    with pytest.raises(InputError, match="the last no digit"):
+        register_criterion(CriterionFamily("below8", lambda k: Criterion(f"below8{k}", below(k), False)))
+
+
+def test_function_that_keeps_the_groups_is_refused(own):
+    register_criterion(Criterion("mine", lambda groups: groups.accuracy, True))
+    with pytest.raises(InputError, match=r"'mine' gave an array of \[4\].*must reduce the last dimension"):
+        compute_criteria(CORRECT, COUNT, ["mine"])
+
+
+def test_mean_of_a_value_is_over_the_groups_that_are_left():
+    groups = Groups.of_counts(CORRECT, COUNT, min_count=15)  # accuracies .96, .9, .6
+    assert float(groups.mean(groups.count)) == pytest.approx((50 + 30 + 15) / 3)
+    assert float(groups.overall) == pytest.approx(0.88)

@@ -21,7 +21,7 @@ def example(name):
 
 
 def test_every_example_is_run_here():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*DROP_IN, "quickstart", "texts"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*DROP_IN, "quickstart", "texts", "below80"}
 
 
 @pytest.mark.parametrize("name", DROP_IN)

@@ -9,16 +9,16 @@ import torch
 import torch.distributed as dist
 from torchmetrics import MetricCollection
 
-from drurank.criteria import (
-    DEFAULT_CRITERIA,
+import drurank.criteria
+from drurank.criteria import Criterion, compute_criteria, default_criteria, register_criterion
+from drurank.errors import InputError
+from drurank.groups import (
     average_group_accuracy,
-    compute_criteria,
     group_tstat,
     overall_accuracy,
     percentile_group_accuracy,
     worst_group_accuracy,
 )
-from drurank.errors import InputError
 from drurank.metrics import (
     AverageGroupAccuracy,
     GroupAccuracy,
@@ -28,6 +28,7 @@ from drurank.metrics import (
     OverallAccuracy,
     PercentileGroupAccuracy,
     WorstGroupAccuracy,
+    criterion_metric,
 )
 from drurank.ranking import group_accuracy, group_dcg, rank_groups
 from drurank.training.record import EpochRecord
@@ -253,7 +254,7 @@ def test_several_criteria_by_name_equal_each_alone():
 
 def test_several_criteria_are_the_defaults_when_not_named():
     metric = feed(GroupCriteria(7), mixed_batches())
-    assert list(metric.compute()) == list(DEFAULT_CRITERIA)
+    assert list(metric.compute()) == list(default_criteria())
     assert_same(metric.compute(), {k: v.float() for k, v in compute_criteria(*metric.counts()).items()})
 
 
@@ -295,6 +296,65 @@ def test_forward_gives_the_value_of_the_batch_and_keeps_the_total():
     assert metric(*samples([2, 2], [1, 2])) == 0.5
     assert metric(*samples([0, 4], [0, 1])) == 0.25
     assert metric.compute() == 0.5  # 1 of 2 and 3 of 6
+
+
+@every_metric
+def test_known_rightness_is_counted_as_predictions_are(make):
+    if make in LOSS_DCG.values():
+        return
+    direct, by_classes = make(7), make(7)
+    for preds, target, group in mixed_batches():
+        direct.update_correct(preds == target, group)
+        by_classes.update(preds, target, group)
+        assert_same(direct.compute(), by_classes.compute())  # not that of the batch before
+    assert direct.update_count == by_classes.update_count == 6
+
+
+def test_known_rightness_goes_with_losses():
+    metric = dcg_of_groups(2, 3, score="loss")
+    metric.update_correct(torch.ones(4).bool(), torch.tensor([0, 0, 1, 2]), loss=torch.tensor([0.1, 0.3, 1.5, 0.7]))
+    assert metric.compute().item() == pytest.approx(1.941651, abs=1e-6)
+    with pytest.raises(InputError, match=r"loss is None; score='loss' needs one per sample"):
+        metric.update_correct(torch.ones(4).bool(), torch.arange(4) % 3)
+
+
+@pytest.mark.parametrize(
+    ("correct", "group", "said"),
+    [
+        (torch.ones(3), torch.arange(3), "correct is torch.float32"),
+        (torch.ones(3).long(), torch.arange(3), "correct is torch.int64"),
+        (torch.ones(3).bool(), torch.ones(3), "group torch.float32"),
+        (torch.ones(2).bool(), torch.arange(3), "correct [2], group [3]"),
+        (torch.ones(3).bool(), torch.arange(3), "group 2 is not below num_groups=2"),
+    ],
+)
+def test_rightness_that_is_none_is_refused_and_not_counted(correct, group, said):
+    metric = GroupCriteria(2)
+    with pytest.raises(InputError) as caught:
+        metric.update_correct(correct, group)
+    assert said in str(caught.value)
+    assert metric.count.tolist() == [0, 0]
+
+
+def test_criteria_go_through_their_metrics(monkeypatch):
+    metric = GroupCriteria(7, "overall, average,worst,p25,gdcg50,qdcg10,tstat")
+    kinds = [OverallAccuracy, AverageGroupAccuracy, WorstGroupAccuracy, PercentileGroupAccuracy, GroupDCG, GroupDCG]
+    assert [type(one) for one in metric.metrics.values()] == [*kinds, GroupTStat]
+    monkeypatch.setattr(GroupDCG, "of", lambda self, groups: torch.tensor(float(self.k)))
+    got = feed(metric, mixed_batches()).compute()
+    assert (got["gdcg50"], got["qdcg10"]) == (50, 10)
+
+
+def test_registered_criterion_has_a_metric(monkeypatch):
+    monkeypatch.setattr(drurank.criteria, "_registry", dict(drurank.criteria._registry))
+    register_criterion(Criterion("below80", lambda groups: groups.mean(groups.accuracy < 0.8), higher_is_better=False))
+    several, alone = GroupCriteria(4, ["worst", "below80"]), criterion_metric("below80", 4)
+    batch = samples([50, 30, 15, 5], [48, 27, 9, 3])
+    for metric in (several, alone):
+        metric.update(*batch)
+    assert several.compute() == {"worst": pytest.approx(0.6), "below80": 0.5}
+    assert pickle.loads(pickle.dumps(alone)).compute() == alone.compute() == 0.5
+    assert (alone.higher_is_better, alone.compute().dtype) == (False, torch.float32)
 
 
 # ---- scores instead of classes
@@ -602,7 +662,13 @@ def work(rank, folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
     found = {(name, case): value_on(name, [SHARES[case][rank]]) for name in EVERY for case in SHARES}
-    torch.save({"metrics": found, "record": commit_on(rank)}, f"{folder}/{rank}.pt")
+    full = GroupCriteria(5, sync_on_compute=False)
+    for rows in SHARES["other groups"]:  # all rows, on each process
+        right, _, group = batch_of(rows)
+        full.update_correct(right.bool(), group)
+    # Only the first process asks: nothing may wait for the others.
+    whole = (full.compute(), full.counts()) if rank == 0 else None
+    torch.save({"metrics": found, "record": commit_on(rank), "whole": whole}, f"{folder}/{rank}.pt")
     dist.destroy_process_group()
 
 
@@ -624,6 +690,13 @@ def test_two_processes_have_the_value_of_one(two_processes, name, case):
         assert_same(got["value"], alone["value"])
         assert [x.tolist() for x in got["counts"]] == [x.tolist() for x in alone["counts"]]
         assert got["own"].sum() == sum(g >= 0 for g, _ in SHARES[case][rank])
+
+
+def test_counts_that_are_whole_already_are_not_summed_over_processes(two_processes):
+    value, counts = two_processes[0]["whole"]
+    alone = value_on("criteria", SHARES["other groups"])
+    assert_same(value, alone["value"])
+    assert [x.tolist() for x in counts] == [[1, 0, 1, 0, 1], [2, 1, 1, 0, 2]]
 
 
 def test_two_processes_combine_records_and_count_a_sample_as_right_if_either_had_it_right(two_processes):

@@ -9,9 +9,10 @@ from scipy.integrate import quad
 from scipy.stats import beta, betabinom, binom
 
 import drurank.noise
-from drurank.criteria import compute_criteria, criteria_of
+from drurank.criteria import compute_criteria, values_of
 from drurank.dcg import group_dcg
 from drurank.errors import InputError
+from drurank.groups import Groups
 from drurank.noise import chance_band, criteria_noise, group_interval, noise_floor
 from drurank.spread import _Tally, fit_spread, shrunk_accuracy
 
@@ -278,7 +279,7 @@ def test_interval_holds_the_true_criterion_of_simulated_groups(groups, size, sd)
     for run in range(200):
         correct, count, true = draw(rng, groups, size, 0.8, sd)
         noise = criteria_noise(correct, count, LED, draws=200, seed=run)
-        for name, value in criteria_of(true, LED, overall=true.mean()).items():
+        for name, value in values_of(Groups(true), LED).items():
             held[name] += noise[name].low - 1e-9 <= value <= noise[name].high + 1e-9
     assert min(held.values()) >= 0.85 * 200 - 5, held  # 5: one standard deviation of 200 draws
 

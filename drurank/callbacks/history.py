@@ -7,27 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from drurank.callbacks.pictures import folder_of, keep_picture
 from drurank.files import replace_file
-from drurank.ranking import rank_groups
+from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_PICTURE
 
 if TYPE_CHECKING:
     from drurank.methods import GroupModule
 
-HISTORY_FILE = "weights.csv"
 COLUMNS = ("epoch", "group", "count", "accuracy", "rank", "mean_weight", "max_weight")
 
 
 class GroupHistory(Callback):
-    """Writes ``weights.csv`` into the run's folder, one row an epoch and group.
+    """Writes ``weights.csv`` into the run's folder, one row an epoch and group, and ``weights.png`` at the fit's end.
 
     The row of epoch ``t`` has the weights in force in that epoch beside what they were made from: ``epoch, group,
     count, accuracy, rank, mean_weight, max_weight``. Count, accuracy and rank are those known at the end of epoch
     ``t - 1``, by the predictions that rank the groups (empty in epoch 0); the mean and the maximum are over the group's
     training samples. For ERM the predictions are those made while it trained. The last rows, of the epoch after the
-    last, hold where the run ended.
+    last, hold where the run ended. The picture, weight by rank over epochs, is drawn where the weights differ; a
+    TensorBoard, W&B or MLflow logger gets it too.
     """
 
     def __init__(self) -> None:
@@ -42,22 +44,22 @@ class GroupHistory(Callback):
         self._write(trainer, pl_module, trainer.current_epoch)
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Write where a run ended that was killed between its last checkpoint and its end, so that nothing trains."""
+        """Draw the weights; write first where a run ended that was killed between its last checkpoint and its end."""
         method: Any = pl_module
-        train = getattr(trainer.train_dataloader, "dataset", None)
+        train: Any = getattr(trainer.train_dataloader, "dataset", None)
         folder = trainer.log_dir  # asks all processes
-        if self._begun is not None or method.state or train is None or folder is None:
-            return
-        if _count_rows(Path(folder) / HISTORY_FILE, trainer.current_epoch) < train.num_training_groups:
+        idle = self._begun is None and not method.state and train is not None and folder is not None
+        if idle and _count_rows(Path(folder or "") / WEIGHTS_FILE, trainer.current_epoch) < train.num_training_groups:
             method.begin_tables(train)
             self._write(trainer, method, trainer.current_epoch)
+        self._draw(trainer)
 
     def _write(self, trainer: Any, method: Any, epoch: int) -> None:
         train = trainer.train_dataloader.dataset
-        folder = trainer.log_dir  # asks all processes
-        if folder is None or trainer.fast_dev_run or not trainer.is_global_zero or not train.num_training_groups:
+        folder = folder_of(trainer)
+        if folder is None or not train.num_training_groups:
             return
-        file = Path(folder) / HISTORY_FILE
+        file = folder / WEIGHTS_FILE
         if self._begun != file:
             replace_file(file, lambda beside: _copy_before(epoch, file, beside))
             self._begun = file
@@ -65,16 +67,30 @@ class GroupHistory(Callback):
         with file.open("ab") as out:
             pa_csv.write_csv(rows, out, pa_csv.WriteOptions(include_header=False))
 
+    def _draw(self, trainer: Trainer) -> None:
+        from drurank.report.pictures import draw_weights  # here, since matplotlib is slow to import
+
+        folder = folder_of(trainer)
+        if folder is None or not (folder / WEIGHTS_FILE).is_file() or trainer.current_epoch <= 1:
+            return
+        table = pa_csv.read_csv(folder / WEIGHTS_FILE)
+        weights = table["mean_weight"].drop_null().to_numpy()
+        if len(weights) == 0 or float(weights.max()) <= float(weights.min()):
+            return
+        # The rows of the epoch after the last hold weights that were never in force.
+        known = table.filter(pc.and_(pc.is_valid(table["rank"]), pc.less(table["epoch"], trainer.current_epoch)))
+        columns = (known[name].to_numpy() for name in ("epoch", "rank", "mean_weight"))
+        keep_picture(draw_weights(*columns), folder / WEIGHTS_PICTURE, trainer.loggers)
+
 
 def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.Table:
     """One row a training group: what it is ranked by and how much it weighs; see ``GroupHistory``."""
-    accuracy, count = method.record.group_accuracy(shrink=method.shrink)
-    rank = rank_groups(accuracy, rank_by=method.rank_by, ties=method.ties)
-    weight = method.state["weight"]
-    columns = {"count": count, "accuracy": accuracy, "rank": rank, "mean_weight": method.record.group_mean(weight)}
-    columns["max_weight"] = method.record.group_max(weight)
+    record, weight = method.record, method.state["weight"]
+    accuracy, count = record.group_accuracy(shrink=method.evaluation.shrink)
+    columns = {"count": count, "accuracy": accuracy, "rank": method.group_rank(record)}
+    columns |= {"mean_weight": record.group_mean(weight), "max_weight": record.group_max(weight)}
     table = {name: pa.array(value.cpu().numpy(), from_pandas=True) for name, value in columns.items()}
-    size = method.record.num_groups
+    size = record.num_groups
     return pa.table({"epoch": [epoch] * size, "group": pa.array(group_names[:size], pa.string()), **table})
 
 

@@ -16,9 +16,8 @@ from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
 
 from drurank.files import replace_file
+from drurank.run_folder.layout import PREDICTIONS_FILE
 from drurank.training.loaders import as_list
-
-PREDICTIONS_FILE = "predictions.parquet"
 
 
 class PredictionWriter(BasePredictionWriter):

@@ -15,8 +15,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
 from drurank.files import write_json
-
-SELECTION_FILE = "selection.json"
+from drurank.run_folder.layout import SELECTION_FILE
 
 
 class BestByCriterion(ModelCheckpoint):
@@ -90,7 +89,7 @@ class LastCheckpoint(ModelCheckpoint):
             said = "SIGTERM" if isinstance(exception, SIGTERMException) else "SIGINT"
             file = self.best_model_path
             remedy = (
-                f"go on with --ckpt_path {file}" if file else "no epoch had ended, so there is nothing to go on from"
+                f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
             )
             rank_zero_info(f"stopped by {said} in epoch {trainer.current_epoch}: {remedy}")
 

@@ -11,36 +11,39 @@ from typing import Any
 from drurank.cli.parser import reason_of
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
+from drurank.imports import import_code
 
 TRAINING = {
     "fit": "train, keep the best checkpoints by group criteria",
-    "validate": "criteria of a checkpoint on the validation data",
-    "test": "report of a run's best checkpoints, or of one, on the test data",
-    "predict": "predictions of a checkpoint for every row",
+    "validate": "compute the criteria of a checkpoint on the validation data",
+    "test": "report on the test data, for a run's best checkpoints or for one checkpoint",
+    "predict": "write the predictions of a checkpoint for every row",
 }
-"""Command of LightningCLI to what it does."""
+"""Commands of LightningCLI, and what they do."""
 COMMANDS = {
-    "report": "the whole report from anybody's predictions",
-    "split": "a table again, with a column that splits it by group",
-    "inspect": "a look at data before it is trained on",
-    "study": "many candidates on one dataset, and one table",
+    "report": "report on predictions that any program made",
+    "split": "write a table again with a column that splits it by group",
+    "inspect": "check data before training",
+    "study": "train many candidates on one dataset and compare them",
 }
-"""Command to what it does; ``drurank.cli.<command>`` runs it."""
+"""Other commands, and what they do; ``drurank.cli.<command>`` runs them."""
 
 
 def main(args: Any = None) -> Any:
-    """Run the command line; input that cannot be used ends it with one sentence and exit status 2.
+    """Run the command line; input that cannot be used ends it with a one-sentence error and exit status 2.
 
     Args:
-        args: the words after the program's name, or, of the commands that train, a dict of settings; those of the
+        args: the words after the program's name, or, for the commands that train, a dict of settings; those of the
             process, if not given.
 
     Returns:
-        What the command makes; of those that train the finished command line, with its ``trainer``, ``model`` and
+        The command's result; for those that train, the finished command line with its ``trainer``, ``model`` and
         ``datamodule``.
     """
     words = sys.argv[1:] if args is None else args
     try:
+        if isinstance(words, list):
+            words = _without_imports(words)
         if isinstance(words, list) and words[:1] in ([], ["--help"], ["-h"]):
             return print(overview())
         if isinstance(words, list) and words[0] in COMMANDS:
@@ -53,9 +56,6 @@ def main(args: Any = None) -> Any:
         reason = reason_of(error) or (said_of(error) if isinstance(error, OSError) else None)
         if reason is None:
             raise
-        if words[0] in ("report", "split"):
-            # Their options of reading stand alone.
-            reason = str(reason).replace("--data.tokenizer", "--pretrained").replace("--data.", "--")
         print(f"error: {reason}", file=sys.stderr)
         raise SystemExit(2) from error
     except KeyboardInterrupt as stop:
@@ -64,9 +64,25 @@ def main(args: Any = None) -> Any:
 
 
 def overview() -> str:
-    """All commands, a line each."""
+    """All commands, one per line."""
     lines = [f"  {name:<9} {what}" for name, what in (TRAINING | COMMANDS).items()]
-    return "\n".join(["usage: python cli.py COMMAND ...", *lines, "COMMAND --help says more."])
+    more = "--import FILE, with any command: Python code that registers criteria of your own (docs/criteria.md)."
+    return "\n".join(["usage: python cli.py COMMAND ...", *lines, "COMMAND --help explains each.", more])
+
+
+def _without_imports(words: list[str]) -> list[str]:
+    """Import what ``--import`` names, before any other word is looked at; the words that are left."""
+    left, rest = [], iter(words)
+    for word in rest:
+        option, equals, name = word.partition("=")
+        if option != "--import":
+            left.append(word)
+            continue
+        named = name if equals else next(rest, "")
+        if not named or named.startswith("-"):
+            raise InputError("--import names no file; give a Python file, as --import my_criteria.py")
+        import_code(named)
+    return left
 
 
 def _command(module: str) -> Callable[[Any], Any]:

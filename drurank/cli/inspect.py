@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from drurank.cli.flags import in_flags, named_as_flags
 from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
@@ -43,8 +45,10 @@ def run(words: list[str]) -> Inspection:
         help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; without it nothing is written.",
     )
     settings = parser.parse_args(data_words(words))
-    inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
-    print_inspection(inspection)
+    flags = parser.flags_of(settings)
+    with named_as_flags(lambda: flags):
+        inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
+    print_inspection(inspection, flags=flags)
     if settings.output is not None:
         folder = Path(os.path.expanduser(settings.output))
         inspection.write(folder)
@@ -91,8 +95,14 @@ def read_config(path: str) -> dict[str, object]:
     return content
 
 
-def print_inspection(inspection: Inspection, console: Console | None = None) -> None:
-    """Show the splits, the balance of labels, groups worth a look, the findings, and the last sentence."""
+def print_inspection(inspection: Inspection, console: Console | None = None, flags: Sequence[str] = ()) -> None:
+    """Show the splits, the balance of labels, groups worth a look, the findings, and the last sentence.
+
+    Args:
+        inspection: what was seen.
+        console: where to show it; the terminal, if not given.
+        flags: flags of the command line that the findings' arguments are shown as.
+    """
     console = console or Console()
     console.print(_splits_table(inspection))
     console.print(_labels_table(inspection))
@@ -104,7 +114,7 @@ def print_inspection(inspection: Inspection, console: Console | None = None) -> 
     console.print(counted(len(findings), "finding") if findings else "Nothing suspicious was found.", style="bold")
     for finding in findings:
         console.print(f"{finding.severity}: {finding.code}", style=COLOURS[finding.severity])
-        console.print(Padding(escape(finding.sentence), (0, 0, 0, 2)), highlight=False)
+        console.print(Padding(escape(in_flags(finding.sentence, flags)), (0, 0, 0, 2)), highlight=False)
     console.print(inspection.resolution(), highlight=False, markup=False)
 
 

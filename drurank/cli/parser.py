@@ -1,4 +1,4 @@
-"""Parsers whose errors are one sentence and name the nearest right option."""
+"""Parsers whose errors are one sentence and suggest the closest known option."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PLAIN = {
     "dict": "a mapping",
     "NoneType": "nothing",
 }
-"""How types are called in messages."""
+"""Names of types in messages."""
 SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
 
 
 class SentenceParser(ArgumentParser):
-    """Ends on an error with one sentence, and does not guess at words cut short."""
+    """Ends on an error with one sentence, and accepts no abbreviated options."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
@@ -36,20 +36,21 @@ class SentenceParser(ArgumentParser):
         """End the process with one sentence; while the parser only tries a value, raise as it expects."""
         if not self.exit_on_error:
             super().error(message, ex)
-        self.exit(2, f"error: {explain(message, self._all_options(), self.class_names)}\n")
+        self.exit(2, f"error: {explain(message, self.all_options(), self.class_names)}\n")
         raise AssertionError("unreachable")
 
     def class_names(self, key: str) -> list[str]:
-        """Names of the classes that the option of that name may be; none, if it is no class."""
+        """Names of the classes that this option takes; empty if it takes none."""
         return []
 
     def let_stand_alone(self, *names: str) -> None:
-        """Let these options of true or false stand without a value, which is true then."""
+        """Let these boolean options be given without a value, which then means true."""
         for action in self._actions:
             if action.dest in names:
                 action.nargs, action.const = "?", True
 
-    def _all_options(self) -> list[str]:
+    def all_options(self) -> list[str]:
+        """All options with their dashes, those of subcommands too."""
         parsers = [self]
         for action in self._actions:
             if isinstance(action.choices, dict):
@@ -58,12 +59,12 @@ class SentenceParser(ArgumentParser):
 
 
 def explain(message: str, options: list[str], class_names: Callable[[str], list[str]]) -> str:
-    """One sentence from what jsonargparse says.
+    """One sentence from an error message of jsonargparse.
 
     Args:
         message: its error message.
         options: the options that the parser knows, with their dashes.
-        class_names: gives the names of the classes that an option may be.
+        class_names: gives the names of the classes that an option takes.
     """
     path = ".".join(re.findall(r'[Pp]arser key "([^"]+)"', message))
     missing = re.search(r"the following arguments are required: ([\w., ]+?)(?:\. |$)", message, re.MULTILINE)
@@ -80,7 +81,7 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         name = owner[1] if owner else path
         if not name:
             return f"there is no option --{option[1]}: {_nearest_option(f'--{option[1]}', options)}"
-        return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], _options_of(name))}"
+        return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], options_of(name))}"
     foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
     unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
     if unknown or foreign:
@@ -95,12 +96,12 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
     unnamed = re.search(r"Given value: NestedArg\(key='([\w.]+)'", message)
     if unnamed and "Problem with given class_path" not in message:
         return (
-            f"--{path}.{unnamed[1]} is an option of a class, and none is named; write --{path} <class> first, "
+            f"--{path}.{unnamed[1]} is an option of a class, but no class is given; write --{path} <class> first, "
             f"{nearest('', class_names(path.rpartition('.')[2]))}"
         )
     config = re.search(r"(?:Unexpected config|Problems parsing config): (.*)", message, re.DOTALL)
     if config and not path:
-        return f"--config holds no options by name: {' '.join(config[1].split())[:200]}; give a YAML file of options"
+        return f"--config does not hold named options: {' '.join(config[1].split())[:200]}; give a YAML file of options"
     literal = re.search(r"Expected a typing\.Literal\[(.*?)\]\. Got value: (\S+)", message)
     if literal:
         known = re.findall(r"'([^']+)'", literal[1])
@@ -125,7 +126,7 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
 
 
 def reason_of(error: BaseException | None) -> InputError | None:
-    """The ``InputError`` that an exception came from, if it did."""
+    """The ``InputError`` in an exception's chain of causes, if there is one."""
     while error is not None and not isinstance(error, InputError):
         error = error.__cause__ or error.__context__
     return error
@@ -136,7 +137,8 @@ def _last(pattern: str, text: str) -> re.Match[str] | None:
     return found[-1] if found else None
 
 
-def _options_of(class_path: str) -> list[str]:
+def options_of(class_path: str) -> list[str]:
+    """Names of the arguments that a class, given by its import path, takes from the command line."""
     module, _, name = class_path.rpartition(".")
     try:
         target = getattr(importlib.import_module(module), name)
@@ -149,7 +151,7 @@ def _options_of(class_path: str) -> list[str]:
             names |= {p.name: None for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
             if not any(p.kind == p.VAR_KEYWORD for p in parameters):
                 break
-    # What the training loop or the class itself hands over is nothing to type.
+    # Set by the training loop or the class itself, not by the user.
     given = {"self", "sizes", "params", *getattr(target, "fixed", ())}
     given |= {"optimizer"} if module in SCHEDULERS else set()
     return [name for name in names if name not in given]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.report import report_predictions
 
@@ -13,4 +14,6 @@ def run(words: list[str]) -> dict[str, Any]:
     parser = SentenceParser(prog="cli.py report", description="How well groups are served by anybody's predictions.")
     parser.add_function_arguments(report_predictions)
     parser.let_stand_alone("shrink")
-    return report_predictions(**vars(parser.parse_args(words)))
+    settings = vars(parser.parse_args(words))
+    with named_as_flags(parser.all_options):
+        return report_predictions(**settings)

@@ -1,4 +1,4 @@
-"""The folder of a run, and its configuration in place of what is not typed."""
+"""The folder of a run, and its configuration as the default for what is not typed."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ import yaml
 
 from drurank.errors import InputError
 from drurank.run_folder.checkpoint_io import read_saved
+from drurank.run_folder.layout import CONFIG_FILE
 
-CONFIG_FILE = "config.yaml"
 OF_THIS_PROCESS = ("best", "last")
-"""What ``ckpt_path`` may be in Python after a fit, and not in a process of its own."""
+"""Values of ``ckpt_path`` that only make sense in Python, after a fit in the same process."""
 
 
 def run_of(checkpoint: str | Path) -> Path | None:
-    """The folder of the run that a checkpoint lies in, if it lies in one that `fit` made."""
+    """The folder of the run that a checkpoint belongs to, if it is in one that `fit` made."""
     file = Path(checkpoint)
     folder = file.parent.parent
     return folder if file.is_file() and (folder / CONFIG_FILE).is_file() else None
 
 
 def with_config_of_run(words: list[str]) -> list[str]:
-    """Where a run or a checkpoint in one is named, put its configuration before what is typed.
+    """If a run or a checkpoint of one is given, put the run's configuration before what is typed.
 
     Args:
         words: the words after the program's name.
 
     Returns:
-        The words, with the model, data, trainer and seed of the run first; unchanged where a ``--config`` or the class
-        of the model is typed.
+        The words, with the model, data, trainer and seed of the run first; unchanged if a ``--config`` or the class of
+        the model is typed.
     """
     checkpoint = _value_of("--ckpt_path", words)
     if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
         if not Path(checkpoint).is_file():
-            raise InputError(f"there is no checkpoint {checkpoint}; give a file, as <run>/checkpoints/last.ckpt")
+            raise InputError(f"there is no checkpoint {checkpoint}; give a file such as <run>/checkpoints/last.ckpt")
         read_saved(checkpoint)
     typed = {word.split("=", 1)[0] for word in words}
     if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:

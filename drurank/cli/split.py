@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
+from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.split_file import TextOptions, split_file
 from drurank.cli.split_shown import show
@@ -31,8 +32,9 @@ def run(words: list[str]) -> dict[str, Any]:
     method = given.pop("method", "group")
     _refuse_others(method, given)
     of_method = {name: given.pop(name) for name in _names(method) & given.keys()}
-    options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
-    manifest = split_file(**given, options=options)
+    with named_as_flags(parser.all_options):
+        options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
+        manifest = split_file(**given, options=options)
     show(manifest, given["output"])
     print(f"Train on it: {shlex.join(_fit(manifest, given['output']))}")
     return manifest

@@ -19,9 +19,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
 from drurank.errors import InputError, is_count, nearest
+from drurank.imports import import_words
 from drurank.study.candidates import Candidate, Draw
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
@@ -61,7 +63,9 @@ def run(words: list[str]) -> Any:
     parser = SentenceParser(prog=f"cli.py study {words[0]}")
     parser.add_function_arguments(commands[words[0]])
     parser.let_stand_alone("retry_failed")
-    return commands[words[0]](**vars(parser.parse_args(words[1:])))
+    settings = vars(parser.parse_args(words[1:]))
+    with named_as_flags(parser.all_options):
+        return commands[words[0]](**settings)
 
 
 def run_study(
@@ -105,8 +109,8 @@ def run_study(
             or (state == "COMPLETE" and not is_finished(folder, candidate_of(queue, entry)))
         ),
     )
-    words = [sys.executable, "-m", "drurank", "study", WORKER, str(Path(config).expanduser().resolve())]
-    words += [str(folder.resolve()), storage or "", str(grace)]
+    words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
+    words += [str(Path(config).expanduser().resolve()), str(folder.resolve()), storage or "", str(grace)]
     with _stopped_by(signal.SIGTERM):
         _watch(queue, _Workers(words, folder / "logs", min(workers, len(plan.candidates))), len(plan.candidates))
     states = queue.states()

@@ -1,4 +1,4 @@
-"""fit, validate, test and predict: LightningCLI over our methods and data, with runs kept in folders."""
+"""fit, validate, test and predict: LightningCLI for our methods and data, with a folder for each run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -24,17 +24,20 @@ from rich.table import Table
 from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
-from drurank.callbacks.selection import SELECTION_FILE, read_selection
+from drurank.callbacks.selection import read_selection
+from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser
+from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import remove_leftovers
 from drurank.methods import GroupModule
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
+from drurank.run_folder.layout import SELECTION_FILE
 from drurank.run_folder.logger import RunLogger
-from drurank.training.loaders import check_groups
+from drurank.training import preflight
 
 DEFAULT_EPOCHS = 20
 NOISE = (
@@ -46,9 +49,20 @@ NOISE = (
     ".*isinstance.treespec, LeafSpec.*",
 )
 
+LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
+
 
 class GroupCLI(LightningCLI):
     """LightningCLI that keeps the best checkpoints by group criteria and tests each of them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags):
+            super().__init__(*args, **kwargs)
+
+    def _flags(self) -> list[str]:
+        # Once the settings are read, with the flags of the classes that they name.
+        config = getattr(self, "config", None)
+        return cast(TrainingParser, self.parser).flags_of(config[self.subcommand]) if config is not None else []
 
     def _prepare_subcommand_parser(self, klass: type, subcommand: str, **kwargs: Any) -> LightningArgumentParser:
         # The only place that knows which subcommand a parser is for.
@@ -58,8 +72,8 @@ class GroupCLI(LightningCLI):
                 "--select",
                 type=str | list[str],
                 default="qdcg10",
-                help="Criteria, with commas; the best checkpoint by each is kept, and the last (overall, average, "
-                "worst, p10, gdcg10, gdcg50, qdcg10, qdcg50, tstat, and p, gdcg, qdcg with any other number).",
+                help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
+                f"({describe_criteria()}; your own with --import).",
             )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.
@@ -68,18 +82,16 @@ class GroupCLI(LightningCLI):
                 "--run",
                 type=str | None,
                 default=None,
-                help="Folder of a run that `fit` made: tests the best checkpoint by each criterion it selected by, "
-                "into <run>/test/<criterion>, with the configuration of the run where no other is given.",
+                help="Folder of a run that `fit` made: tests its best checkpoint by each criterion and writes to "
+                "<run>/test/<criterion>, with the configuration of the run unless another is given.",
             )
         return parser
 
     def instantiate_trainer(self, **kwargs: Any) -> Any:
-        """Add the run's folder and our callbacks."""
+        """Add the folder of the run and our callbacks."""
         config = self._get(self.config_init, "trainer")
         if config.get("barebones"):
-            raise InputError(
-                "barebones keeps no checkpoints and no figures to choose by; leave --trainer.barebones out"
-            )
+            raise InputError("barebones keeps no checkpoints and logs no criteria; leave --trainer.barebones out")
         callbacks: list[Callback] = [GroupHistory(), GroupReport(), PredictionWriter()]
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
@@ -93,7 +105,7 @@ class GroupCLI(LightningCLI):
         except (ValueError, TypeError) as error:
             if reason_of(error) is not None:
                 raise
-            raise InputError(f"the trainer cannot be made: {' '.join(str(error).split())}") from error
+            raise InputError(f"the trainer cannot be created: {' '.join(str(error).split())}") from error
         return trainer
 
     def _run_logger(self) -> RunLogger:
@@ -110,7 +122,7 @@ class GroupCLI(LightningCLI):
         config = self.config[self.subcommand]
         if config.get("ckpt_path") in OF_THIS_PROCESS:
             raise InputError(
-                f"--ckpt_path {config['ckpt_path']} is for a Trainer that has fitted already; give a file, as "
+                f"--ckpt_path {config['ckpt_path']} only works in Python, after a fit; give a file such as "
                 "<run>/checkpoints/last.ckpt"
             )
         if self.subcommand in ("validate", "predict") and not config.get("ckpt_path"):
@@ -119,23 +131,25 @@ class GroupCLI(LightningCLI):
             raise InputError("test needs trained weights; give either --run <folder of the run> or --ckpt_path <file>")
 
     def before_fit(self) -> None:
-        """Check everything before a folder is made or written to, so that a run that cannot start leaves no trace."""
-        self.model.check_run(self.trainer, self.datamodule)
+        """Check everything before a folder is made or written to: a run that cannot start leaves no trace."""
+        preflight.check_run(self.model, self.trainer, self.datamodule)
         self.datamodule.setup("fit")
         if self.model.needs_groups:
-            check_groups(self.datamodule.part("train"), type(self.model).__name__)
+            preflight.check_groups(self.datamodule.part("train"), type(self.model).__name__)
         self.datamodule.training_loader(self.model)
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
-            self.model.check_resume(read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train"))
+            preflight.check_resume(
+                self.model, read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train")
+            )
             state = read_checkpoint(checkpoint).get(type(self.datamodule).__qualname__)
             self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
             if state is not None:
                 self.datamodule.load_state_dict(state)
-        elif getattr(self.model, "network_factory", None) is not None and not self.model.forwards_itself:
+        elif self.model.network is None and not self.model.forwards_itself:
             # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
             with torch.random.fork_rng(devices=[]):
-                self.model.network_factory(self.datamodule.sizes)
+                self.model.builder.factory(self.datamodule.sizes)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""
@@ -155,7 +169,7 @@ class GroupCLI(LightningCLI):
         saved = read_checkpoint(file)
         # What the trainer does once it has made the folder; the parts that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
-        self.model.check_run(self.trainer, self.datamodule)
+        preflight.check_run(self.model, self.trainer, self.datamodule)
         state = next((saved[name] for name in _kin(type(self.datamodule)) if name in saved), None)
         if state is not None:
             self.datamodule.load_state_dict(state)
@@ -174,7 +188,7 @@ class GroupCLI(LightningCLI):
             self.trainer.test(ckpt_path=str(entry["file"]), **kwargs)
 
     def after_fit(self) -> None:
-        """Say what was kept and where."""
+        """Show what was kept and where."""
         folder = self.trainer.log_dir
         if not self.trainer.is_global_zero or folder is None or not (Path(folder) / SELECTION_FILE).is_file():
             return
@@ -201,7 +215,7 @@ def run(words: ArgsType) -> GroupCLI:
     """
     for message in NOISE:
         warnings.filterwarnings("ignore", message)
-    for name in ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero"):
+    for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
     words = with_config_of_run(words) if isinstance(words, list) else words
     try:
@@ -246,13 +260,13 @@ def _leave_group() -> None:
 
 
 def _from_outside(error: BaseException | None) -> str | None:
-    """What a library says of a setting that cannot be used, without where in it that was found."""
+    """The message of a library about a setting that cannot be used, without the traceback."""
     while error is not None and reason_of(error) is None:
         words = " ".join(str(error).split())
         if isinstance(error, ModuleNotFoundError):
-            return f"what is asked for needs a package that is not installed: {words}"
+            return f"a package is not installed: {words}"
         if isinstance(error, RepresenterError):
-            return f"the configuration of the run cannot be saved: {words}; for a Timer give --trainer.max_time"
+            return f"the configuration of the run cannot be saved: {words}; instead of a Timer give --trainer.max_time"
         if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
             return words
         if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
@@ -266,7 +280,7 @@ def _is_no_tip(record: logging.LogRecord) -> bool:
 
 
 def _kin(data: type) -> list[str]:
-    """Names of a data module, and of those that keep the like of what training fitted: WILDS is Text."""
+    """Names of a data module and of its kin, which save the same state: WILDS is Text."""
     family = [data, *data.__mro__[1:], *data.__subclasses__()]
     return [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]
 

@@ -1,4 +1,4 @@
-"""Datasets whose rows carry a group and an index, and the loaders that cut batches from them.
+"""Datasets whose rows have a group and an index, and loaders over them.
 
 A batch is a dict: ``inputs`` (a tensor, or a dict that is passed to the network as keywords), ``label``, ``group`` and
 ``index`` (int64 ``[B]``; the index is the row's place in the dataset).
@@ -33,12 +33,12 @@ class GroupedDataset(Dataset[Batch]):
     Args:
         dataset: has ``__len__`` and ``__getitem__``. An item is a pair of inputs and label, or a dict: with an entry
             ``inputs``, or else every entry but the label is passed to the network as a keyword. One with a method
-            ``cut_batch(indices)`` is asked for whole batches instead, and where it has ``lengths``, int64 ``[n]``, rows
-            of about one length are put into a batch.
-        groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array, where a
-            negative number means none.
-        split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; decides how the
-            criteria on it are called.
+            ``cut_batch(indices)`` is asked for whole batches instead; where it has ``lengths``, int64 ``[n]``, rows of
+            similar length share a batch.
+        groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array; a negative
+            number means no group.
+        split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; names the criteria
+            computed on it.
         group_names: name of each group by number; needed only with numbers.
         num_seen: how many of the groups, from the first, have training rows, where that is known.
         rows: place of each row in the source it was read from, int64 ``[n]``; 0, 1, 2, ..., if not given.
@@ -46,7 +46,7 @@ class GroupedDataset(Dataset[Batch]):
         collate: makes a batch of items.
 
     Raises:
-        InputError: if lengths differ, there is no row, or a group or the split is none that can be.
+        InputError: if lengths differ, there are no rows, or a group or the split is invalid.
     """
 
     def __init__(
@@ -62,15 +62,17 @@ class GroupedDataset(Dataset[Batch]):
         collate: Callable[[list[Any]], Any] = default_collate,
     ) -> None:
         if split is not None and split not in SPLITS:
-            raise InputError(f"split {split!r} is none: {nearest(split, SPLITS)}")
+            raise InputError(f"there is no split {split!r}: {nearest(split, SPLITS)}")
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-            raise InputError(f"{type(dataset).__name__} is no map-style dataset; give one with __len__ and __getitem__")
+            raise InputError(
+                f"{type(dataset).__name__} is not a map-style dataset; give one with __len__ and __getitem__"
+            )
         if len(dataset) == 0:
-            raise InputError(f"the dataset of split {split!r} has no rows; give one with at least one row")
+            raise InputError(f"the dataset of split {split!r} has no rows; give at least one")
         self.dataset, self.split, self.label, self.collate = dataset, split, label, collate
         self.group, self.group_names = number_groups(groups, group_names)
         if len(self.group) != len(dataset):
-            raise InputError(f"{len(self.group)} groups for {len(dataset)} rows; give one group a row")
+            raise InputError(f"{len(self.group)} groups for {len(dataset)} rows; give one group per row")
         self.num_seen = num_seen
         self.rows = torch.arange(len(self.group)) if rows is None else rows
 
@@ -81,12 +83,12 @@ class GroupedDataset(Dataset[Batch]):
 
     @property
     def num_training_groups(self) -> int:
-        """Number of groups that have training rows; of a training set, that of all, if it does not say."""
+        """Number of groups that have training rows; all of them, if ``num_seen`` was not given."""
         return self.num_groups if self.num_seen is None else self.num_seen
 
     @property
     def lengths(self) -> Tensor | None:
-        """Length of each row, int64 ``[n]``, where the dataset says it, as one of texts; alike ones share a batch."""
+        """Length of each row, int64 ``[n]``, where the dataset knows it; rows of similar length share a batch."""
         return getattr(self.dataset, "lengths", None) if hasattr(self.dataset, "cut_batch") else None
 
     def __len__(self) -> int:
@@ -121,7 +123,7 @@ class GroupedDataset(Dataset[Batch]):
             return {"inputs": item[0], "label": item[1]}
         if not isinstance(item, dict) or self.label not in item:
             found = nearest(self.label, item) if isinstance(item, dict) else type(item).__name__
-            raise InputError(f"a row has no label {self.label!r}; found {found}; name it with label=...")
+            raise InputError(f"a row has no label {self.label!r}; found {found}; name its key with label=...")
         if "inputs" in item:
             return {"inputs": item["inputs"], "label": item[self.label]}
         return {"inputs": {k: v for k, v in item.items() if k != self.label}, "label": item[self.label]}
@@ -136,12 +138,12 @@ class GroupedDataset(Dataset[Batch]):
 
 
 class InMemory:
-    """Rows held as tensors, from which a batch is cut in one indexing step.
+    """Rows held as tensors, so that a batch is one indexing step.
 
     Args:
         inputs: float ``[n, ...]``, or a dict of tensors that are passed to the network as keywords.
         label: int64 ``[n]``.
-        transform: applied to the inputs of each batch that is cut, to keep wide encodings out of memory.
+        transform: applied to the inputs of each batch, to keep wide encodings out of memory.
     """
 
     def __init__(
@@ -154,7 +156,7 @@ class InMemory:
 
     @property
     def tensors(self) -> Iterable[Tensor]:
-        """All tensors held."""
+        """All tensors."""
         inputs = tuple(self.inputs.values()) if isinstance(self.inputs, dict) else (self.inputs,)
         return (*inputs, self.label)
 
@@ -281,15 +283,15 @@ def number_groups(groups: Any, names: Sequence[str] | None = None) -> tuple[Tens
     if isinstance(groups, Tensor | np.ndarray) and not (isinstance(groups, np.ndarray) and groups.dtype.kind in "OUS"):
         number = torch.as_tensor(groups)
         if number.is_floating_point() or number.dtype == torch.bool or number.ndim != 1:
-            raise InputError(f"groups is {number.dtype} {list(number.shape)}; give one integer or name a row")
+            raise InputError(f"groups is {number.dtype} {list(number.shape)}; give one integer or name per row")
         number = number.long()
         if isinstance(groups, np.ndarray) and groups.dtype == np.uint64 and (groups > MOST_NUMBER).any():
-            raise InputError(f"group {groups.max()} is too large a number; give names (strings), or number from 0")
+            raise InputError(f"group {groups.max()} is too large a number; give names (strings), or numbers from 0")
         size = int(number.max()) + 1 if len(number) else 0
         if names is None and size > max(MOST_NUMBERS, 100 * len(number)):
             raise InputError(
-                f"groups go up to number {size - 1:,} in {len(number):,} rows, and each number takes room; give names "
-                "(strings), or number them from 0"
+                f"groups go up to number {size - 1:,} in {len(number):,} rows, and each number takes memory; give "
+                "names (strings), or consecutive numbers from 0"
             )
         if names is not None and size > len(names):
             raise InputError(f"group {size - 1} has no name among the {len(names)} of group_names; name each number")
@@ -303,7 +305,7 @@ def number_groups(groups: Any, names: Sequence[str] | None = None) -> tuple[Tens
 
 def _clean_name(name: Any, row: int) -> str:
     if isinstance(name, list | tuple | set | dict | np.ndarray):
-        raise InputError(f"row {row} has the group {name!r}; give one group a row, not several")
+        raise InputError(f"row {row} has the group {name!r}; give one group per row")
     if name is None or (isinstance(name, float) and name != name) or str(name).strip() == "":
         raise InputError(f"row {row} has a blank group; give each row a group, or leave the row out")
     return unicodedata.normalize("NFC", str(name))

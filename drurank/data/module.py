@@ -1,4 +1,4 @@
-"""What every data module of this package does alike: parts by split, loaders, sizes."""
+"""What all data modules of this package share: datasets by split, loaders, sizes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Sampler = Literal["auto", "shuffle", "balanced", "subsample", "groups_per_batch"
 
 
 class GroupDataModule(LightningDataModule, ABC):
-    """Grouped data in parts ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test``, ``test``.
+    """Grouped data with the splits ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test``, ``test``.
 
     Args:
         batch_size: rows of one process in one batch; two processes with 32 see the batches of one with 64.
-        eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
-        num_workers: worker processes that cut batches; 0 cuts them in the training process.
+        eval_batch_size: the same in evaluation, which needs less memory; ``batch_size``, if not given.
+        num_workers: worker processes that load batches; 0 loads them in the training process.
         sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
             rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
             smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
@@ -60,7 +60,7 @@ class GroupDataModule(LightningDataModule, ABC):
 
     @property
     def grouped(self) -> bool:
-        """Whether rows have groups at all; without, only the criterion ``overall`` is offered."""
+        """Whether rows have groups; if not, ``overall`` is the only criterion."""
         return True
 
     @abstractmethod
@@ -79,7 +79,7 @@ class GroupDataModule(LightningDataModule, ABC):
     @property
     @abstractmethod
     def label_names(self) -> list[str]:
-        """Label by class number, as written in the data."""
+        """Label of each class number, as written in the data."""
 
     def part(self, split: str) -> GroupedDataset:
         """The rows of one split."""
@@ -88,11 +88,11 @@ class GroupDataModule(LightningDataModule, ABC):
         return self._parts[split]
 
     def forget_parts(self) -> None:
-        """Have the parts made again."""
+        """Make the datasets again when they are next needed."""
         self._parts = {}
 
     def setup(self, stage: str) -> None:
-        """Check, before a run begins, that the parts it needs are there; before a fit, all that there are."""
+        """Check, before a run begins, that the splits it needs have rows; before a fit, read all of them."""
         if stage == "fit":
             self._need("train")
             self._need(*VALIDATION)
@@ -116,12 +116,12 @@ class GroupDataModule(LightningDataModule, ABC):
         draw = self.draw_of(method)
         if self.groups_per_batch is not None and draw != "groups_per_batch":
             raise InputError(
-                f"groups_per_batch is {self.groups_per_batch} and the sampler {draw!r}, which has no use for it; leave "
+                f"groups_per_batch is {self.groups_per_batch} and the sampler {draw!r}, which does not use it; leave "
                 "it out, or give sampler='groups_per_batch'"
             )
         if self.pool_batches is not None and draw == "groups_per_batch":
             raise InputError(
-                f"pool_batches is {self.pool_batches} and the sampler 'groups_per_batch', which has no use for it; "
+                f"pool_batches is {self.pool_batches} and the sampler 'groups_per_batch', which does not use it; "
                 "leave it out, or give another sampler"
             )
         train = self.part("train")
@@ -132,7 +132,7 @@ class GroupDataModule(LightningDataModule, ABC):
             draw=draw,
             group=None if draw == "shuffle" else train.group,
             groups_per_batch=2 if self.groups_per_batch is None else self.groups_per_batch,
-            starts_anew_at=getattr(method, "starts_anew_at", None),
+            order_of=None if method is None else method.stages.epoch_of,
             lengths=train.lengths,
             pool_batches=POOL_BATCHES if self.pool_batches is None else self.pool_batches,
         )

@@ -93,7 +93,7 @@ def longest_first(lengths: Tensor) -> Tensor:
 def check_groups_per_batch(found: int, wanted: int) -> None:
     """Refuse batches of more groups than training has."""
     if found < wanted:
-        raise InputError(f"a batch is to have {wanted} groups and training has {found}; lower groups_per_batch")
+        raise InputError(f"each batch needs {wanted} groups and training has {found}; give a smaller groups_per_batch")
 
 
 def _by_group(group: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
@@ -41,7 +41,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
             ``groups_per_batch``: in each batch some distinct groups with equally many rows, a group's on one process.
         group: group of each row, int64 ``[n]``, for all but ``shuffle``.
         groups_per_batch: how many groups one process has in a batch.
-        starts_anew_at: epoch from which the orders of the first ones come again, if any.
+        order_of: gives the epoch whose order an epoch draws, from 0; its own, if not given.
         lengths: length of each row, int64 ``[n]``, where rows of about one length are to be in a batch: what is drawn
             is sorted by length within each ``pool_batches`` global batches, whose order is random; without ``shuffle``
             all rows are, the longest first. ``groups_per_batch`` knows no lengths.
@@ -60,7 +60,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         draw: Draw = "shuffle",
         group: torch.Tensor | None = None,
         groups_per_batch: int = 2,
-        starts_anew_at: int | None = None,
+        order_of: Callable[[int], int] | None = None,
         lengths: torch.Tensor | None = None,
         pool_batches: int = POOL_BATCHES,
     ) -> None:
@@ -70,20 +70,23 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         super().__init__(dataset, num_replicas=1, rank=0, shuffle=shuffle, seed=seed)
         self.num_rows = len(dataset)  # type: ignore[arg-type]
         self.batch_size, self.draw, self.groups_per_batch = batch_size, draw, groups_per_batch
-        self.starts_anew_at = starts_anew_at
+        self.order_of = order_of
         is_sorted = not shuffle or (draw != "groups_per_batch" and pool_batches > 1)
         self.lengths, self.pool_batches = lengths if is_sorted else None, pool_batches
         self.group = torch.zeros(0) if group is None else group
         if draw != "shuffle" and (len(self.group) != self.num_rows or bool((self.group < 0).any())):
-            raise InputError(f"sampler={draw!r} needs the group of every training row; name it, or use 'shuffle'")
+            raise InputError(
+                f"sampler={draw!r} needs the group of every training row; give the groups, or sampler='shuffle'"
+            )
         if draw == "groups_per_batch" and (not is_count(groups_per_batch) or batch_size % groups_per_batch):
             raise InputError(
-                f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give an int that divides it"
+                f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give an int that divides "
+                "batch_size"
             )
         if draw == "groups_per_batch" and batch_size > self.num_rows:
             raise InputError(
-                f"batch_size is {batch_size} and there are {self.num_rows} training rows, from which groups_per_batch "
-                "would draw some again and again; give a smaller one"
+                f"batch_size is {batch_size} and there are only {self.num_rows} training rows, some of which "
+                "groups_per_batch would draw again and again; give a smaller batch_size"
             )
         if draw == "groups_per_batch":
             check_groups_per_batch(len(torch.unique(self.group)), groups_per_batch)
@@ -103,7 +106,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
 
     def order(self) -> torch.Tensor:
         """The rows of this epoch in order, int64 ``[n]``."""
-        generator = self._generator(epoch_of_stage(self.epoch, self.starts_anew_at))
+        generator = self._generator(self.epoch if self.order_of is None else self.order_of(self.epoch))
         if not self.shuffle:
             return torch.arange(self.num_rows) if self.lengths is None else longest_first(self.lengths)
         if self.draw == "groups_per_batch":
@@ -129,11 +132,6 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
 
     def _generator(self, epoch: int) -> torch.Generator:
         return torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-
-
-def epoch_of_stage(epoch: int, starts_anew_at: int | None) -> int:
-    """Number of an epoch, counted anew from where a method that trains twice starts anew."""
-    return epoch if starts_anew_at is None or epoch < starts_anew_at else epoch - starts_anew_at
 
 
 def rank_and_world() -> tuple[int, int]:

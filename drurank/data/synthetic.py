@@ -37,7 +37,9 @@ class Generated(GroupDataModule):
     def __init__(self, groups: list[int], group_size: int, seed: int, *loading: Any) -> None:
         super().__init__(*loading)
         if len(groups) != 3 or min(groups) < 1 or group_size < 1:
-            raise InputError(f"groups is {groups} and group_size {group_size}; give three numbers and one, 1 or more")
+            raise InputError(
+                f"groups is {groups} and group_size {group_size}; give three ints and one int, each 1 or more"
+            )
         if seed < 0:
             raise InputError(f"seed is {seed}; give an int of 0 or more")
         self.groups, self.group_size, self.seed = groups, group_size, seed
@@ -92,8 +94,8 @@ class Synthetic(Generated):
         noise_std: standard deviation of the noise in the label (the paper's 0.25 is a variance).
         seed: of the generator; the same seed gives the same data.
         batch_size: rows of one process in one batch.
-        eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
-        num_workers: worker processes that cut batches.
+        eval_batch_size: the same in evaluation, which needs less memory; ``batch_size``, if not given.
+        num_workers: worker processes that load batches.
         sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
             rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
             smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
@@ -124,11 +126,11 @@ class Synthetic(Generated):
     ) -> None:
         super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch)
         if setting not in SETTINGS:
-            raise InputError(f"setting is {setting}; the paper has 1, 2, 3 and 4")
+            raise InputError(f"setting is {setting}; give 1, 2, 3 or 4")
         self.priors = np.array(priors or SETTINGS[setting][0], dtype=float)
         self.signal_share = np.array(signal_share or SETTINGS[setting][1], dtype=float)
         if self.priors.shape != (3, 4) or self.priors.min() < 0 or self.priors.sum(axis=1).min() <= 0:
-            raise InputError(f"priors is {priors}; give three lists of four weights, none negative, not all 0")
+            raise InputError(f"priors is {priors}; give three lists of four weights, 0 or more and not all 0")
         if self.signal_share.shape != (3,) or not ((self.signal_share >= 0) & (self.signal_share <= 1)).all():
             raise InputError(f"signal_share is {signal_share}; give three numbers from 0 to 1")
         spreads = {"strength_std": strength_std, "shared_std": shared_std, "signal_std": signal_std}
@@ -170,8 +172,8 @@ class Shortcut(Generated):
         agreement: chance that the shortcut agrees with the label in a group that is not flipped.
         seed: of the generator; the same seed gives the same data.
         batch_size: rows of one process in one batch.
-        eval_batch_size: the same in evaluation, where no gradients take room; ``batch_size``, if not given.
-        num_workers: worker processes that cut batches.
+        eval_batch_size: the same in evaluation, which needs less memory; ``batch_size``, if not given.
+        num_workers: worker processes that load batches.
         sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
             rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
             smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
@@ -196,7 +198,9 @@ class Shortcut(Generated):
     ) -> None:
         super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch)
         if len(flipped) != 3 or not all(0 <= share <= 1 for share in [*flipped, agreement]):
-            raise InputError(f"flipped is {flipped} and agreement {agreement}; give three shares and one, from 0 to 1")
+            raise InputError(
+                f"flipped is {flipped} and agreement {agreement}; give three shares and one share, each from 0 to 1"
+            )
         self.flipped, self.agreement = flipped, agreement
 
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -9,20 +9,19 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import EarlyStopping, Timer
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
-from torch import Tensor, nn
+from torch import Tensor
 
 from drurank.data.dataset import InMemory, TrainingPass, evaluation_loader
 from drurank.data.orders import subsample
 from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice, check_number, is_count
 from drurank.methods.erm import ERM
-from drurank.training.evaluation import key_prefixes
+from drurank.training import preflight
+from drurank.training.contract import checked_batch
 from drurank.training.global_batch import gather_rows
 from drurank.training.last_layer import check_subsets, mean_coefficients
-from drurank.training.loaders import check_groups
-from drurank.training.stages import check_replaceable, choose_only_selectable
+from drurank.training.stages import choose_only_selectable
 
 MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]
@@ -51,6 +50,13 @@ class DFR(ERM):
     Raises:
         InputError: if an option is out of range.
     """
+
+    fit_checks = (
+        preflight.weights_can_be_replaced,
+        preflight.last_epoch_is_known,
+        preflight.fitted_split_chooses_nothing,
+    )
+    begun_checks = (preflight.last_layer_is_unfitted,)
 
     def __init__(
         self,
@@ -83,70 +89,15 @@ class DFR(ERM):
         """Also whether the last layer was fitted anew."""
         return {**super().first_state(), "refitted": torch.tensor(False)}
 
-    def check_fit(self, trainer: Any, datamodule: Any) -> None:
-        """Also refuse a run whose last epoch is not known, or that chooses by the rows of ``split``."""
-        super().check_fit(trainer, datamodule)
-        check_replaceable(trainer, self.title)
-        if trainer.fast_dev_run:
-            raise InputError(
-                "fast_dev_run ends before DFR fits the last layer; give --trainer.max_epochs 1 "
-                "--trainer.limit_train_batches 2 in its place"
-            )
-        if trainer.max_epochs == -1 or trainer.max_steps != -1 or _any(trainer, Timer):
-            raise InputError(
-                "DFR fits the last layer after the last epoch, which must be known: give max_epochs, no max_steps or "
-                "max_time"
-            )
-        every = trainer.check_val_every_n_epoch
-        if every is None or trainer.max_epochs % every or getattr(trainer, "val_check_interval", 0) != 1.0:
-            raise InputError(
-                f"the last of max_epochs={trainer.max_epochs} is the one to validate; give a check_val_every_n_epoch "
-                "that divides it, and no val_check_interval"
-            )
-        if _any(trainer, EarlyStopping):
-            raise InputError("DFR chooses no epoch but the last, so EarlyStopping would have no effect; leave it out")
-        if self.split != "train":
-            self._check_split(trainer, datamodule)
-
-    def _check_split(self, trainer: Any, datamodule: Any) -> None:
-        if datamodule is None or self.split not in datamodule.splits():
-            have = "no data module" if datamodule is None else f"only {', '.join(datamodule.splits())}"
-            raise InputError(f"DFR is to fit rows of split {self.split!r} and there is {have}; give split='train'")
-        prefix = key_prefixes([name for name in datamodule.splits() if name.endswith("val")], "val")[self.split]
-        keys = [str(getattr(callback, "monitor", None)) for callback in trainer.callbacks]
-        if prefix == "val" or any(key.startswith(f"{prefix}_") for key in keys):
-            raise InputError(
-                f"checkpoints are chosen by split {self.split!r}, whose rows DFR is to fit; give it another split, as "
-                "'train'"
-            )
-
     def on_fit_start(self) -> None:
         """Also keep all epochs but the last out of the choice of checkpoints."""
         super().on_fit_start()
-        head: Any = getattr(self._owner, "head", None)
-        own = dict(head.named_parameters()) if isinstance(head, nn.Linear) else {}
-        shared = sum(value is own.get("weight") for _, value in self.named_parameters(remove_duplicate=False))
-        if own.keys() != {"weight", "bias"} or shared > 1 or not callable(getattr(self._owner, "features", None)):
-            name = type(self._owner).__name__
-            raise InputError(
-                "DFR needs a network with features(x) and head, an nn.Linear with a plain weight and bias of its own; "
-                f"{name} lacks one of them"
-            )
+        preflight.check_last_layer(self._owner, [value for _, value in self.named_parameters(remove_duplicate=False)])
         choose_only_selectable(self.trainer)
 
     def on_train_start(self) -> None:
-        """Also refuse to go on where the last layer was fitted already."""
+        """Also refuse rows and networks from which no last layer can be fitted."""
         super().on_train_start()
-        if self.selectable:
-            raise InputError(
-                "the checkpoint's last layer was fitted by DFR, so that its training is over; test it, or start anew "
-                "with more max_epochs"
-            )
-        if self.current_epoch >= self.trainer.max_epochs:  # type: ignore[operator]
-            raise InputError(
-                "the checkpoint was written after the last step and before DFR fitted the last layer; go on from an "
-                "earlier one"
-            )
         source = self._source()
         self._check_head(source)
         dataset = source.dataset.dataset
@@ -187,7 +138,7 @@ class DFR(ERM):
     def _move(self, batch: Any) -> Any:
         trainer: Any = self.trainer
         moved = trainer.precision_plugin.convert_input(trainer.strategy.batch_to_device(batch))
-        return self.unpacked(moved)
+        return checked_batch(self.unpack(moved))
 
     def _features_of(self, inputs: Any) -> Tensor:
         network: Any = self._owner
@@ -227,7 +178,7 @@ class DFR(ERM):
         if self.split == "train":
             return evaluation_loader(trainer.train_dataloader).dataset  # type: ignore[return-value]
         part = trainer.datamodule.part(self.split)
-        check_groups(part, "DFR")
+        preflight.check_groups(part, "DFR")
         return TrainingPass(part)
 
     def _draw(self, group: Tensor) -> tuple[Tensor, np.ndarray]:
@@ -251,7 +202,3 @@ class DFR(ERM):
         features = gather_rows(torch.cat(found, dim=1), fill=0.0).T[: len(rows)]
         label = gather_rows(torch.cat(labels), fill=0)[: len(rows)]
         return features.cpu().double().numpy(), label.cpu().numpy()
-
-
-def _any(trainer: Any, kind: type) -> bool:
-    return any(isinstance(callback, kind) for callback in trainer.callbacks)

@@ -73,8 +73,13 @@ class DRU(GroupModule):
         """Its name in the paper's tables, as qDRU+M."""
         return f"{'q' if self.rank_by == 'quantile' else 'g'}DRU+{'M' if self.upweight == 'misclassified' else 'G'}"
 
+    def group_rank(self, record: EpochRecord) -> Tensor:
+        """Rank of each group as ``rank_by`` and ``ties`` say."""
+        accuracy = record.group_accuracy(shrink=self.evaluation.shrink)[0]
+        return rank_groups(accuracy, rank_by=self.rank_by, ties=self.ties)
+
     def reweight(self, record: EpochRecord) -> Tensor:
         """The discounted weight of each sample's group; see the class."""
-        rank = rank_groups(record.group_accuracy(shrink=self.shrink)[0], rank_by=self.rank_by, ties=self.ties)
-        weight = record.to_samples(discounted_weights(rank, self.cutoff), only_wrong=self.upweight == "misclassified")
+        by_group = discounted_weights(self.group_rank(record), self.cutoff)
+        weight = record.to_samples(by_group, only_wrong=self.upweight == "misclassified")
         return weight / weight.mean(dim=-1, keepdim=True) if self.normalize_weights else weight

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
 from drurank.methods.group_module import GroupModule
-from drurank.training.record import EpochRecord
 
 
 class ERM(GroupModule):
@@ -16,6 +12,4 @@ class ERM(GroupModule):
         **kwargs: those of ``GroupModule``.
     """
 
-    def reweight(self, record: EpochRecord) -> Tensor:
-        """All ones."""
-        return torch.ones_like(record.correct, dtype=torch.float32)
+    accuracy_from = "training"  # its errors make no weights, so that the free ones do

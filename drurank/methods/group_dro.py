@@ -12,6 +12,7 @@ from drurank.errors import InputError, check_choice, check_number
 from drurank.methods.erm import ERM
 from drurank.ranking import add_group_sums_
 from drurank.training.global_batch import gather_rows, number_in_batch, spread_in_batch, sum_in_batch, weighted_sum
+from drurank.training.record import EpochRecord
 
 STEP_SIZE = 0.01
 Preset = Literal["wilds", "sagawa"]
@@ -92,7 +93,7 @@ class GroupDRO(ERM):
         step = self._wilds if self.preset == "wilds" else self._sagawa
         return weighted_sum(step(everywhere, group, state), losses)
 
-    def reweight(self, record: Any) -> Tensor:
+    def reweight(self, record: EpochRecord) -> Tensor:
         """All ones; renews the normaliser of ``q`` once an epoch."""
         if "log_q" in self.state:
             total = self.state["log_q"].logsumexp(dim=-1, keepdim=True)

@@ -1,45 +1,49 @@
-"""What every method does alike in training: objective, record, weights."""
+"""What every method is: one LightningModule that holds its parts.
+
+``training_step`` -> ``record`` -> ``on_train_epoch_end`` -> ``reweight`` -> weights -> the next step
+``validation_step`` -> counts -> criteria -> checkpoint
+"""
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
-import torch.distributed as dist
-from lightning.fabric.plugins import TorchCheckpointIO
+from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.orders import Draw
-from drurank.data.sampler import rank_and_world
-from drurank.dcg import RankBy
 from drurank.errors import InputError
-from drurank.methods.built import LRInterval
-from drurank.methods.finite import FiniteModule, OnNonfinite
+from drurank.metrics import predicted_class
 from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
-from drurank.ranking import Ties
-from drurank.run_folder.checkpoint_io import ReplacingCheckpointIO
-from drurank.training.global_batch import gather_predictions
-from drurank.training.loaders import batch_size_of, batches_of, check_training_pass, draws_again, training_set
+from drurank.ranking import rank_groups
+from drurank.run_folder.checkpoint_io import KEY
+from drurank.training import checkpoint as saving
+from drurank.training import contract, preflight
+from drurank.training.evaluation import Evaluation
+from drurank.training.global_batch import GlobalBatch, gather_predictions
+from drurank.training.loaders import batch_size_of, batches_of, draws_again
 from drurank.training.losses import CrossEntropy
+from drurank.training.network import NetworkBuilder
+from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights, has_gradient
+from drurank.training.optimization import LRInterval, Optimization
 from drurank.training.record import EpochRecord
-from drurank.training.stages import SHARDED
+from drurank.training.stages import Stages
 
 AccuracyFrom = Literal["evaluation", "training"]
 
 
-class GroupModule(FiniteModule, ABC):
+class GroupModule(LightningModule):
     """Base of the methods: trains any network on the mean of ``w_i loss_i`` over the global batch.
 
     A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
-    the objective, and nothing else. After each epoch ``on_train_epoch_end`` hands the record to ``reweight`` and puts
-    the weights it returns in force.
+    the objective. With neither it is empirical risk minimisation.
 
     Args:
         network: makes the network from the sizes of the data; in Python also a network itself.
@@ -53,7 +57,7 @@ class GroupModule(FiniteModule, ABC):
         shrink: criteria and ranks take as a group's accuracy its posterior mean, which is the nearer to that of all
             groups the fewer samples it has, so that tiny groups do not lead by luck, see
             :func:`drurank.spread.shrunk_accuracy`.
-        on_nonfinite: what becomes of a loss or gradient that is nan or inf: ``stop`` ends the run within a logging
+        on_nonfinite: what happens when a loss or gradient is nan or inf: ``stop`` ends the run within a logging
             interval; ``skip`` leaves those steps out and says how many, for one wait for the device a step.
         detect: name in that message the training rows and their groups whose loss was the first to be nan or inf, for
             a byte a training row.
@@ -62,11 +66,22 @@ class GroupModule(FiniteModule, ABC):
         InputError: if the loss gives one value for a batch, or ``min_count`` is less than 1.
     """
 
-    rank_by: RankBy = "quantile"
-    ties: Ties = "min"
-    accuracy_from: AccuracyFrom = "training"
+    accuracy_from: AccuracyFrom = "evaluation"
+    """Whose predictions the record holds: those of a pass at the epoch's end, or those made while it trained."""
     needs_groups: bool = False
     sampler: ClassVar[Draw] = "shuffle"
+    """Which rows an epoch draws, where the data is told nothing else."""
+    fixed_options: ClassVar[tuple[str, ...]] = ()
+    """Options that a resumed run must share with the one it goes on from."""
+    constant_state: ClassVar[tuple[str, ...]] = ("weight",)
+    """Beginnings of the names of those entries of ``state`` that no step changes."""
+    nan_hint: ClassVar[str] = ""
+    """What else, beside what all methods share, makes the objective nan or inf."""
+    fit_checks: ClassVar[tuple[preflight.Check, ...]] = ()
+    begun_checks: ClassVar[tuple[preflight.Check, ...]] = ()
+
+    # Not "hyper_parameters": LightningCLI lets what it finds there override the command line.
+    CHECKPOINT_HYPER_PARAMS_KEY = "drurank_hyper_parameters"
 
     def __init__(
         self,
@@ -80,50 +95,47 @@ class GroupModule(FiniteModule, ABC):
         on_nonfinite: OnNonfinite = "stop",
         detect: bool = False,
     ) -> None:
-        super().__init__(
-            network=network,
-            optimizer=optimizer,
-            lr_scheduler=lr_scheduler,
-            lr_interval=lr_interval,
-            min_count=min_count,
-            shrink=shrink,
-            on_nonfinite=on_nonfinite,
-            detect=detect,
-        )
+        super().__init__()
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
+        self.builder = NetworkBuilder(network)
+        self.network = self.builder.given
         self.loss = loss if loss is not None else CrossEntropy()
+        self.optimization = Optimization(optimizer, lr_scheduler, lr_interval)
+        self.evaluation = Evaluation(min_count, shrink)
+        self.watch = NonFiniteWatch(on_nonfinite, detect, self.nan_hint)
+        self.stages = Stages()
+        self.state: dict[str, Tensor] = {}
+        """The weights and whatever tensors ``reduce`` puts beside them; empty before training, saved with it."""
+        self.record: EpochRecord
+        self.ended_epoch = -2
+        """The last epoch whose end was dealt with; -1 once training has begun."""
+        self.fingerprint = ""
+        """What tells the training set from others."""
+        self.restored: dict[str, Any] | None = None
+        """Tables of a checkpoint, from when it is read until training begins."""
+
+    # What a method is made of: overridden by methods and by modules of your own.
 
     @property
     def title(self) -> str:
         """How the method is called in tables."""
         return type(self).__name__
 
-    def reweights_after(self, epoch: int) -> bool:
-        """Whether the end of this epoch gives new weights."""
-        return True
-
-    @abstractmethod
-    def reweight(self, record: EpochRecord) -> Tensor:
-        """How an epoch's record becomes weights.
-
-        Args:
-            record: what is known of the training samples; its tables may have leading dimensions.
-
-        Returns:
-            Weights by training sample, float ``[..., n]``.
-        """
+    @property
+    def selectable(self) -> bool:
+        """Whether the epoch in progress may be chosen as the best one, or end the run early."""
+        return self.stages.is_last(self.current_epoch)
 
     def reduce(self, losses: Tensor, batch: dict[str, Any], state: dict[str, Tensor]) -> Tensor:
         """How a batch's losses become the objective: the weighted mean over the global batch.
 
         Args:
             losses: float ``[..., B]``.
-            batch: the batch, and under ``share`` the number of processes over the rows of the global batch. Gradients
-                are averaged over processes, so an override must scale a sum over this process's rows by it:
-                ``objective = sum_i(...) * batch["share"]`` is then the mean over the global batch. Under ``largest``
-                the rows that no process has more of, or ``None``.
+            batch: the batch, with what is known of the global batch, see
+                :class:`drurank.training.global_batch.GlobalBatch`. A sum over rows is scaled by ``batch["share"]``;
+                any other function is one of :func:`drurank.training.global_batch.gather_losses`.
             state: plain tensors, kept and saved by this class, among them ``weight``, float ``[..., n]``.
 
         Returns:
@@ -133,201 +145,269 @@ class GroupModule(FiniteModule, ABC):
         objective: Tensor = (weight * losses).sum(dim=-1) * batch["share"]
         return objective
 
-    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
-        """Objective of a batch; notes its predictions where they rank the groups."""
-        batch = self.unpacked(batch)
-        output = self(batch["inputs"])
-        losses = self.sample_losses(output, batch["label"])
-        loader: Any = self.trainer.train_dataloader
-        largest = batch_size_of(loader)
-        if self.accuracy_from == "training":
-            seen = batch["index"], self.right_of(output, batch["label"])
-            # The last prediction of a row counts, whichever process made it.
-            self.record.write(*(gather_predictions(*seen, largest) if draws_again(loader) else seen))
-        of_global = {"share": self._share(losses), "largest": largest}
-        objective = self.objective(output, losses, {**batch, **of_global})
-        self.watch(losses, objective, batch["index"], batch_idx)
-        # The plain mean, without weights, so that methods can be compared by it.
-        shown = losses.detach() if self.on_nonfinite == "stop" else losses.detach().nan_to_num(0, 0, 0)
-        rows = losses.shape[-1]
-        mean = shown.sum() / max(rows, 1)
-        self.log("train_loss", mean, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
-        return objective
-
     def objective(self, logits: Tensor, losses: Tensor, batch: dict[str, Any]) -> Tensor:
         """What is minimised: ``reduce`` of the losses; overridden where it takes more than them, as in IRM."""
         return self.reduce(losses, batch, self.state)
 
-    def sample_losses(self, logits: Tensor, label: Tensor) -> Tensor:
+    def reweight(self, record: EpochRecord) -> Tensor:
+        """How an epoch's record becomes the weights of the next one; here all are 1.
+
+        Args:
+            record: what is known of the training samples; its tables may have leading dimensions.
+
+        Returns:
+            Weights by training sample, float ``[..., n]``.
+        """
+        return torch.ones_like(record.correct, dtype=torch.float32)
+
+    def reweights_after(self, epoch: int) -> bool:
+        """Whether the end of this epoch gives new weights."""
+        return True
+
+    def group_rank(self, record: EpochRecord) -> Tensor:
+        """Rank of each training group, 0 for the worst, float ``[..., m]``; nan where nothing is known of it."""
+        return rank_groups(record.group_accuracy(shrink=self.evaluation.shrink)[0])
+
+    def first_state(self) -> dict[str, Tensor]:
+        """What ``state`` holds when training begins; an entry on the CPU stays there."""
+        return {"weight": torch.ones_like(self.record.correct, dtype=torch.float32)}
+
+    def forward(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
+        """Logits, float ``[B, C]``, from a tensor or the network's keyword arguments."""
+        if self.network is None:
+            raise InputError("the network is not built yet; fit first, or load a checkpoint")
+        logits: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
+        return logits
+
+    @property
+    def forwards_itself(self) -> bool:
+        """Whether the class has a ``forward`` of its own, as a rebased module has, and so needs no ``network``."""
+        return type(self).forward is not GroupModule.forward
+
+    def unpack(self, batch: Any) -> dict[str, Any]:
+        """A batch as a dict; overridden where loaders of your own give another kind.
+
+        Args:
+            batch: what a loader gave, on the device: such a dict, or a tuple of its four entries in their order.
+
+        Returns:
+            ``inputs`` (a tensor ``[B, ...]``, or a dict of the network's keywords), ``label`` (``[B, ...]``), ``group``
+            and ``index`` (int64 ``[B]``; the index is the row's place in the dataset).
+
+        Raises:
+            InputError: if it is neither.
+        """
+        return contract.as_batch(batch)
+
+    def is_correct(self, output: Tensor, label: Tensor) -> Tensor:
+        """Whether each sample is classified correctly; overridden where that means something else.
+
+        Args:
+            output: what the network gave, float ``[B, C]``.
+            label: int64 ``[B]``, or what the batches hold under ``label``.
+
+        Returns:
+            Bool ``[B]``; here whether the class of the highest score is the label, and the scores finite.
+
+        Raises:
+            InputError: if labels are floats.
+        """
+        return contract.class_correct(output, label)
+
+    def sample_losses(self, output: Tensor, label: Tensor) -> Tensor:
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
-        losses: Tensor = self.loss(logits.float(), label)
-        if not isinstance(losses, Tensor) or not losses.is_floating_point():
-            found = losses.dtype if isinstance(losses, Tensor) else type(losses).__name__
-            raise InputError(f"the loss gave a {found}; it must give a tensor of one float per sample")
-        if losses.shape != label.shape[:1]:
-            raise InputError(
-                f"the loss gave {list(losses.shape)} for labels {list(label.shape)}; it must give one value per sample "
-                "(reduction='none')"
-            )
-        return losses
+        return contract.checked_losses(self.loss(output.float(), label), label)
+
+    # Training.
+
+    def training_step(self, batch: Any, batch_idx: int) -> Tensor:
+        """Objective of a batch; notes its predictions where they rank the groups."""
+        preflight.check_hooks(self)
+        self.watch.begin_step(self, batch_idx)
+        batch = contract.checked_batch(self.unpack(batch))
+        output = self(batch["inputs"])
+        losses = self.sample_losses(output, batch["label"])
+        rows = losses.shape[-1]
+        loader: Any = self.trainer.train_dataloader
+        whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
+        if self.accuracy_from == "training":
+            seen = batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output)
+            # The last prediction of a row counts, whichever process made it.
+            self.record.write(*(gather_predictions(*seen, batch_size_of(loader)) if draws_again(loader) else seen))
+        objective = self.objective(output, losses, whole)
+        whole.check_use(type(self).__name__)
+        self.watch.note(losses, objective, batch["index"], batch_idx)
+        # The plain mean, without weights, so that methods can be compared by it.
+        shown = losses.detach().nan_to_num(0, 0, 0) if self.watch.skips else losses.detach()
+        mean = shown.sum() / max(rows, 1)
+        self.log("train_loss", mean, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
+        return objective
 
     def on_train_epoch_end(self) -> None:
         """Rank the groups anew and rewrite the samples' weights for the next epoch."""
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:
-        self.check_weights()
-        self._ended_epoch = epoch
+        self.ended_epoch = epoch
         if not self.reweights_after(epoch):
             self.record.forget_fresh()
             return
         if self.accuracy_from == "training":
-            self._has_news |= self.record.commit()
-        if not self._has_news:
+            self.record.commit()
+        if not self.record.news:
             rank_zero_warn(
-                f"epoch {epoch} gave no predictions for every training row (is validation limited or "
-                "left out in it?); the weights stay as they are"
+                f"epoch {epoch} gave no predictions for every training row (is validation limited or left out in "
+                "it?); the weights stay as they are"
             )
             return
-        weight: Any = self.reweight(self.record)
         rows = len(self.record.group)
-        if not isinstance(weight, Tensor) or weight.shape[-1:] != (rows,):
-            found = list(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
-            raise InputError(f"{type(self).__name__}.reweight gave {found}; it must give a tensor of {rows} weights")
-        weight = weight.to(torch.float32)
-        if not bool(weight.isfinite().all()):
-            raise InputError(f"{type(self).__name__}.reweight gave weights that are nan or inf")
-        self.state["weight"] = weight
-        self._has_news = False
+        self.state["weight"] = contract.checked_weights(self.reweight(self.record), rows, type(self).__name__)
+        self.record.news = False
         unseen = int((self.record.group_accuracy()[1] == 0).sum())
         if unseen and self.needs_groups:
             rank_zero_warn(f"training groups without a row drawn so far, which have no rank yet: {unseen}")
 
-    def first_state(self) -> dict[str, Tensor]:
-        """What ``state`` holds when training begins; an entry on the CPU stays there."""
-        return {"weight": torch.ones_like(self.record.correct, dtype=torch.float32)}
+    def configure_gradient_clipping(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+        """Clip, unless the step is left out and there is no gradient."""
+        if has_gradient(optimizer):
+            super().configure_gradient_clipping(optimizer, *args, **kwargs)
 
-    def training_record(self) -> EpochRecord | None:
-        """That of the training samples, at the end of an epoch of a fit whose evaluation pass ranks the groups."""
+    # Evaluation.
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin to count the validation splits, and at the end of an epoch that ranks the groups the training set."""
         trainer: Any = self.trainer
         ends = trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch
         reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
-        return self.record if reads else None
+        preflight.check_evaluation(trainer.val_dataloaders)
+        self.evaluation.begin(trainer.val_dataloaders, "val", self.record if reads else None, self.device)
+
+    def on_test_epoch_start(self) -> None:
+        """Begin to count the test splits."""
+        preflight.check_evaluation(self.trainer.test_dataloaders)
+        self.evaluation.begin(self.trainer.test_dataloaders, "test", None, self.device)
+
+    def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Note which rows of a batch are correct."""
+        record = self.evaluation.record_of(dataloader_idx)
+        if record is not None:
+            batch = contract.checked_batch(self.unpack(batch))
+            output = self(batch["inputs"])
+            record.write(batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output))
+
+    def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Note which rows of a batch are correct."""
+        self.validation_step(batch, batch_idx, dataloader_idx)
 
     def on_validation_epoch_end(self) -> None:
         """Log the criteria, and put the training set's predictions in force."""
-        super().on_validation_epoch_end()
-        if self._evaluation.reads_training_set:
-            self._has_news |= self.record.commit(whole=True)
+        self._log_criteria()
+        if self.evaluation.reads_training_set:
+            self.record.commit(whole=True)
+
+    def on_test_epoch_end(self) -> None:
+        """Log the criteria."""
+        self._log_criteria()
+
+    def _log_criteria(self) -> None:
+        values = self.evaluation.end()
+        preflight.check_criteria(self, values)
+        # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
+        self.log_dict(values, on_epoch=True, on_step=False, sync_dist=True, reduce_fx="max", batch_size=1)
+
+    def on_predict_start(self) -> None:
+        """Refuse loaders whose rows cannot be told."""
+        preflight.check_grouped(self.trainer.predict_dataloaders)
+
+    def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
+        """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
+        batch = contract.checked_batch(self.unpack(batch))
+        logits = self(batch["inputs"])
+        rows = {key: batch[key] for key in ("index", "label", "group")}
+        return {**rows, "prediction": predicted_class(logits)[0], "probability": contract.class_probabilities(logits)}
+
+    # The beginning of a run.
 
     def setup(self, stage: str) -> None:
         """Check what is asked of the run, and find out which criteria are."""
-        self.check_run(self.trainer, self.trainer.datamodule)  # type: ignore[attr-defined]
+        trainer: Any = self.trainer
+        self.evaluation.find_criteria(trainer, grouped=getattr(trainer.datamodule, "grouped", True))
+        preflight.check_run(self, trainer, trainer.datamodule)
 
-    def check_run(self, trainer: Any, datamodule: Any) -> None:
-        """Refuse a run that cannot go well, before anything is written; notes the criteria it needs.
+    def configure_model(self) -> None:
+        """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
+        trainer: Any = self._trainer
+        if self.network is None and not self.forwards_itself and trainer is not None and trainer.state.fn == "fit":
+            self.network = self.builder.build(preflight.sizes_of(trainer.datamodule))
 
-        Args:
-            trainer: what will run it.
-            datamodule: its data, or ``None``.
+    def configure_callbacks(self) -> Sequence[Callback]:
+        """The watch for nan and inf."""
+        return [self.watch]
 
-        Raises:
-            InputError: if a test key or an unknown criterion is monitored, groups are needed and there are none, or the
-                trainer would replace the sampler or never step.
-        """
-        if trainer.accumulate_grad_batches < 1:
-            raise InputError(f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; give an int of 1 or more")
-        if trainer.overfit_batches:
-            raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
-        grouped = getattr(datamodule, "grouped", True)
-        fits = trainer.state.fn in (None, "fit")
-        if self.needs_groups and not grouped and fits:
-            raise InputError(f"{type(self).__name__} needs groups and the data names none; name the group column")
-        if not grouped and (self.shrink or self.min_count > 1):
-            raise InputError("shrink and min_count are about groups and the data names none; leave them out")
-        if self.on_nonfinite == "skip" and isinstance(trainer.strategy, SHARDED):
-            raise InputError(
-                f"with {type(trainer.strategy).__name__} each process has a part of the gradient, and they would not "
-                "agree on the steps to leave out; give on_nonfinite='stop'"
-            )
-        self.find_criteria(trainer, grouped=grouped)
-        if fits:
-            self.check_fit(trainer, datamodule)
-
-    def check_fit(self, trainer: Any, datamodule: Any) -> None:
-        """What ``check_run`` refuses of a fit alone."""
-        for limit in ("max_epochs", "max_steps", "limit_train_batches"):
-            if getattr(trainer, limit) == 0:
-                raise InputError(f"{limit} is 0, with which nothing is trained; leave it out, or give more")
+    def configure_optimizers(self) -> Any:
+        """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
+        return self.optimization.configure(self, self.network, self.evaluation.ask_for)
 
     def on_fit_start(self) -> None:
-        """Have checkpoints replaced whole, and the loggers note the sizes, which stand in no configuration."""
-        if type(self.trainer.strategy.checkpoint_io) is TorchCheckpointIO:
-            self.trainer.strategy.checkpoint_io = ReplacingCheckpointIO()
-        if self.sizes is not None:
-            for logger in self.loggers:
-                # As a list, since a tuple would make hparams.yaml unreadable for a safe reader.
-                logger.log_hyperparams({**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)})
+        """Have checkpoints replaced whole, and the loggers note the sizes, which are in no configuration."""
+        saving.write_whole(self.trainer)
+        saving.log_sizes(self.loggers, self.builder.sizes)
 
     def on_train_start(self) -> None:
-        """Begin the tables of the training samples and all that is watched."""
-        train = training_set(self.trainer, type(self).__name__, needs_groups=self.needs_groups)
-        if self.accuracy_from == "evaluation":
-            check_training_pass(self.trainer, train)
-        self.begin_watch(train)
-        batches = batches_of(self.trainer.train_dataloader)
+        """Begin the tables of the training samples, and end an epoch that a checkpoint left without its end."""
+        trainer: Any = self.trainer
+        preflight.check_start(self, trainer)
+        train = trainer.train_dataloader.dataset
+        self.watch.begin(len(train), self.device)
+        self.begin_tables(train)
+        preflight.check_begun(self, trainer)
+        batches = batches_of(trainer.train_dataloader)
         if batches is not None:
             rank_zero_info(f"{self.title}: batches of {batches}")
-        self.begin_tables(train)
-        self.end_schedules()
-        self._warn_within_epoch()
-        if self._ended_epoch < self.current_epoch - 1:
+        self.stages.end_schedules(trainer, self.current_epoch)
+        saving.warn_within_epoch(trainer)
+        if self.ended_epoch < self.current_epoch - 1:
             # The checkpoint was written after the last batch of an epoch and before its end. Lightning counts that
             # epoch as ended, and would not count the next one as begun.
             self._end_epoch(self.current_epoch - 1)
-            self.trainer.fit_loop.reset_restart_stage()
+            trainer.fit_loop.reset_restart_stage()
 
     def begin_tables(self, train: GroupedDataset) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
+        self.fingerprint, self.ended_epoch = train.fingerprint(), -1
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
-        self._has_news, self._ended_epoch = False, -1
-        self.take_over(train)
-
-    def _warn_within_epoch(self) -> None:
-        trainer: Any = self.trainer
-        progress = trainer.fit_loop.epoch_loop.batch_progress
-        done = progress.current.processed
-        if done and not progress.is_last_batch:
-            rank_zero_warn(
-                f"the checkpoint was written within epoch {self.current_epoch}, after {done} of "
-                f"{trainer.num_training_batches} batches: the rest of the epoch draws its first rows again, and rows "
-                "it does not reach are weighted by the last prediction known of them"
-            )
+        restored, self.restored = self.restored, None
+        if restored is not None:
+            saving.load_training_state(self, self.trainer, restored)
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
-        super().on_train_batch_start(batch, batch_idx)
-        if batch_idx == 0 and getattr(self, "_ended_epoch", -2) < self.current_epoch - 1:
-            raise InputError(
-                f"{type(self).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
-                "super()'s, which ranks the groups; call it first"
-            )
-        seed = self.epoch_seed()
-        if batch_idx == 0 and seed is not None:
-            torch.manual_seed(seed)
+        if batch_idx == 0:
+            self.stages.seed(self.current_epoch, self.trainer.global_rank)
 
-    def epoch_seed(self) -> int | None:
-        """A seed of the epoch of the stage and the process, or ``None`` where the run has no seed."""
-        seed = os.environ.get("PL_GLOBAL_SEED")
-        trainer: Any = self._trainer
-        return None if seed is None else int(seed) * 1_000_003 + self.stage_epoch * 7_919 + trainer.global_rank
+    # Checkpoints.
 
-    def _share(self, losses: Tensor) -> Tensor | float:
-        world = rank_and_world()[1]
-        if world == 1:
-            return 1 / losses.shape[-1]
-        rows = torch.full((), losses.shape[-1], dtype=torch.float32, device=losses.device)
-        dist.all_reduce(rows)
-        share: Tensor = world / rows
-        return share
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the method's class, network, sizes and tables; no weights that are nan or inf are saved."""
+        check_weights(self)
+        checkpoint[KEY] = saving.method_state(self)
+        if self.state:
+            checkpoint[KEY]["training"] = saving.training_state(self, self.trainer)
+        saving.keep_plain(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}))
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Build the network that the checkpoint holds, or, to go on training, keep its tables until that starts.
+
+        Raises:
+            InputError: if the checkpoint is of another method or network and training is to go on from it, or its
+                network cannot be built without help.
+        """
+        to_train = self._trainer is not None and self._trainer.state.fn == "fit"
+        saved = preflight.check_loaded(checkpoint, to_train=to_train)
+        if to_train:
+            preflight.check_resume(self, saved, self.builder.sizes)
+            self.restored = saved.get("training")
+            saving.warn_of_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), self.hparams)
+        else:
+            saving.load_network(self, checkpoint)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from drurank.errors import InputError, check_number, is_count
 from drurank.methods.erm import ERM
+from drurank.training import preflight
 from drurank.training.global_batch import (
     first_in_batch,
     gather_rows,
@@ -17,7 +18,6 @@ from drurank.training.global_batch import (
     sum_in_batch,
     weighted_sum,
 )
-from drurank.training.stages import steps_of_run
 
 ANNEAL_STEPS = 500
 
@@ -50,6 +50,8 @@ class IRM(ERM):
 
     needs_groups = True
     sampler = "groups_per_batch"
+    fit_checks = (preflight.groups_have_halves,)
+    begun_checks = (preflight.penalty_comes_into_force,)
 
     def __init__(self, penalty_weight: float = 1, anneal_steps: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -63,28 +65,6 @@ class IRM(ERM):
             )
         self.penalty_weight = penalty_weight
         self.anneal_steps = ANNEAL_STEPS if anneal_steps is None else anneal_steps
-
-    def check_fit(self, trainer: Any, datamodule: Any) -> None:
-        """Also refuse batches of one row a group, which have no halves."""
-        super().check_fit(trainer, datamodule)
-        groups = 2 if getattr(datamodule, "groups_per_batch", None) is None else datamodule.groups_per_batch
-        by_group = hasattr(datamodule, "draw_of") and datamodule.draw_of(self) == "groups_per_batch"
-        if by_group and datamodule.batch_size < 2 * groups:
-            raise InputError(
-                f"batch_size={datamodule.batch_size} has fewer than two rows for each of {groups} groups, so IRM would "
-                "have no penalty; give larger batches, or fewer groups_per_batch"
-            )
-
-    def on_train_start(self) -> None:
-        """Also refuse a run that ends before the penalty has its weight."""
-        super().on_train_start()
-        trainer: Any = self.trainer
-        steps = steps_of_run(trainer)
-        if self.penalty_weight > 1 and steps is not None and steps <= self.anneal_steps:
-            raise InputError(
-                f"the run has {steps:,} steps and penalty_weight is in force after anneal_steps={self.anneal_steps}; "
-                "give fewer, or train longer"
-            )
 
     def objective(self, logits: Tensor, losses: Tensor, batch: dict[str, Any]) -> Tensor:
         """Mean loss of the groups plus the penalty; its gradient is that over the global batch.

@@ -14,9 +14,9 @@ from torch.nn.parameter import is_lazy
 from drurank.errors import InputError, check_choice, is_count
 from drurank.methods.const import check_factor
 from drurank.methods.group_module import AccuracyFrom, GroupModule
-from drurank.training.loaders import reads_all
+from drurank.training import preflight
 from drurank.training.record import UNKNOWN, EpochRecord
-from drurank.training.stages import check_replaceable, choose_only_selectable, steps_of_epoch
+from drurank.training.stages import Stages, choose_only_selectable
 
 Semantics = Literal["reweight", "repeat"]
 
@@ -46,6 +46,8 @@ class JTT(GroupModule):
     """
 
     constant_state = ("weight", "initial.", "second_stage")
+    fit_checks = (preflight.weights_can_be_replaced, preflight.both_stages_train)
+    begun_checks = (preflight.second_stage_is_reached,)
     fixed_options = ("first_stage_epochs", "upweight_factor", "semantics", "accuracy_from")
 
     def __init__(
@@ -64,7 +66,7 @@ class JTT(GroupModule):
             )
         check_choice("semantics", semantics, Semantics)
         check_choice("accuracy_from", accuracy_from, AccuracyFrom)
-        self.first_stage_epochs = self.starts_anew_at = first_stage_epochs
+        self.first_stage_epochs, self.stages = first_stage_epochs, Stages(starts_anew_at=first_stage_epochs)
         self.upweight_factor, self.semantics = check_factor(upweight_factor), semantics
         self.accuracy_from = accuracy_from
 
@@ -80,27 +82,6 @@ class JTT(GroupModule):
         factor = self.upweight_factor + (self.semantics == "repeat")
         return torch.where(wrong, factor, torch.ones_like(wrong, dtype=torch.float32))
 
-    def check_fit(self, trainer: Any, datamodule: Any) -> None:
-        """Also refuse a run that ends within the first stage, or whose error set nothing would tell."""
-        super().check_fit(trainer, datamodule)
-        check_replaceable(trainer, self.title)
-        if trainer.fast_dev_run:
-            raise InputError(
-                "fast_dev_run trains one epoch and JTT two stages; give --trainer.max_epochs 2 "
-                "--trainer.limit_train_batches 2 in its place"
-            )
-        epochs, first, every = trainer.max_epochs, self.first_stage_epochs, trainer.check_val_every_n_epoch
-        if epochs is not None and 0 <= epochs <= first:
-            raise InputError(
-                f"max_epochs is {epochs} and first_stage_epochs {first}: max_epochs is that of both stages and must be "
-                "larger"
-            )
-        if self.accuracy_from == "evaluation" and (every is None or first % every):
-            raise InputError(
-                f"the errors of epoch {first} would not be known with check_val_every_n_epoch={every}; validate in it, "
-                "or set accuracy_from='training'"
-            )
-
     def first_state(self) -> dict[str, Tensor]:
         """Also the network's initial weights, and whether they were put back."""
         initial = {f"initial.{name}": value.detach().cpu().clone() for name, value in self._tensors()}
@@ -110,21 +91,6 @@ class JTT(GroupModule):
         """Also keep the first stage out of the choice of checkpoints."""
         super().on_fit_start()
         choose_only_selectable(self.trainer)
-
-    def on_train_start(self) -> None:
-        """Also refuse ``max_steps`` that end the run within the first stage."""
-        super().on_train_start()
-        trainer: Any = self.trainer
-        if self.accuracy_from == "evaluation" and not reads_all(trainer) and not bool(self.state["second_stage"]):
-            raise InputError(
-                f"limit_val_batches={trainer.limit_val_batches} leaves out training rows whose errors are to be known; "
-                "leave it out, or set accuracy_from='training'"
-            )
-        first = self.first_stage_epochs * steps_of_epoch(trainer)
-        if trainer.max_steps != -1 and trainer.max_steps <= first:
-            raise InputError(
-                f"max_steps is {trainer.max_steps} and the first stage has {first}; give more, or leave it out"
-            )
 
     def on_train_end(self) -> None:
         """Say so where the run ended, as by ``max_time``, before there was anything to choose."""
@@ -159,7 +125,7 @@ class JTT(GroupModule):
                 value.copy_(self.state.pop(f"initial.{name}"))
         trainer: Any = self.trainer
         trainer.strategy.setup_optimizers(trainer)
-        self.end_schedules()
+        self.stages.end_schedules(trainer, self.current_epoch)
         self.state["second_stage"] = torch.tensor(True)
         wrong = int((self.record.correct == 0).sum())
         weight = self.state["weight"]

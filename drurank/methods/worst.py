@@ -11,7 +11,6 @@ from drurank.errors import check_choice
 from drurank.methods.const import check_factor
 from drurank.methods.dru import Upweight
 from drurank.methods.group_module import AccuracyFrom, GroupModule
-from drurank.ranking import rank_groups
 from drurank.training.record import EpochRecord
 
 
@@ -52,6 +51,6 @@ class Worst(GroupModule):
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The factor for the worst groups' samples; see the class."""
-        rank = rank_groups(record.group_accuracy(shrink=self.shrink)[0])
+        rank = self.group_rank(record)
         weight = torch.where(rank == 0, self.upweight_factor, torch.ones_like(rank))
         return record.to_samples(weight, only_wrong=self.upweight == "misclassified")

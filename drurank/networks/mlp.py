@@ -23,15 +23,15 @@ class MLP(nn.Module):
     """Feed-forward network; the defaults are the one of the paper's synthetic experiments.
 
     Args:
-        sizes: sizes of the data; never typed, the data gives it.
+        sizes: sizes of the data, which the data module gives.
         hidden: width of each hidden layer.
         layers: number of linear layers, the last one included; 1 is a linear classifier.
-        dropout: chance that a hidden unit is dropped in training, in [0, 1).
+        dropout: probability of dropping a hidden unit in training, in [0, 1).
         activation: leaky_relu, relu, gelu or silu, after each hidden layer.
-        embedding_dim: width of the embedding of each categorical input (where the data embeds them).
+        embedding_dim: width of the embedding of each categorical input, with ``encoding='embed'``.
 
     Raises:
-        InputError: if an argument is out of range, or the data is text.
+        InputError: if an argument is out of range, or the data gives tokens of texts.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class MLP(nn.Module):
         super().__init__()
         if sizes.vocabulary:
             raise InputError(
-                "the data gives the tokens of texts, and MLP takes numbers; give --model.network TextClassifier, or "
-                "--data.frozen true for the features of a pretrained encoder"
+                "the data gives tokens of texts and MLP takes numbers; give network=TextClassifier, or frozen=True for "
+                "the features of a pretrained encoder"
             )
         check_choice("activation", activation, Activation)
         for name, value in (("hidden", hidden), ("layers", layers), ("embedding_dim", embedding_dim)):

@@ -32,20 +32,20 @@ class TextClassifier(nn.Module):
     float32 whatever the file holds, dropout is on in training, and no code that a model brings is run.
 
     Args:
-        sizes: sizes of the data; never typed, the data gives it.
+        sizes: sizes of the data, which the data module gives.
         pretrained: local folder, or name on the hub; that of the data's tokenizer, if not given.
-        pooling: what of the encoder's output is classified: the ``first`` token's, or the ``mean`` over tokens.
-        dropout: chance that a unit before the last layer is dropped in training, in [0, 1); the encoder has its own.
-        config: what the encoder is made from, as ``encoder.config.to_dict()``, with random weights, in place of
-            ``pretrained``; checkpoints build it so.
+        pooling: which output of the encoder is classified: the ``first`` token's, or the ``mean`` over tokens.
+        dropout: probability of dropping a unit before the last layer in training, in [0, 1); the encoder has its own.
+        config: ``encoder.config.to_dict()``, from which the encoder is built with random weights instead of
+            ``pretrained``; used when a checkpoint is loaded.
 
     Raises:
-        InputError: if an argument is out of range, the data is no text, the encoder cannot be had, or it takes other
-            tokens or shorter texts than the data gives.
+        InputError: if an argument is out of range, the data gives no tokens, the encoder is not found, or it takes
+            other tokens or shorter texts than the data gives.
     """
 
     highest_rate = 1e-4
-    """Learning rate above which fine-tuning as good as always loses what was learnt before."""
+    """Learning rate above which fine-tuning almost always destroys the pretrained weights."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class TextClassifier(nn.Module):
         name = pretrained or sizes.tokenizer
         if not sizes.vocabulary:
             raise InputError(
-                "TextClassifier takes the tokens of texts, and the data gives numbers; give --data Text (without "
-                "frozen), or --model.network MLP"
+                "TextClassifier takes tokens of texts and the data gives numbers; give the data as Text with "
+                "frozen=False, or network=MLP"
             )
         self.encoder: Any = load_encoder(name, config)
         if config is None and pretrained not in (None, sizes.tokenizer):
@@ -72,7 +72,7 @@ class TextClassifier(nn.Module):
         _refuse_sizes(name, self.encoder, sizes)
         if pooling == "first" and _reads_on_only(self.encoder):
             raise InputError(
-                f"the encoder {name} reads from left to right, so that its first token sees nothing of a text; give "
+                f"the encoder {name} reads from left to right, so its first token sees nothing of the text; give "
                 "pooling='mean'"
             )
         self.pooling = pooling
@@ -150,7 +150,7 @@ def pool(encoded: Tensor, attention_mask: Tensor | None, pooling: Pooling) -> Te
 
 
 def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
-    """Stop where the encoder comes with another tokenizer than the one that cut the texts."""
+    """Stop if the encoder comes with another tokenizer than the one used on the texts."""
     from drurank.text.pretrained import fingerprint_of, load_tokenizer
 
     try:
@@ -159,8 +159,8 @@ def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
         return  # A folder of weights alone.
     if fingerprint_of(own) != fingerprint_of(load_tokenizer(sizes.tokenizer)):
         raise InputError(
-            f"the encoder {name} comes with another tokenizer than {sizes.tokenizer}, which cut the texts; give "
-            f"--data.tokenizer {name}"
+            f"the encoder {name} comes with another tokenizer than {sizes.tokenizer}, which tokenized the texts; give "
+            f"tokenizer={name!r}"
         )
 
 
@@ -169,13 +169,13 @@ def _refuse_sizes(name: str, encoder: Any, sizes: Sizes) -> None:
     if sizes.vocabulary > config.vocab_size:
         raise InputError(
             f"the texts have {sizes.vocabulary:,} tokens by {sizes.tokenizer}, and the encoder {name} knows "
-            f"{config.vocab_size:,}; give --data.tokenizer {name}"
+            f"{config.vocab_size:,}; give tokenizer={name!r}"
         )
     longest = longest_text(encoder)
     if longest is not None and sizes.max_length > longest:
         raise InputError(
             f"max_length is {sizes.max_length:,} tokens and the encoder {name} takes {longest:,}; give "
-            f"--data.max_length {longest}"
+            f"max_length={longest}"
         )
 
 

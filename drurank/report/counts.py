@@ -1,4 +1,4 @@
-"""How the groups of one split were served: counts by group, and what they say beside what chance alone would."""
+"""How the groups of one split were served: counts by group, and their criteria beside what chance alone would give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from drurank.criteria import compute_criteria, criterion
+from drurank.criteria import Criterion, compute_criteria, criterion
 from drurank.errors import InputError
 from drurank.noise import Noise, criteria_noise, group_interval
 from drurank.spread import Spread, fit_spread
@@ -38,7 +38,7 @@ class SplitCounts:
     def of_some(
         cls, split: str, groups: Sequence[str], correct: np.ndarray, count: np.ndarray, num_seen: int | None
     ) -> SplitCounts:
-        """Of the groups that have samples, among those that have none.
+        """Keep the groups that have samples.
 
         Args:
             split: name of the split.
@@ -64,7 +64,7 @@ class SplitCounts:
 
     @cached_property
     def spread(self) -> Spread:
-        """How much the groups truly differ."""
+        """How much the groups truly differ, beyond chance."""
         return fit_spread(self.correct, self.count)
 
     def table(self) -> pa.Table:
@@ -96,8 +96,8 @@ class SplitCounts:
         Args:
             names: criteria by name.
             min_count: leave out groups with fewer samples.
-            shrink: take as a group's accuracy its posterior mean. There is no noise floor then, since chance has been
-                taken out.
+            shrink: use each group's posterior mean accuracy. There is no noise floor then, since chance has been
+                removed.
 
         Raises:
             InputError: if no group has ``min_count`` samples.
@@ -109,21 +109,22 @@ class SplitCounts:
         values = compute_criteria(self.correct, self.count, names, min_count=min_count, shrink=shrink)
         spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
         noise = criteria_noise(self.correct[kept], self.count[kept], names, spread=spread)
-        if "overall" in names and not kept.all():
-            # It counts every row all the same.
-            noise |= criteria_noise(self.correct, self.count, ["overall"], spread=self.spread)
+        of_samples = [name for name in names if criterion(name).of_samples]
+        if of_samples and not kept.all():
+            # They count the rows of small groups too.
+            noise |= criteria_noise(self.correct, self.count, of_samples, spread=self.spread)
         return {
             "rows": int(self.count.sum()),
             "groups": len(self.groups),
             "groups_left_out": int((~kept).sum()),
             "groups_unseen_in_training": None if self.seen is None else int((~self.seen).sum()),
             "spread": {"mean": spread.mean, "sd": spread.sd, "interval": [spread.low, spread.high]},
-            "criteria": {name: _entry(name, float(values[name]), noise[name], shrink) for name in names},
+            "criteria": {name: _entry(criterion(name), float(values[name]), noise[name], shrink) for name in names},
         }
 
 
-def _entry(name: str, value: float, noise: Noise, shrink: bool) -> dict[str, Any]:
-    floor = None if shrink else {"mean": noise.floor, "interval": [noise.floor_low, noise.floor_high]}
-    # The standard error of true accuracies is 0 where they do not differ, so that of tstat may be any.
-    interval = None if name == "tstat" else [noise.low, noise.high]
-    return {"value": value, "better": criterion(name).mode, "interval": interval, "floor": floor}
+def _entry(of: Criterion, value: float, noise: Noise, shrink: bool) -> dict[str, Any]:
+    has_floor = of.has_floor and not shrink
+    floor = {"mean": noise.floor, "interval": [noise.floor_low, noise.floor_high]} if has_floor else None
+    interval = [noise.low, noise.high] if of.has_interval else None
+    return {"value": value, "better": of.mode, "interval": interval, "floor": floor}

@@ -1,4 +1,4 @@
-"""Pictures of a report: who is served how well beside what chance gives, criteria by epoch, weight by rank.
+"""Pictures of a report: groups beside what chance would give, criteria by epoch, weight by rank.
 
 Each function returns a matplotlib figure that belongs to no window.
 """
@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from drurank.criteria import logged_criterion
 from drurank.noise import chance_band
 from drurank.report.counts import SplitCounts
 
@@ -35,16 +36,11 @@ BELOW: dict[str, Any] = {
     "title_fontsize": 8,
     "frameon": False,
 }
-"""Where the legend of lines that may lie anywhere goes."""
-FAMILIES = (
-    ("accuracy (higher is better)", ("overall", "average", "p", "worst")),
-    ("discounted sum of errors (lower is better)", ("qdcg", "gdcg")),
-    ("mean over standard error (higher is better)", ("tstat",)),
-)
+"""Legend below the axes, where it hides no line."""
 
 
 def save_picture(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG; names in letters that the font lacks become boxes, without a word."""
+    """Write a figure as PNG, without warnings about letters that the font lacks; they become boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(path, format="png")
@@ -54,7 +50,7 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
     """Accuracies of the groups of each split in ascending order, with the band that chance alone gives.
 
     Args:
-        splits: one panel each, for the first twelve.
+        splits: one panel each; only the first twelve are drawn.
     """
     shown = splits[:PANELS]
     columns = min(len(shown), ACROSS)
@@ -105,21 +101,24 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
 
 
 def draw_criteria(history: Mapping[int, Mapping[str, float]]) -> Figure:
-    """Criteria by epoch, those of the OOD part as lines and those of the ID part dashed.
+    """Criteria by epoch, a panel for each unit: lines for the OOD split, dashed ones for the ID split.
 
     Args:
         history: epoch to key (``val_worst``, ``id_val_worst``) to value.
     """
-    keys = list(dict.fromkeys(key for values in history.values() for key in values))
-    panels = [(title, _keys_of(keys, families)) for title, families in FAMILIES]
-    panels = [(title, found) for title, found in panels if found]
-    figure = Figure(figsize=(4.8 * len(panels), 4.0), dpi=DPI, layout="constrained")
-    for ax, (title, found) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        names = list(dict.fromkeys(_name(key) for key in found))
-        for key in found:
+    panels: dict[str, dict[str, str]] = {}
+    for key in dict.fromkeys(key for values in history.values() for key in values):
+        found = logged_criterion(key)
+        if found is not None:
+            panels.setdefault(found.scale, {})[key] = found.name
+    figure = Figure(figsize=(4.8 * max(len(panels), 1), 4.0), dpi=DPI, layout="constrained")
+    axes = figure.subplots(1, max(len(panels), 1), squeeze=False)[0]
+    for ax, (title, name_of) in zip(axes, panels.items(), strict=False):
+        names = list(dict.fromkeys(name_of.values()))
+        for key, name in name_of.items():
             epochs = [epoch for epoch, values in history.items() if key in values]
             style = "--" if key.startswith("id_") else "-"
-            colour = f"C{names.index(_name(key))}"
+            colour = f"C{names.index(name)}"
             ax.plot(epochs, [history[epoch][key] for epoch in epochs], style, marker=".", color=colour, label=key)
         ax.set_title(title, fontsize=10)
         ax.set_xlabel("epoch")
@@ -158,19 +157,11 @@ def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Fig
     return figure
 
 
-def _keys_of(keys: Sequence[str], families: Sequence[str]) -> list[str]:
-    return [key for key in keys if _name(key).rstrip("0123456789") in families]
-
-
-def _name(key: str) -> str:
-    return key.rpartition("_")[2]
-
-
 def _short(name: str) -> str:
     return name if len(name) <= 18 else f"{name[:9]}…{name[-8:]}"
 
 
 def tidy(ax: Axes) -> None:
-    """Leave out what says nothing."""
+    """Remove the frame at the top and right, and add faint horizontal lines."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", alpha=0.25)

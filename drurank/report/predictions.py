@@ -1,4 +1,4 @@
-"""The whole report from anybody's predictions: a table with a label, a prediction and a group by row."""
+"""The whole report from any predictions: a table whose rows have a label, a prediction and a group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from drurank.criteria import DEFAULT_CRITERIA, criterion
+from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
 from drurank.report.counts import SplitCounts
 from drurank.report.write import print_report, write_report
@@ -39,30 +39,30 @@ def report_predictions(
 ) -> dict[str, Any]:
     """Report how well groups are served by predictions that any program made; nothing is trained.
 
-    Writes groups.csv, groups.parquet, report.json and groups.png into a folder and shows the criteria and the worst and
-    best groups. Labels and predictions are compared as numbers where all are numbers, else as text.
+    Writes groups.csv, groups.parquet, report.json and groups.png to a folder, and prints the criteria and the worst and
+    best groups. Labels and predictions are compared as numbers if all of them are numbers, else as text.
 
     Args:
-        predictions: the table, a row a sample.
+        predictions: the table, one row per sample.
         label: column of the right class.
         prediction: column of the predicted class.
-        group: column of the group, or several (with commas), whose combinations are the groups.
-        split: column of the split, each of which is reported by itself; without it all rows are one.
-        labels: all classes (with commas), where a prediction may be one that no row has as its label.
-        criteria: criteria by name (with commas); the nine that runs log, if not given.
-        min_count: criteria leave out groups with fewer rows; the tables list them all the same.
-        shrink: take as a group's accuracy its posterior mean given those of all groups, in the criteria.
-        output: folder to write to; the name of the table with _report, beside it, if not given.
-        delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
+        group: column of the group, or several (with commas); their combinations are then the groups.
+        split: column of the split; each split is reported by itself. Without it all rows are reported together.
+        labels: all classes (with commas), needed if a predicted class is the label of no row.
+        criteria: criteria by name (with commas); those that every run logs, if not given.
+        min_count: criteria leave out groups with fewer rows; the tables still list them.
+        shrink: criteria use each group's posterior mean accuracy, given all groups.
+        output: folder to write to; <name of the table>_report beside the table, if not given.
+        delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
 
     Returns:
         The content of report.json.
 
     Raises:
-        InputError: if the table cannot be used: a column is missing, a cell blank, or a prediction none of the labels.
+        InputError: if a column is missing, a cell is blank, or a prediction is not among the labels.
     """
-    names = tuple(as_names(criteria)) or DEFAULT_CRITERIA
+    names = tuple(as_names(criteria)) or default_criteria()
     for name in names:
         criterion(name)
     if not is_count(min_count):
@@ -82,7 +82,7 @@ def report_predictions(
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
     if split is None and "split" in table.column_names:
-        print("Note: all rows are taken together; to report the parts apart, give --split split.")
+        print("Note: all rows are reported together; to report each split by itself, give split=split.")
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
@@ -98,12 +98,12 @@ def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.nd
         labels: further classes that may be predicted.
 
     Raises:
-        InputError: if a cell is blank, or a prediction is none of the labels.
+        InputError: if a cell is blank, or a prediction is not among the labels.
     """
     for column, what in ((label, "label"), (prediction, "prediction")):
         if (column.codes < 0).any():
             row = int(np.argmax(column.codes < 0))
-            raise column.error(row, f"is no {what}; give each row one, or leave the row out")
+            raise column.error(row, f"is no {what}; fill it in, or remove the row")
     known = [*label.texts, *labels]
     key: Callable[[str], Any] = (
         _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
@@ -114,8 +114,8 @@ def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.nd
         row = int(np.argmax(predicted < 0))
         raise prediction.error(
             row,
-            f"is none of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
-            "class in each row, or name all classes with --labels",
+            f"is not one of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
+            "class in each row, or name all classes, as labels=[0,1,2]",
         )
     true = np.array([place[key(text)] for text in label.texts])[label.codes]
     found: np.ndarray = predicted == true
@@ -129,7 +129,7 @@ def _exact(text: str) -> Decimal:
 def count_by_split(
     right: np.ndarray, code: np.ndarray, groups: Sequence[str], split: Column | None
 ) -> list[SplitCounts]:
-    """Counts by group of each split, that of groups never seen before that of others.
+    """Counts by group of each split, splits with unseen groups first.
 
     Args:
         right: whether each row is classified rightly, bool ``[n]``.
@@ -143,7 +143,7 @@ def count_by_split(
     if split is None:
         return [_count(ALL, right, code, groups)]
     if (split.codes < 0).any():
-        raise split.error(int(np.argmax(split.codes < 0)), "is no split; give each row one, or leave the row out")
+        raise split.error(int(np.argmax(split.codes < 0)), "is no split; fill it in, or remove the row")
     order = {name: place for place, name in enumerate(ORDER)}
     names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
     rows = {name: split.codes == split.texts.index(name) for name in names}

@@ -10,14 +10,14 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from drurank.criteria import criterion
 from drurank.report.counts import SplitCounts
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
-REMARKS = {"groups_left_out": "left out, for few rows", "groups_unseen_in_training": "unseen in training"}
+REMARKS = {"groups_left_out": "left out for having too few rows", "groups_unseen_in_training": "unseen in training"}
 WIDTH = 11
-"""Of a column of figures, so that a range is never cut."""
+"""Least width of a column of numbers, so that a range is never cut."""
 BETTER = {"max": "higher", "min": "lower"}
-NOT_OF_THE_BADLY_SERVED = ("overall", "average", "tstat")
 
 
 def criteria_table(
@@ -26,8 +26,8 @@ def criteria_table(
     """Criteria as rows and splits (or runs) as columns, each with its interval and its noise floor.
 
     Args:
-        columns: what is to stand over each column, and a split's ``summary``.
-        drop: by how much criteria are worse for groups never seen, under ``criteria``; a further column, if given.
+        columns: heading of each column to a split's ``summary``.
+        drop: how much worse criteria are for unseen groups, under ``criteria``; one more column, if given.
         title: of the table.
     """
     table = Table(
@@ -48,12 +48,10 @@ def criteria_table(
     if drop:
         table.add_column(f"worse than\n{escape(drop['from'])} by\n(by chance)", justify="right")
     first = next(iter(columns.values()))["criteria"]
-    for criterion, entry in first.items():
-        cells = [
-            cell for content in columns.values() for cell in _cells(content["criteria"][criterion], has_floor=has_floor)
-        ]
-        cells += [_drop(drop["criteria"].get(criterion))] if drop else []
-        table.add_row(f"{criterion}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
+    for key, entry in first.items():
+        cells = [cell for content in columns.values() for cell in _cells(content["criteria"][key], has_floor=has_floor)]
+        cells += [_drop(drop["criteria"].get(key))] if drop else []
+        table.add_row(f"{key}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
     return table
 
 
@@ -78,20 +76,20 @@ def _range(ends: Sequence[float]) -> str:
 
 
 def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What is to be said under the table: spread, what chance alone would do, groups left out or never seen."""
-    said = ["Under each figure, which holds chance too: where that of true accuracies lies (5-95 %)."]
+    """Lines below the table: spread, what chance alone would give, groups left out or unseen."""
+    said = ["Below each value, which includes chance: the interval of the true value (5-95 %)."]
     for name, content in columns.items():
         for key, words in REMARKS.items():
             if content[key]:
                 said.append(f"{name}: {content[key]:,} of {content['groups']:,} groups {words}.")
         if content["groups"] - content["groups_left_out"] < 2:
-            said.append(f"{name}: of one group nothing can be said about how groups differ.")
+            said.append(f"{name}: with one group, nothing can be said about how groups differ.")
             continue
         said.append(f"{name}: {_spread(content['spread'])}")
-        served = {key: entry for key, entry in content["criteria"].items() if key not in NOT_OF_THE_BADLY_SERVED}
-        alike = [key for key, entry in served.items() if _is_chance(entry)]
+        found = content["criteria"].items()
+        alike = [key for key, entry in found if _is_chance(entry) and criterion(key).of_badly_served]
         if alike:
-            said.append(f"{name}: chance alone would give such {', '.join(alike)}.")
+            said.append(f"{name}: chance alone would explain {', '.join(alike)}.")
     return said
 
 
@@ -111,7 +109,7 @@ def _is_chance(entry: Mapping[str, Any]) -> bool:
 def groups_table(split: SplitCounts) -> Table:
     """The worst and the best groups of a split, the worst first, each with the interval of its accuracy."""
     low, high = split.interval
-    # Of equal accuracies the one that is surer goes to the end.
+    # Among equal accuracies, the most certain group comes first among the worst and last among the best.
     worst = np.lexsort((high, split.accuracy))[:WORST_SHOWN]
     rest = np.setdiff1d(np.arange(len(low)), worst)
     best = rest[np.lexsort((low[rest], split.accuracy[rest]))][max(len(rest) - BEST_SHOWN, 0) :]

@@ -1,4 +1,4 @@
-"""The whole report: tables in files, pictures, and the same on the terminal."""
+"""The whole report: files, a picture, and tables on the terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from rich.console import Console
 
+from drurank.criteria import criterion
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
 from drurank.report.tables import criteria_table, groups_table
+from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE, REPORT_FILE
 
-GROUPS_PICTURE = "groups.png"
 SIDE_BY_SIDE = 2
 
 
@@ -31,12 +32,12 @@ def write_report(
     """Write ``groups.csv``, ``groups.parquet``, ``report.json`` and ``groups.png``.
 
     Args:
-        folder: where to; made if need be.
+        folder: where to write; created if missing.
         splits: counts by split.
         names: criteria by name.
-        min_count: the criteria leave out groups with fewer samples; the tables list them all the same.
-        shrink: take as a group's accuracy its posterior mean, in the criteria.
-        about: what else to put at the head of the report, plain values.
+        min_count: the criteria leave out groups with fewer samples; the tables still list them.
+        shrink: the criteria use each group's posterior mean accuracy.
+        about: further entries for the top of the report, plain values.
 
     Returns:
         The content of ``report.json``.
@@ -49,23 +50,23 @@ def write_report(
     summaries = {split.split: split.summary(names, min_count=min_count, shrink=shrink) for split in splits}
     report = {**about, "min_count": min_count, "shrink": shrink, "splits": summaries, "drop": _drop(summaries)}
     groups = pa.concat_tables([split.table() for split in splits])
-    replace_file(folder / "groups.csv", lambda path: pa_csv.write_csv(groups, path))
-    replace_file(folder / "groups.parquet", lambda path: pa_parquet.write_table(groups, path))
+    replace_file(folder / GROUPS_CSV, lambda path: pa_csv.write_csv(groups, path))
+    replace_file(folder / GROUPS_PARQUET, lambda path: pa_parquet.write_table(groups, path))
     replace_file(folder / GROUPS_PICTURE, lambda path: save_picture(draw_groups(splits), path))
-    write_json(folder / "report.json", report)
+    write_json(folder / REPORT_FILE, report)
     return report
 
 
 def print_report(
     report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path, console: Console | None = None
 ) -> None:
-    """Show the criteria of each split side by side, the worst and best groups of each, and where all that lies.
+    """Print the criteria of each split side by side, its worst and best groups, and where the files are.
 
     Args:
         report: what ``write_report`` returned.
         splits: counts by split.
         folder: where it was written to.
-        console: where to show it.
+        console: where to print.
     """
     console = console or Console()
     names = list(report["splits"])
@@ -77,12 +78,12 @@ def print_report(
         console.print(groups_table(split))
     for sentence in _cut_off(report):
         console.print(sentence, highlight=False)
-    files = ", ".join(("report.json", "groups.csv", "groups.parquet"))
+    files = ", ".join((REPORT_FILE, GROUPS_CSV, GROUPS_PARQUET))
     print(f"Written to {folder}: {files}; look at {Path(folder) / GROUPS_PICTURE}")
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each split with texts that were longer than they may be."""
+    """A sentence for each split with texts longer than the limit."""
     texts = report.get("texts") or {"truncated": {}}
     for split, longer in texts["truncated"].items():
         if longer and split in report["splits"]:
@@ -91,13 +92,13 @@ def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """By how much each criterion is worse for groups never seen than for groups of training."""
+    """How much worse each criterion is for unseen groups than for training groups."""
     for unseen, seen in (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val")):
         if unseen in splits and seen in splits:
             before, after = splits[seen]["criteria"], splits[unseen]["criteria"]
             if _kept(splits[seen]) != _kept(splits[unseen]):
-                # A sum over more groups is larger, however well they are served.
-                before = {name: entry for name, entry in before.items() if not name.startswith("gdcg")}
+                # Such a criterion is larger for more groups, however well they are served.
+                before = {name: entry for name, entry in before.items() if not criterion(name).grows_with_groups}
             sign = {name: 1 if entry["better"] == "max" else -1 for name, entry in before.items()}
             drop = {
                 name: {
@@ -111,7 +112,7 @@ def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _by_chance(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sign: int) -> float | None:
-    # Other numbers and sizes of groups give another figure, also where all groups of a part are alike.
+    # Other numbers and sizes of groups give another value even if all groups of a split are alike.
     return None if before is None or after is None else sign * (before["mean"] - after["mean"])
 
 

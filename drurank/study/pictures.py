@@ -32,7 +32,7 @@ def draw_choosing(study: Study, on: str) -> Figure:
             chosen = [result.validation(name) for result in results]
             worst = [result.counts(name, on).value("worst") for result in results]
             ax.plot(chosen, worst, "o", ms=5, alpha=0.75, label=method)
-        ax.set_title(f"{name} ({'higher' if criterion(name).mode == 'max' else 'lower'} is better)", fontsize=10)
+        ax.set_title(f"{name} ({'higher' if criterion(name).higher_is_better else 'lower'} is better)", fontsize=10)
         ax.set_xlabel("on validation")
         ax.set_ylabel(f"worst group of {on}")
         tidy(ax)
@@ -56,7 +56,8 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
             counts = [result.counts(by, on) for result in results]
             noise = [criteria_noise(one.correct, one.count, [name])[name] for one in counts]
             low, high = (np.mean([getattr(one, end) for one in noise]) for end in ("low", "high"))
-            ax.vlines(place, low, high, color=f"C{place}", lw=6, alpha=0.25)
+            if criterion(name).has_interval:
+                ax.vlines(place, low, high, color=f"C{place}", lw=6, alpha=0.25)
             ax.plot([place] * len(counts), [one.value(name) for one in counts], "o", color=f"C{place}", ms=5)
         ax.set_xticks(range(len(chosen)), list(chosen), rotation=35, ha="right", rotation_mode="anchor")
         ax.set_title(name, fontsize=10)

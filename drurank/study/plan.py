@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from drurank.criteria import DEFAULT_CRITERIA, criterion
+from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
 from drurank.study.candidates import Candidate, Draw, Range
 
@@ -148,7 +148,7 @@ def _digest(content: Any) -> str:
 
 
 def _criteria(source: str, given: Any) -> tuple[str, ...]:
-    words = given.split(",") if isinstance(given, str) else list(DEFAULT_CRITERIA) if given is None else given
+    words = given.split(",") if isinstance(given, str) else list(default_criteria()) if given is None else given
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InputError(f"{source}: criteria is {given!r}; give a list of names, as [qdcg10, worst]")
     names = tuple(criterion(word.strip()).name for word in words)

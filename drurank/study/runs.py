@@ -27,6 +27,7 @@ from filelock import FileLock
 
 from drurank.errors import InputError
 from drurank.files import replace_file, write_json
+from drurank.imports import import_words
 from drurank.study.candidates import Candidate, Draw
 from drurank.study.plan import Plan
 
@@ -196,7 +197,7 @@ def _call(words: list[str], *, apart: bool) -> None:
 
 def _call_apart(words: list[str]) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "drurank", *words],
+        [sys.executable, "-m", "drurank", *import_words(), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -28,8 +28,6 @@ Test = Literal["paired", "t"]
 Format = Literal["markdown", "latex", "csv"]
 Column = tuple[str, str]
 """Split and criterion."""
-OF_SHARES = ("overall", "average", "worst")
-"""Criteria that are shares and shown in percent, beside p10 and its kind."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ class StudyTable:
     def legend(self) -> str:
         """How to read the cells."""
         spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
-        return f"{spread}; accuracies in percent; bold: better than every other, then the second is underlined."
+        return f"{spread}; shares in percent; bold: better than every other, then the second is underlined."
 
     @property
     def _head(self) -> tuple[str, ...]:
@@ -288,7 +286,8 @@ def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: 
         {name: values.mean() for name, values in noise_floor(count, correct.sum() / count.sum(), names).items()}
         for correct, count in zip(*counts, strict=True)
     ]
-    said = ", ".join(f"{name} {_number(name, float(np.mean([floor[name] for floor in floors])))}" for name in names)
+    shown = {name: criterion(name).shown(float(np.mean([floor[name] for floor in floors]))) for name in names}
+    said = ", ".join(f"{name} {value}" for name, value in shown.items() if criterion(name).has_floor)
     return f"By chance alone, if {method} served every group of {split} alike: {said}."
 
 
@@ -309,10 +308,5 @@ def _marked(cell: Cell, text: str, best: str, second: str) -> str:
 
 
 def _shown(name: str, cell: Cell, between: str = "±") -> str:
-    spread = f" {between} {_number(name, cell.sd)}" if len(cell.values) > 1 else ""
-    return f"{_number(name, cell.mean)}{spread}"
-
-
-def _number(name: str, value: float) -> str:
-    share = name in OF_SHARES or (name.startswith("p") and name[1:].isdigit())
-    return f"{100 * value:.1f}" if share else f"{value:.3f}"
+    shown = criterion(name).shown
+    return f"{shown(cell.mean)}{f' {between} {shown(cell.sd)}' if len(cell.values) > 1 else ''}"

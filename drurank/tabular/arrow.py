@@ -1,8 +1,4 @@
-"""Typed tables: Parquet, Arrow files, and folders that the library ``datasets`` saved.
-
-Such a folder is shards in Arrow's stream format and a file that names them, which pyarrow reads by itself, at once and
-without the library.
-"""
+"""Typed tables: Parquet, Arrow files, and what the library ``datasets`` saved or holds."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ log = logging.getLogger(__name__)
 UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 STATE, PARTS = "state.json", "dataset_dict.json"
 SPELLINGS = {"validation": "val"}
-"""What ``datasets`` calls parts, and how a split column says them."""
+"""What ``datasets`` calls splits, and how a split column says them."""
 
 
 def read_parquet(path: str, file: Path) -> pa.Table:
@@ -60,22 +56,28 @@ def read_dataset(path: str, folder: Path, split: str) -> pa.Table:
     Args:
         path: as it was given, for messages.
         folder: where it is.
-        split: column that is to say which part of a ``DatasetDict`` a row is in, where there is none of that name.
+        split: column that is to say which split of a ``DatasetDict`` a row is in, where there is none of that name.
 
     Raises:
-        InputError: if the parts differ in columns, or a part is not there.
+        InputError: if it is damaged, or the splits differ in columns.
     """
-    if not (folder / PARTS).is_file():
-        return _read_shards(path, folder)
-    names: list[str] = _noted(path, folder / PARTS, "splits")
-    return _joined(path, {name: _read_shards(path, folder / name) for name in names}, split)
+    from datasets import load_from_disk  # here, since it is slow to import
+
+    try:
+        dataset = load_from_disk(str(folder))
+    except Exception as error:
+        said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+        raise InputError(
+            f"{path} cannot be read as a folder of `datasets`: {said}; save it again by save_to_disk"
+        ) from error
+    return from_datasets(path, dataset, split)
 
 
 def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:
-    """The rows of a ``Dataset`` or ``DatasetDict`` of the library ``datasets``; see ``read_dataset``.
+    """The rows of a ``Dataset`` or ``DatasetDict``; see ``read_dataset``.
 
     Raises:
-        InputError: also if it is neither, or has no rows.
+        InputError: if it is neither, has no rows, or the splits differ in columns.
     """
     if isinstance(dataset, dict):
         parts = {name: _rows_of(path, part) for name, part in dataset.items()}
@@ -88,7 +90,7 @@ def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:
 
 def _rows_of(path: str, dataset: Any) -> pa.Table:
     if not hasattr(dataset, "with_format"):
-        raise InputError(f"{path} is none of the library datasets; give a Dataset or a DatasetDict")
+        raise InputError(f"{path} is not of the library datasets; give a Dataset or a DatasetDict")
     rows = dataset.with_format("arrow")
     table: pa.Table = rows[:] if len(rows) else rows.data.table.slice(0, 0)
     # What says that numbers stand for labels is in the metadata, which a selection of rows loses.
@@ -97,46 +99,26 @@ def _rows_of(path: str, dataset: Any) -> pa.Table:
 
 
 def _joined(path: str, parts: dict[str, pa.Table], split: str) -> pa.Table:
-    """The rows of all parts, with a column for the part where there is none of that name."""
+    """The rows of all splits, with a column for the split where there is none of that name."""
     names = list(parts)
     if not parts:
-        raise InputError(f"{path} has no parts; give a folder with at least one")
+        raise InputError(f"{path} has no rows; give a table with at least one")
     first = next(iter(parts.values())).schema
     for name, part in parts.items():
         if not part.schema.equals(first):
             odd = sorted({_said(field) for field in part.schema} ^ {_said(field) for field in first})
-            raise InputError(f"{path}: its parts {names[0]} and {name} differ in {odd[0]}; save them alike")
+            raise InputError(f"{path}: its splits {names[0]} and {name} differ in {odd[0]}; save them alike")
     whole = pa.concat_tables(parts.values())
     if split in whole.column_names:
-        log.warning(f"{path}: its column {split!r} says the split, not the names of its parts")
+        log.warning(f"{path}: the split is taken from its column {split!r}, not from the names of its splits")
         return whole
     said = [SPELLINGS.get(name, name) for name in names]
     column = np.repeat(np.array(said, dtype=object), [part.num_rows for part in parts.values()])
     return whole.append_column(split, pa.array(column, pa.string()))
 
 
-def _read_shards(path: str, folder: Path) -> pa.Table:
-    files = _noted(path, folder / STATE, "_data_files")
-    shards = [read_arrow(path, folder / shard["filename"]) for shard in files]
-    if not shards:
-        raise InputError(f"{path} has no rows; give a table with at least one")
-    return pa.concat_tables(shards)
-
-
 def _said(field: pa.Field) -> str:
     return f"{field.name}: {field.type}"
-
-
-def _noted(path: str, file: Path, key: str) -> list[Any]:
-    try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        noted = list(content[key])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: {file.name} does not say {key}; save the folder anew by save_to_disk") from error
-    if content.get("_indices_data_files"):
-        # A selection that old releases did not carry out: the shards hold other rows.
-        raise InputError(f"{path} keeps the places of its rows apart; save it anew with a newer `datasets`")
-    return noted
 
 
 def _checked(path: str, table: pa.Table) -> pa.Table:
@@ -172,8 +154,8 @@ def _named(path: str, name: str, numbers: pa.ChunkedArray, labels: list[str]) ->
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"{path}: column {name!r}, row {row} (the first is 0): {number[row]} is none of the {len(labels)} labels "
-            "that the file names; mend it, or save the column as plain numbers"
+            f"{path}: column {name!r}, row {row} (the first is 0): {number[row]} is not one of the {len(labels)} "
+            "labels that the file names; fix it, or save the column as plain numbers"
         )
     # -1 is how `datasets` writes a label that is not known.
     return pa.array(np.array([*labels, None], dtype=object)[number], pa.string())

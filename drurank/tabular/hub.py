@@ -16,10 +16,10 @@ def read_hub(name: str, split: str) -> pa.Table:
 
     Args:
         name: as ``yelp_review_full`` or ``owner/name``.
-        split: column that is to say which part a row is in, where there is none of that name.
+        split: column that is to say which split a row is in, where there is none of that name.
 
     Raises:
-        InputError: if there is none, or it cannot be had.
+        InputError: if it is not found or cannot be loaded.
     """
     from datasets import load_dataset  # here, since it is slow to import
 
@@ -45,9 +45,9 @@ def _why_not(name: str) -> str | None:
     try:
         HfApi().dataset_info(name, timeout=SECONDS)
     except OfflineModeIsEnabled:
-        return None  # What is in the local cache will do.
+        return None  # What is in the local cache is enough.
     except RepositoryNotFoundError:
-        return "it has none of that name"
+        return "not found there"
     except Exception as error:
-        return f"it cannot be reached ({type(error).__name__}; HF_HUB_OFFLINE=1 takes what was loaded before)"
+        return f"it cannot be reached ({type(error).__name__}; HF_HUB_OFFLINE=1 reads what was loaded before)"
     return None

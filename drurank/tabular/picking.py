@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError, nearest
-from drurank.tabular.text import TextFile, iter_rows
-
-BATCH = 1 << 15
-"""Rows that are held as Python strings at a time."""
+from drurank.tabular.text import TextFile, as_tables, iter_rows
 
 
 def pick_rows(text: TextFile, columns: Sequence[str], kept: np.ndarray) -> tuple[pa.Table, int]:
@@ -30,10 +27,16 @@ def pick_rows(text: TextFile, columns: Sequence[str], kept: np.ndarray) -> tuple
         InputError: if a column is not there, a row has more or fewer cells than the header, a quote is open, or the
             file cannot be read.
     """
-    count = 0
-    some: list[tuple[str, ...]] = []
-    batches: list[pa.RecordBatch] = []
     schema = pa.schema([(name, pa.string()) for name in columns])
+    count = 0
+
+    def picked(rows: Iterator[list[str]], places: list[int]) -> Iterator[tuple[str, ...]]:
+        nonlocal count
+        pick = itemgetter(*places)
+        for count, cells in enumerate(rows, start=1):
+            if count <= len(kept) and kept[count - 1]:
+                yield pick(cells)
+
     try:
         rows = iter_rows(text, ",")
         names = next(rows)
@@ -42,20 +45,10 @@ def pick_rows(text: TextFile, columns: Sequence[str], kept: np.ndarray) -> tuple
                 raise InputError(f"{text.path} has no column {name!r}; {nearest(name, names)}")
             if names.count(name) > 1:
                 raise InputError(f"{text.path} has the column {name!r} twice; rename one of them")
-        pick = itemgetter(*map(names.index, columns))
-        for count, cells in enumerate(rows, start=1):
-            if count <= len(kept) and kept[count - 1]:
-                some.append(pick(cells))
-                if len(some) == BATCH:
-                    batches.append(_batch(some, schema))
-                    some = []
-    except (OSError, UnicodeError) as error:
+        tables = list(as_tables(picked(rows, [names.index(name) for name in columns]), schema))
+    except OSError as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(
             f"{text.path} cannot be read beyond row {count} (the first is 0): {said}; fix the file or its permissions"
         ) from error
-    return pa.Table.from_batches([*batches, *([_batch(some, schema)] if some else [])], schema), count
-
-
-def _batch(rows: Sequence[tuple[str, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.record_batch([pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)], schema=schema)
+    return pa.concat_tables([schema.empty_table(), *tables]), count

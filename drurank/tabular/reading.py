@@ -15,16 +15,15 @@ import pyarrow as pa
 from drurank.errors import InputError, nearest
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.hub import read_hub
-from drurank.tabular.jsonarray import is_array, read_json_array
-from drurank.tabular.jsonlines import read_json_lines
+from drurank.tabular.jsonrows import read_json
 from drurank.tabular.text import TextFile, check_delimiter, read_delimited
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-JSON_LINES = (".jsonl", ".ndjson", ".json")
-JSON_ARRAY = ".json"
+JSON = (".jsonl", ".ndjson", ".json")
+TEXTS = (*DELIMITERS, *JSON)
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather")
-KNOWN = (*DELIMITERS, *JSON_LINES, *PARQUET, *ARROW)
+KNOWN = (*TEXTS, *PARQUET, *ARROW)
 HUB_NAME = re.compile(r"[\w-]+(/[\w.-]*[\w-])?")
 """What may be the name of a data set on the hub: no ending of ours, no folder within a folder."""
 ODD = (RecursionError, UnicodeError, KeyError, TypeError)
@@ -37,7 +36,7 @@ def read_table(
 ) -> pa.Table:
     """Read a file of CSV, TSV, JSON, Parquet or Arrow, or a folder that the library ``datasets`` saved.
 
-    JSON is one object a line; a file that ends in ``.json`` may also be one array of objects.
+    JSON is one object a line, or one array of objects.
     In CSV and TSV every column is text. What ``datasets`` calls a ``ClassLabel`` is read as the names of its labels.
 
     Args:
@@ -45,50 +44,49 @@ def read_table(
         delimiter: what cuts the cells of a CSV or TSV file; by default what its name says, or, where that leaves the
             header whole, the only one of ``, ; tab |`` that cuts the header and each row into as many cells.
         text_encoding: encoding of a text file; by default what its byte order mark says, else UTF-8.
-        split: name of the column that says which part of a ``DatasetDict`` a row is in, unless there is one.
+        split: name of the column that says which split of a ``DatasetDict`` a row is in, unless there is one.
 
     Raises:
         InputError: if the file is missing or cannot be read, a row has more or fewer cells than the header, there are
             no rows, or a column has no name or that of another.
     """
     file = Path(os.path.expanduser(path))
-    suffix = suffix_of(path)
+    _refuse_other_files(path, file)
     try:
-        _refuse_other_files(path, file, suffix)
-        if not file.exists():
-            suffix = "a data set of the hub"
-            _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
-            table = read_hub(path, split)
-        elif file.is_dir():
-            suffix = "a datasets folder"
-            _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
-            table = read_dataset(path, file, split)
-        elif suffix in DELIMITERS:
-            asked = None if delimiter is None else check_delimiter(delimiter)
-            table = read_delimited(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
-        elif suffix in JSON_LINES:
-            _refuse_unused(path, delimiter=delimiter)
-            text = TextFile(path, file, text_encoding)
-            table = read_json_array(text) if suffix == JSON_ARRAY and is_array(text) else read_json_lines(text)
-        else:
-            _refuse_unused(path, delimiter=delimiter, text_encoding=text_encoding)
-            table = (read_parquet if suffix in PARQUET else read_arrow)(path, file)
+        table = _read(path, file, delimiter, text_encoding, split)
+    except InputError:
+        raise
     except (pa.ArrowException, csv.Error, OSError, EOFError, zlib.error, *ODD) as error:
-        if isinstance(error, InputError):
-            raise
         said = " ".join(f"{type(error).__name__ if isinstance(error, ODD) else ''} {error}".split())[:200]
-        kind = suffix.removeprefix(".")
-        raise InputError(f"{path} cannot be read as {kind}: {said}; mend the file or its permissions") from error
+        kind = suffix_of(path).removeprefix(".")
+        raise InputError(f"{path} cannot be read as {kind}: {said}; fix the file or its permissions") from error
     table = _without_index(path, table)
-    twice = [name for name, times in Counter(table.column_names).items() if times > 1]
-    if twice and twice[0].strip():
-        raise InputError(f"{path} has the column {twice[0]!r} twice; rename one of them")
-    for place, name in enumerate(table.column_names):
+    names = Counter(table.column_names)
+    for place, (name, times) in enumerate(names.items()):
         if not name.strip():
             raise InputError(f"{path}: column {place} (the first is 0) has no name; name it, or write without an index")
+        if times > 1:
+            raise InputError(f"{path} has the column {name!r} twice; rename one of them")
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows; give a table with at least one")
     return table
+
+
+def _read(path: str, file: Path, delimiter: str | None, text_encoding: str | None, split: str) -> pa.Table:
+    suffix = suffix_of(path)
+    for name, value, endings in (("delimiter", delimiter, DELIMITERS), ("text_encoding", text_encoding, TEXTS)):
+        if value is not None and not (file.is_file() and suffix in endings):
+            raise InputError(f"{path}: {name}={value} is only for files that end in {', '.join(endings)}; leave it out")
+    if not file.exists():
+        return read_hub(path, split)
+    if file.is_dir():
+        return read_dataset(path, file, split)
+    if suffix in DELIMITERS:
+        asked = None if delimiter is None else check_delimiter(delimiter)
+        return read_delimited(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
+    if suffix in JSON:
+        return read_json(TextFile(path, file, text_encoding))
+    return (read_parquet if suffix in PARQUET else read_arrow)(path, file)
 
 
 def may_be_on_hub(path: str) -> bool:
@@ -100,29 +98,23 @@ def suffix_of(path: str | Path) -> str:
     """The ending of a file's name that says its format, in lower case; of a compressed text file the one before."""
     name = Path(str(path).lower())
     before = name.with_suffix("").suffix if name.suffix == ".gz" else ""
-    return before if before in (*DELIMITERS, *JSON_LINES) else name.suffix
+    return before if before in TEXTS else name.suffix
 
 
-def _refuse_other_files(path: str, file: Path, suffix: str) -> None:
-    if not file.exists() and not may_be_on_hub(path):
+def _refuse_other_files(path: str, file: Path) -> None:
+    if not file.exists():
+        if may_be_on_hub(path):
+            return
         beside = file.parent.glob("*") if file.parent.is_dir() else ()
         found = sorted(str(other) for other in beside if suffix_of(other) in KNOWN)
         raise InputError(f"there is no file {path}; {nearest(str(file), found)}")
-    if not file.exists():
-        return
     if file.is_dir():
         if not is_dataset(file):
             raise InputError(
                 f"{path} is a folder; give one file that ends in {OFFERED}, or a folder that `datasets` saved"
             )
-    elif suffix not in KNOWN:
-        raise InputError(f"{path} is no table that can be read; give a file that ends in {OFFERED}")
-
-
-def _refuse_unused(path: str, **options: str | None) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(f"{path} has no use for {name} {value!r}, which is of text files; leave it out")
+    elif suffix_of(path) not in KNOWN:
+        raise InputError(f"{path} is not a table that can be read; give a file that ends in {OFFERED}")
 
 
 def _without_index(path: str, table: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""A table in one file or several, and where in them a row stands."""
+"""A table in one file or several, and which row of which file one of its rows is."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Source:
     Attributes:
         path: as it was given, for messages.
         files: in the order of their rows.
-        starts: place of the first row of each, int64 ``[f]``.
-        table: the rows of all.
+        starts: place of the first row of each file, int64 ``[f]``.
+        table: the rows of all files.
     """
 
     path: str
@@ -61,7 +61,7 @@ class Source:
 
 
 def files_of(path: str) -> list[str]:
-    """The files that a path names: itself, or those of a pattern as ``part-*.json``, or several with commas, sorted.
+    """The files that a path names, sorted: itself, those of a pattern as ``part-*.json``, or several with commas.
 
     Raises:
         InputError: if one is named twice.
@@ -94,7 +94,7 @@ def _joined(files: list[str], tables: list[pa.Table]) -> pa.Table:
                 f"{file} has {said} {files[0]}{' has' if lacking else ''}; give files with the same columns"
             )
         if suffix_of(file) != suffix_of(files[0]):
-            raise InputError(f"{file} is of another format than {files[0]}; give files of one")
+            raise InputError(f"{file} is of another format than {files[0]}; give files of one format")
     kinds = dict(zip(names, tables[0].schema.types, strict=True))
     for file, table in zip(files[1:], tables[1:], strict=True):
         for name in names:

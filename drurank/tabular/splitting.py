@@ -71,7 +71,7 @@ class SplitOptions:
 
 
 @dataclass(frozen=True)
-class SplitFacts:
+class SplitContent:
     """What one split holds.
 
     Attributes:
@@ -142,7 +142,7 @@ def split_by_group(
 
 def summarise(
     split: np.ndarray, label: np.ndarray, group: np.ndarray, label_names: Sequence[str]
-) -> dict[str, SplitFacts]:
+) -> dict[str, SplitContent]:
     """What each split that has rows holds.
 
     Args:
@@ -158,7 +158,7 @@ def summarise(
             sizes = np.bincount(group[inside])
             sizes = sizes[sizes > 0]
             shares = np.bincount(label[inside], minlength=len(label_names)) / inside.sum()
-            summaries[name] = SplitFacts(
+            summaries[name] = SplitContent(
                 rows=int(inside.sum()),
                 groups=len(sizes),
                 min_group_rows=int(sizes.min()),

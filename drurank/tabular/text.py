@@ -1,4 +1,9 @@
-"""Text files: how they are encoded and cut into cells is found where that is safe, and asked for where it is not."""
+"""Text files: how they are encoded and cut into cells is found where that is safe, and asked for where it is not.
+
+Python's codecs and its csv module do the work. Others lose data silently: charset-normalizer reads "Gdańsk" in cp1250
+as "Gdañsk", clevercsv cuts a single column of texts at their commas, csv.Sniffer picks one of two delimiters that both
+fit, and pyarrow.csv takes all that follows an open quote for one cell.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,13 @@ import gzip
 import io
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, TextIO, cast
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 
 from drurank.errors import InputError
 
@@ -29,12 +34,17 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""What a file begins with, and the encoding that it says; that of UTF-32 begins with that of UTF-16."""
+"""Byte order marks and the encodings that they stand for; that of UTF-32 begins with that of UTF-16."""
 GZIP = b"\x1f\x8b"
 HEAD = 1 << 12
+AROUND = 30
+"""Characters before and after bytes that cannot be decoded, for messages."""
 MOST_ZEROS = 8
 """One in so many bytes may be 0 in a text."""
 BLOCK = 1 << 24
+"""Bytes that are looked at together."""
+BATCH = 1 << 15
+"""Rows that are held as Python strings at once."""
 CANDIDATES = (",", ";", "\t", "|")
 
 
@@ -47,7 +57,7 @@ class TextFile:
         encoding: that was asked for; if none was, a file with a byte order mark is read by it and any other as UTF-8.
 
     Raises:
-        InputError: if it is no text, or the encoding is none or not that of the file.
+        InputError: if it is not text, or surely in another encoding than the one asked for.
     """
 
     def __init__(self, path: str, file: Path, encoding: str | None) -> None:
@@ -60,8 +70,8 @@ class TextFile:
         # Of UTF-16 about every second byte is 0; a single one may stand in a text.
         if encoding is None and marked is None and head.count(0) * MOST_ZEROS > len(head):
             raise InputError(
-                f"{path} is no text, for it has bytes of 0; give a text file, or, if it is UTF-16, say "
-                "--data.text_encoding utf-16-le"
+                f"{path} is not text, since it has bytes of 0; give a text file, or, if it is UTF-16, "
+                "text_encoding=utf-16-le"
             )
         self.encoding = marked or check_encoding(encoding or "utf-8")
         if encoding is not None:
@@ -77,22 +87,13 @@ class TextFile:
         """Its text, line ends as they are."""
         return io.TextIOWrapper(self.open_bytes(), encoding=self.encoding, errors=errors, newline="")
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Each line's place and what stands there, also where that cannot be decoded."""
-        with self.open(errors="surrogateescape") as lines:
-            for number, line in enumerate(lines, start=1):
-                yield f"line {number} (the first is 1)", line
-
     def _refuse_garbling(self, asked: str, marked: str | None) -> None:
         """Stop where the file is surely in another encoding, in which the asked one would read other letters."""
         found = marked
         if marked is None and not asked.startswith("utf") and asked != "ascii":
             found = "utf-8" if self._is_utf8_beyond_ascii() else None
         if found is not None and not _plain(asked).startswith(_plain(found)[:4]):
-            raise InputError(
-                f"{self.path} is {found.removesuffix('-sig').upper()}, and text_encoding says {self.asked}; leave "
-                "--data.text_encoding out"
-            )
+            raise InputError(f"{self.path} is {_shown(found)}, and you gave text_encoding={self.asked}; leave it out")
 
     def _is_utf8_beyond_ascii(self) -> bool:
         decode, beyond = codecs.getincrementaldecoder("utf-8")().decode, False
@@ -107,23 +108,33 @@ class TextFile:
         return beyond
 
     @contextmanager
-    def decoding(self, where: Iterator[tuple[str, str]]) -> Iterator[None]:
-        """Turn what cannot be decoded into a sentence.
+    def decoding(self) -> Iterator[None]:
+        """Turn what cannot be decoded into a sentence that names its line.
 
-        Args:
-            where: places and texts of the file, read with ``errors="surrogateescape"``; gone through only on an error.
+        Raises:
+            InputError: instead of a ``UnicodeError`` of decoding.
         """
         try:
             yield
+        except UnicodeEncodeError:
+            raise
         except UnicodeError as error:
-            wanted = "UTF-8" if self.asked is None else self.asked
-            remedy = "save the file as UTF-8, or say how it is written, as --data.text_encoding cp1252"
-            single = not _plain(self.encoding).startswith(("utf16", "utf32", "utf7"))
-            for place, text in where if single else ():
-                if not text.isascii() and re.search("[\udc80-\udcff]", text):
-                    said = text.encode(self.encoding, "surrogateescape")[:80]
-                    raise InputError(f"{self.path}: {place}: {said!r} is not {wanted}; {remedy}") from error
-            raise InputError(f"{self.path} is not {self.encoding.upper()} ({error.args[-1]}); {remedy}") from error
+            near, wanted = self._bad_bytes(), _shown(self.encoding)
+            said = f"{near} is not {wanted}" if near else f" is not {wanted} ({error.args[-1]})"
+            raise InputError(
+                f"{self.path}{said}; save the file as UTF-8, or give its encoding, as text_encoding=cp1252"
+            ) from error
+
+    def _bad_bytes(self) -> str:
+        """The first line that cannot be decoded, and what stands around the bytes; nothing where lines are unclear."""
+        if _plain(self.encoding).startswith(("utf16", "utf32", "utf7")):
+            return ""
+        with self.open(errors="surrogateescape") as lines:
+            for number, line in enumerate(lines, start=1):
+                if found := re.search("[\udc80-\udcff]", line):
+                    near = line[max(0, found.start() - AROUND) : found.start() + AROUND].strip()
+                    return f": line {number} (the first is 1): {near.encode(self.encoding, 'surrogateescape')!r}"
+        return ""
 
 
 def check_encoding(name: str) -> str:
@@ -137,7 +148,7 @@ def check_encoding(name: str) -> str:
         return codecs.lookup(name).name
     except LookupError as error:
         raise InputError(
-            f"text_encoding is {name!r}, which is none; give one of Python's, as utf-8, utf-16, cp1252 or latin-1"
+            f"text_encoding is {name!r}, not an encoding; give one of Python's, as utf-8, utf-16, cp1252 or latin-1"
         ) from error
 
 
@@ -164,27 +175,16 @@ def read_delimited(text: TextFile, usual: str, asked: str | None) -> pa.Table:
     Raises:
         InputError: if a row has more or fewer cells than the header, a quote is open, or the delimiter is another.
     """
-    places = _places(text, asked or usual)
-    with text.decoding(places):
-        delimiter = _find_delimiter(text, usual, asked)
-        rows = iter_rows(text, delimiter)
-        names, count = next(rows), sum(1 for _ in rows)
-    if count == 0:
-        return pa.table([pa.array([], pa.string())] * len(names), names=names)
-    encoding = "utf8" if _plain(text.encoding).startswith("utf8") else text.encoding
-    with text.open_bytes() as opened:
-        return pa_csv.read_csv(
-            opened,
-            read_options=pa_csv.ReadOptions(block_size=BLOCK, encoding=encoding),
-            parse_options=pa_csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
-            ),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                strings_can_be_null=False,
-                quoted_strings_can_be_null=False,
-            ),
-        )
+    rows = iter_rows(text, _find_delimiter(text, usual, asked))
+    names = next(rows)
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return pa.concat_tables([schema.empty_table(), *as_tables(rows, schema)])
+
+
+def as_tables(rows: Iterator[Sequence[str]], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Rows of text as tables of some thousands each."""
+    while batch := list(islice(rows, BATCH)):
+        yield pa.table([pa.array(cells, pa.string()) for cells in zip(*batch, strict=True)], schema=schema)
 
 
 def _find_delimiter(text: TextFile, usual: str, asked: str | None) -> str:
@@ -192,87 +192,72 @@ def _find_delimiter(text: TextFile, usual: str, asked: str | None) -> str:
     delimiter = asked or usual
     if len(_header(text, delimiter)) != 1:
         return delimiter
-    others = {other: len(_header(text, other)) for other in CANDIDATES if other != delimiter}
-    others = {other: cells for other, cells in others.items() if cells > 1}
-    even = [other for other, cells in others.items() if _cuts_into(text, other, cells)]
+    others = [other for other in CANDIDATES if other != delimiter and len(_header(text, other)) > 1]
+    even = [other for other in others if _cuts_alike(text, other)]
     if not even:
         # The only other that cuts the header shall say which row it does not cut alike.
-        return next(iter(others)) if len(others) == 1 and asked is None else delimiter
+        return others[0] if len(others) == 1 and asked is None else delimiter
     if len(even) > 1 or asked is not None:
-        choice = ", or ".join(f"--data.delimiter {_shown(other)}" for other in even)
         raise InputError(
             f"{text.path}: cut at {delimiter!r} its header is one column, and cut at "
-            f"{' or '.join(map(repr, even))} it is more; write {choice}"
+            f"{' or '.join(map(repr, even))} it is more; give {' or '.join(f'delimiter={other!r}' for other in even)}"
         )
-    log.warning(f"{text.path}: its cells are cut at {even[0]!r}, as each row has {others[even[0]]} of them so")
+    log.warning(
+        f"{text.path}: its cells are cut at {even[0]!r}, which gives each row {len(_header(text, even[0]))} of them"
+    )
     return even[0]
 
 
-def _shown(delimiter: str) -> str:
-    return "'\\t'" if delimiter == "\t" else repr(delimiter)
-
-
 def _header(text: TextFile, delimiter: str) -> list[str]:
-    with text.open(errors="surrogateescape") as lines:
+    with text.decoding(), text.open(errors="surrogateescape") as lines:
         try:
-            return next((cells for cells in csv.reader(lines, delimiter=delimiter) if cells), [])
+            return next(filter(None, csv.reader(lines, delimiter=delimiter)), [])
         except csv.Error:
             return []
 
 
-def _cuts_into(text: TextFile, delimiter: str, cells: int) -> bool:
-    with text.open() as lines:
-        try:
-            return all(len(row) in (0, cells) for row in csv.reader(lines, delimiter=delimiter, strict=True))
-        except csv.Error:
-            return False
+def _cuts_alike(text: TextFile, delimiter: str) -> bool:
+    try:
+        return all(iter_rows(text, delimiter))
+    except InputError:
+        return False
 
 
 def iter_rows(text: TextFile, delimiter: str) -> Iterator[list[str]]:
-    """The header, and then each row. Arrow alone would take an open quote, and swallow the rows after it.
+    """The header, and then each row, an empty line of a single column as a blank cell.
 
     Raises:
-        InputError: if there is no header, a row has more or fewer cells than it, or a quote is open.
+        InputError: if there is no header, a row has more or fewer cells than it, a quote is open, or bytes cannot be
+            decoded.
     """
-    where, rows, path = "the header", 0, text.path
-    with text.open() as lines:
+    where, row, path = "the header", 0, text.path
+    with text.decoding(), text.open() as lines:
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         try:
-            names = next((cells for cells in reader if cells), [])
-            if not names:
+            names = next(filter(None, reader), None)
+            if names is None:
                 raise InputError(f"{path} is empty; give a table with a header and at least one row")
             yield names
             where = "row 0"
             for cells in reader:
-                if len(cells) != len(names):
-                    if not cells and len(names) > 1:
-                        continue  # An empty line.
-                    if cells:
-                        raise InputError(
-                            f"{path}: row {rows} (the first is 0) has {len(cells)} cells and the header {len(names)}: "
-                            f"{delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in it in quotes"
-                        )
-                yield cells
-                rows += 1
-                where = f"row {rows}"
+                if not cells and len(names) > 1:
+                    continue
+                if cells and len(cells) != len(names):
+                    raise InputError(
+                        f"{path}: row {row} (the first is 0) has {len(cells)} cells and the header {len(names)}: "
+                        f"{delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in it in quotes"
+                    )
+                yield cells or [""]
+                row += 1
+                where = f"row {row}"
         except csv.Error as error:
             raise InputError(
                 f"{path}: {where} (the first is 0) cannot be read: {error}; close each quote, and double it in a cell"
             ) from error
 
 
-def _places(text: TextFile, delimiter: str) -> Iterator[tuple[str, str]]:
-    """Each cell's place and what stands there, of a file that cannot be decoded."""
-    names: list[str] = []
-    row = -2
-    delimiter = next((other for other in (delimiter, *CANDIDATES) if len(_header(text, other)) > 1), delimiter)
-    with text.open(errors="surrogateescape") as lines:
-        for cells in csv.reader(lines, delimiter=delimiter):
-            if cells or len(names) == 1:
-                names, row = names or cells, row + 1
-            for place, cell in enumerate(cells):
-                column = repr(names[place]) if place < len(names) else str(place)
-                yield ("the header" if row < 0 else f"column {column}, row {row} (the first is 0)"), cell
+def _shown(encoding: str) -> str:
+    return encoding.removesuffix("-sig").upper()
 
 
 def _plain(encoding: str) -> str:

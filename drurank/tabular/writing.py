@@ -16,10 +16,10 @@ WRITTEN = (*DELIMITERS, *PARQUET)
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table in one step, in the format of the suffix, one of ``WRITTEN``.
+    """Write a table in one step, in the format of the file's ending, one of ``WRITTEN``.
 
     Raises:
-        InputError: if a column holds what the format cannot.
+        InputError: if a column holds what the format cannot hold.
         OSError: if the file cannot be written.
     """
     suffix = path.suffix.lower()
@@ -38,7 +38,7 @@ def _as_text(path: Path, name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
         return cells.cast(pa.large_string())
     except pa.ArrowException as error:
         raise InputError(
-            f"{path}: column {name!r} holds {cells.type}, which is no text; write a file that ends in {PARQUET[0]}"
+            f"{path}: column {name!r} holds {cells.type}, which is not text; write a file that ends in {PARQUET[0]}"
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""Texts with pretrained encoders: loaded, cut into tokens once, embedded once."""
+"""Texts and pretrained encoders: loading, tokenizing and embedding, each done once."""

@@ -1,4 +1,4 @@
-"""Folders of arrays that are made once and kept for the next run, method, seed and process."""
+"""Cached folders of arrays, shared by runs, methods, seeds and processes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        rank_zero_info(f"Another process makes {folder}; waiting for it")
+        rank_zero_info(f"Waiting for another process to make {folder}")
         lock.acquire()
     try:
         if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""What a pretrained encoder makes of texts, computed once and kept."""
+"""Features of texts by a pretrained encoder, computed once and cached."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def embed_texts(
         source: what the texts are of, for the progress bar.
         pooling: the ``first`` token's vector, or the ``mean`` over tokens.
         max_length: most tokens of a text.
-        cache_dir: where tokens and vectors are kept; a folder of the user's for caches, if not given.
+        cache_dir: where tokens and vectors are cached; ``~/.cache/drurank``, if not given.
 
     Returns:
         Float32 ``[n, d]``, mapped into memory.
 
     Raises:
-        InputError: if the encoder cannot be had, or takes shorter texts.
+        InputError: if the encoder is not found, or takes shorter texts.
     """
     cells = pc.fill_null(texts.cast(pa.large_string()).combine_chunks(), "")
     tokens = tokenise(cells, load_tokenizer(pretrained), max_length, source=source, cache_dir=cache_dir)
@@ -64,8 +64,8 @@ def embed_tokens(
     longest = longest_text(encoder)
     if longest is not None and max_length > longest:
         raise InputError(
-            f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give a max_length of "
-            f"{longest}"
+            f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give "
+            f"max_length={longest}"
         )
     weights = _weights_of(encoder)
     key = f"{tokens.folder.name} {weights} {_config_of(encoder)} {pooling}"
@@ -75,7 +75,7 @@ def embed_tokens(
     try:
         features: np.ndarray = np.load(folder / "features.npy", mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"the features in {folder} cannot be read ({error}); remove that folder") from error
+        raise InputError(f"the features in {folder} cannot be read ({error}); delete that folder") from error
     return features, weights
 
 
@@ -94,7 +94,7 @@ def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source:
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
     if hasattr(os, "posix_fallocate"):
         with (folder / "features.npy").open("r+b") as file:
-            # A disk that is full is told here, and not by a signal as the pages are written.
+            # A full disk fails here, with an error, instead of with a signal as the pages are written.
             os.posix_fallocate(file.fileno(), 0, features.offset + features.nbytes)
     with bar(f"Encoding {source}", int(lengths.sum()), "tokens") as advance:
         for rows in _batches(lengths):

@@ -1,6 +1,6 @@
 """Pretrained encoders and their tokenizers, from a local folder, the hub's local cache, or the hub.
 
-What is in the local cache is taken as it is, without a word to the hub; no code that a folder brings is run.
+The hub is asked only for what is not found locally; code that a folder brings is never run.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from drurank.errors import InputError
 
 DEFAULT = "distilbert-base-uncased"
 OF_FILES = ("_file", "_path", "_dir")
-"""What of a tokenizer's options says where it lay."""
+"""Endings of the tokenizer's options that say where its files were."""
 SECONDS = 10
-"""How long the hub is given to say whether it has a model."""
+"""How long to wait for the hub's answer whether it has a model."""
 
 
 def load_tokenizer(name: str) -> Any:
@@ -31,16 +31,18 @@ def load_tokenizer(name: str) -> Any:
         name: local folder, or name on the hub.
 
     Raises:
-        InputError: if there is none, or it cannot be had.
+        InputError: if it is not found or cannot be loaded.
     """
     from transformers import AutoTokenizer  # here, since it is slow to import
 
     tokenizer = _load(AutoTokenizer, "tokenizer", name)
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         # What is made of a folder with an encoder alone.
-        raise InputError(f"{name} has an encoder and no tokenizer; add its files, or give another folder or name")
+        raise InputError(
+            f"{name} has an encoder and no tokenizer; add the tokenizer's files, or give another folder or name"
+        )
     if tokenizer.pad_token_id is None:
-        raise InputError(f"the tokenizer {name} has no token to pad with; give another one, as {DEFAULT}")
+        raise InputError(f"the tokenizer {name} has no padding token; give another one, such as {DEFAULT}")
     return tokenizer
 
 
@@ -52,7 +54,7 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
         config: what the encoder is made from, with random weights, in place of what ``name`` says.
 
     Raises:
-        InputError: if there is none, it cannot be had, or it is none for single texts.
+        InputError: if it is not found, cannot be loaded, or does not encode single texts.
     """
     from transformers import AutoConfig, AutoModel
 
@@ -65,12 +67,14 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
             kind = {key: value for key, value in config.items() if key != "model_type"}
             encoder = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **kind), dtype=torch.float32)
     if encoder.main_input_name != "input_ids" or not hasattr(encoder.config, "hidden_size"):
-        raise InputError(f"{name} is a {encoder.config.model_type} and no encoder of texts; give one, as {DEFAULT}")
+        raise InputError(f"{name} is a {encoder.config.model_type}, not a text encoder; give one such as {DEFAULT}")
     if encoder.config.is_encoder_decoder:
-        raise InputError(f"{name} is an encoder with a decoder; give one that is an encoder alone, as {DEFAULT}")
+        raise InputError(f"{name} is an encoder with a decoder; give an encoder alone, such as {DEFAULT}")
     broken = [key for key, weight in encoder.named_parameters() if not bool(weight.isfinite().all())]
     if broken:
-        raise InputError(f"the weight {broken[0]} of the encoder {name} is nan or inf; give another one, as {DEFAULT}")
+        raise InputError(
+            f"the weight {broken[0]} of the encoder {name} is nan or inf; give another encoder, such as {DEFAULT}"
+        )
     if isinstance(getattr(encoder, "pooler", None), nn.Module):
         # Of no use for single texts, and DDP stops at weights without gradients.
         encoder.pooler = nn.Identity()  # some encoders call it in any case
@@ -95,13 +99,13 @@ def fingerprint_of(tokenizer: Any) -> str:
 
 
 def _refuse_lacking(name: str, found: dict[str, Any]) -> None:
-    """Stop where the file lacks weights, which would be random ones without a word."""
+    """Stop if the file lacks weights, which would silently be random."""
     lacking = {*found["missing_keys"], *(key for key, *_ in found["mismatched_keys"])}
     lacking = {key for key in lacking if "pooler" not in key}
     if lacking:
         raise InputError(
-            f"the weights of {name} lack {min(lacking)!r} or have it of another shape, and so {len(lacking):,} of the "
-            "encoder's weights; give a folder whose config.json and weights were saved together"
+            f"{len(lacking):,} of the encoder's weights, {min(lacking)!r} among them, are missing from {name} or have "
+            "another shape; give a folder whose config.json and weights were saved together"
         )
 
 
@@ -151,9 +155,9 @@ def _ask_hub(what: str, name: str) -> None:
     except HFValidationError as error:
         raise InputError(f"there is no folder {name!r} with a pretrained {what}; {_remedy(name)}") from error
     except Exception as error:
-        why = "the hub cannot be reached, nor is one in the local cache"
+        why = "the hub cannot be reached, and it is not in the local cache"
         if isinstance(error, RepositoryNotFoundError):
-            why = "the hub has none of that name"
+            why = "the hub has no model of that name"
         raise InputError(f"there is no folder {name!r} with a pretrained {what}, and {why}; {_remedy(name)}") from error
 
 
@@ -161,8 +165,8 @@ def _remedy(name: str) -> str:
     last = name.rstrip("/").rpartition("/")[2] or "model"
     # Which option named it, only the caller knows: of Text, of TextClassifier or of split.
     return (
-        "give in its place a folder into which AutoModel and AutoTokenizer were saved by save_pretrained where the hub "
-        f"is at hand, as /path/to/{last}"
+        "where the hub can be reached, save the model and its tokenizer with save_pretrained, and give that folder, "
+        f"for example /path/to/{last}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Texts cut into tokens once, and kept as arrays that are mapped into memory."""
+"""Texts tokenized once, and cached as memory-mapped arrays."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Tokens:
             self.truncated: np.ndarray = np.load(folder / "truncated.npy")
             self.ids: np.ndarray = np.memmap(folder / "ids", about["dtype"], mode="r", shape=(int(self.ends[-1]),))
         except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
-            raise InputError(f"the tokens in {folder} cannot be read ({error}); remove that folder") from error
+            raise InputError(f"the tokens in {folder} cannot be read ({error}); delete that folder") from error
 
     def __reduce__(self) -> Any:
-        """Map the files anew in another process, in place of copying what stands in them."""
+        """Map the files again in another process instead of copying their contents."""
         return Tokens, (self.folder,)
 
     @property
@@ -83,7 +83,7 @@ class Tokens:
 def tokenise(
     texts: pa.LargeStringArray, tokenizer: Any, max_length: int, *, source: str, cache_dir: str | None = None
 ) -> Tokens:
-    """Cut texts into tokens, or take what was cut before of the same texts by the same tokenizer.
+    """Tokenize texts, or take the cached tokens of the same texts by the same tokenizer.
 
     Args:
         texts: none of them null, ``[n]``.
@@ -96,8 +96,8 @@ def tokenise(
     if max_length < around:
         # Such a tokenizer cuts nothing off at all.
         raise InputError(
-            f"max_length is {max_length} tokens, and the tokenizer puts {around} around each text alone; give one of "
-            f"more than {around}"
+            f"max_length is {max_length} tokens and the tokenizer adds {around} special tokens to each text; give more "
+            f"than {around}"
         )
     name = digest_of(texts, "tokens", fingerprint_of(tokenizer), max_length)
     folder = cache_folder(cache_dir) / "tokens" / name

@@ -1,68 +1,139 @@
-"""One evaluation: which loader reads which split, what was right in it, and the criteria by split."""
+"""One evaluation: what is classified correctly in each split, and the criteria that this gives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from drurank.data.sampler import rank_and_world
-from drurank.errors import InputError
-from drurank.metrics import GroupCriteria, predicted_class
+from drurank.criteria import criterion_of_key, default_criteria
+from drurank.errors import InputError, is_count
+from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
 from drurank.training.record import EpochRecord
 
 
-class Evaluation:
-    """Notes by row what is right in each evaluated split, so that a row that a sampler repeats counts once.
+@dataclass(frozen=True)
+class EvaluatedSplit:
+    """A split that was evaluated.
 
-    Args:
-        loaders: the trainer's loaders of the stage.
-        stage: ``val`` or ``test``.
-        training: where to note what is right in the training set, if its loader is to be read; ``None`` skips it.
-        device: where the tables are to live.
+    Attributes:
+        name: as ``ood_val``.
+        prefix: what its keys begin with, ``val`` or ``id_val``, ``test`` or ``id_test``.
+        dataset: its rows.
+        record: which of its rows are correct.
+        criteria: their counts by group.
     """
 
-    def __init__(self, loaders: Any, stage: str, training: EpochRecord | None, device: torch.device) -> None:
-        self._records: list[EpochRecord | None] = []
-        self._splits: dict[str, EpochRecord] = {}
+    name: str
+    prefix: str
+    dataset: Any
+    record: EpochRecord
+    criteria: GroupCriteria
+
+
+class Evaluation:
+    """Notes by row what is correct in each evaluated split, so that a row that a sampler repeats counts once.
+
+    Args:
+        min_count: criteria leave out groups with fewer samples.
+        shrink: criteria take as a group's accuracy its posterior mean.
+
+    Raises:
+        InputError: if ``min_count`` is less than 1.
+    """
+
+    def __init__(self, min_count: int, shrink: bool) -> None:
+        if not is_count(min_count):
+            raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+        self.min_count, self.shrink = min_count, shrink
+        self._grouped = True
+        self.names = default_criteria()
+        """The criteria that are computed."""
+        self.splits: list[EvaluatedSplit] = []
+        """The splits of the last evaluation, in the order of their loaders."""
         self.reads_training_set = False
-        for loader in as_list(loaders):
-            split = split_of(loader) or stage
-            if split == "train":
+        self._records: list[EpochRecord | None] = []
+
+    def find_criteria(self, trainer: Any, *, grouped: bool) -> None:
+        """Find out which criteria the run needs: the usual ones, and those that a callback monitors.
+
+        Args:
+            trainer: what will run it.
+            grouped: whether the data names groups.
+
+        Raises:
+            InputError: see ``ask_for``.
+        """
+        self.names = default_criteria(grouped=grouped)
+        self._grouped = grouped
+        for callback in trainer.callbacks:
+            if isinstance(getattr(callback, "monitor", None), str):
+                self.ask_for(callback.monitor, getattr(callback, "mode", None))
+
+    def ask_for(self, key: str, mode: str | None) -> None:
+        """Have a criterion computed that is monitored under this key.
+
+        Raises:
+            InputError: if a test key, an unknown criterion, or one that needs groups where there are none is
+                monitored, or the worst value would be kept.
+        """
+        asked = criterion_of_key(key)
+        if asked is None:
+            return
+        if mode is not None and mode != asked.mode:
+            raise InputError(f"{key} is monitored with mode={mode!r}, which keeps the worst; give mode={asked.mode!r}")
+        if not self._grouped and not asked.of_samples:
+            raise InputError(
+                f"{key} needs groups and the data names none; name its column, or choose by {' or '.join(self.names)}"
+            )
+        self.names = tuple(dict.fromkeys([*self.names, asked.name]))
+
+    def begin(self, loaders: Any, stage: str, training: EpochRecord | None, device: torch.device) -> None:
+        """Make empty tables for the splits that the loaders read.
+
+        Args:
+            loaders: the trainer's loaders of the stage.
+            stage: ``val`` or ``test``.
+            training: where to note what is correct in the training set, if its loader is to be read; ``None`` skips it.
+            device: where the tables are to live.
+        """
+        loaders = as_list(loaders)
+        names = [split_of(loader) or stage for loader in loaders]
+        prefixes = key_prefixes(names, stage)
+        self.splits, self._records = [], []
+        self.reads_training_set = training is not None and "train" in names
+        for name, loader in zip(names, loaders, strict=True):
+            if name == "train":
                 self._records.append(training)
-                self.reads_training_set = training is not None
-            else:
-                self._splits[split] = EpochRecord(loader.dataset.group.to(device), loader.dataset.num_groups)
-                self._records.append(self._splits[split])
-        self._prefixes = key_prefixes([split_of(loader) or stage for loader in as_list(loaders)], stage)
+                continue
+            groups = loader.dataset.num_groups
+            record = EpochRecord(loader.dataset.group.to(device), groups)
+            # Every process has the whole record once it is committed, so that there is nothing to add up.
+            criteria = GroupCriteria(
+                groups, self.names, min_count=self.min_count, shrink=self.shrink, sync_on_compute=False
+            ).to(device)
+            self.splits.append(EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria))
+            self._records.append(record)
 
     def record_of(self, loader: int) -> EpochRecord | None:
-        """Where to note what is right in the rows of a loader, given by its place; ``None`` if it is to be skipped."""
+        """Where to note what is correct in the rows of a loader, given by its place; ``None`` if it is skipped."""
         return self._records[loader]
 
-    def count(self, names: Sequence[str], *, min_count: int, shrink: bool) -> dict[str, GroupCriteria]:
+    def end(self) -> dict[str, Tensor]:
         """Count the rows of each split by group; every process must call it.
 
         Returns:
-            Key prefix (``val``, ``id_test``) to the criteria.
+            Key (``val_qdcg10``) to value, a float32 scalar, nan where no group has enough samples.
         """
-        return {
-            self._prefixes[split]: _counted(record, names, min_count=min_count, shrink=shrink)
-            for split, record in self._splits.items()
-        }
-
-
-def _counted(record: EpochRecord, names: Sequence[str], **options: Any) -> GroupCriteria:
-    # The record is the same on all processes once it is committed, so each counts its share of the rows.
-    record.commit()
-    rank, world = rank_and_world()
-    correct, group = record.correct[rank::world], record.known_group()[rank::world]
-    metric = GroupCriteria(record.num_groups, names, **options).to(correct.device)
-    metric.update((correct == 1).long(), torch.ones_like(group), group)
-    return metric
+        found = {}
+        for split in self.splits:
+            split.record.commit()
+            split.criteria.update_correct(split.record.correct == 1, split.record.known_group())
+            found.update({f"{split.prefix}_{name}": value for name, value in split.criteria.compute().items()})
+        return found
 
 
 def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
@@ -86,17 +157,3 @@ def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
             "by GroupedDataset(..., split=...)"
         )
     return prefixes
-
-
-def class_probabilities(logits: Tensor) -> Tensor:
-    """Probability of each class, float32 ``[..., C]``; a single score is that of class 1 of two."""
-    if logits.shape[-1] == 1:
-        positive = logits.float().sigmoid()
-        return torch.cat([1 - positive, positive], dim=-1)
-    return logits.float().softmax(dim=-1)
-
-
-def is_right(logits: Tensor, label: Tensor) -> Tensor:
-    """Whether each sample is classified rightly, by finite scores, bool ``[...]``."""
-    chosen, finite = predicted_class(logits)
-    return (chosen == label) & finite

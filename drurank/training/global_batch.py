@@ -2,13 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional
 
 from drurank.data.sampler import rank_and_world
+from drurank.errors import InputError
 from drurank.ranking import add_group_sums_
+
+GLOBAL = ("rows", "share", "largest")
+
+
+class GlobalBatch(dict[str, Any]):
+    """A batch with what is known of the global batch, that notes whether a method looked at it.
+
+    Beside the batch's own entries: ``rows``, how many rows the global batch has (float32 scalar, or an int with one
+    process); ``share``, the number of processes over ``rows``, by which a sum over this process's rows becomes the mean
+    over the global batch; ``largest``, the rows that no process has more of, ``None`` where that is not known.
+
+    Args:
+        batch: the batch of this process.
+        rows: how many rows this process has.
+        largest: see above.
+        device: where the batch is.
+    """
+
+    def __init__(self, batch: Mapping[str, Any], rows: int, largest: int | None, device: torch.device) -> None:
+        world = rank_and_world()[1]
+        total: Tensor | int = rows
+        if world > 1:
+            total = torch.full((), rows, dtype=torch.float32, device=device)
+            dist.all_reduce(total)
+        super().__init__(batch, rows=total, share=world / total, largest=largest)
+        self.is_global = world == 1
+        """Whether the method is known to look at the global batch."""
+
+    def __getitem__(self, name: str) -> Any:
+        """An entry."""
+        self.is_global |= name in GLOBAL
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An entry, or ``default``."""
+        self.is_global |= name in GLOBAL
+        return super().get(name, default)
+
+    def check_use(self, method: str) -> None:
+        """Refuse an objective that looked at nothing of the global batch, which is that of this process alone.
+
+        Raises:
+            InputError: naming what to use.
+        """
+        if not self.is_global:
+            raise InputError(
+                f"{method}.reduce looks at this process's rows only, so over several processes its gradient is not "
+                "that of the global batch; scale a sum over rows by batch['share'], or compute it from "
+                "gather_losses(losses, batch, fill=...)"
+            )
 
 
 def gather_rows(rows: Tensor, *, fill: float, largest: int | None = None) -> Tensor:
@@ -42,6 +96,28 @@ def gather_predictions(index: Tensor, right: Tensor, largest: int | None = None)
     # Where there is no row stands the first of all once more, which the first process always has.
     none = index < 0
     return torch.where(none, index[:1], index), torch.where(none, right[:1], right)
+
+
+def gather_losses(losses: Tensor, batch: Mapping[str, Any], *, fill: float) -> Tensor:
+    """Losses of the global batch, with the gradient of this process's own, ``[..., B]`` to ``[..., N]``.
+
+    What an objective of your own needs that is not a sum over rows: any function of these losses, returned from
+    ``reduce`` as it is, has the value and the gradient that it would have in one process, however the rows are spread.
+
+    Args:
+        losses: of this process's rows, float ``[..., B]``.
+        batch: the batch that ``reduce`` was given.
+        fill: what stands where a process has fewer rows than others, such as ``-inf`` under a ``logsumexp``.
+            ``batch["rows"]`` is how many rows there are.
+    """
+    rank, world = rank_and_world()
+    if world == 1:
+        return losses
+    everywhere = gather_rows(losses.detach(), fill=fill, largest=batch["largest"])
+    # Gradients are averaged over processes, so each process's own rows count as often as there are processes.
+    own = losses + (world - 1) * (losses - losses.detach())
+    place = torch.arange(losses.shape[-1], device=losses.device) * world + rank
+    return everywhere.index_copy(-1, place, own)
 
 
 def weighted_sum(weight: Tensor, losses: Tensor) -> Tensor:

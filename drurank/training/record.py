@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -18,8 +20,8 @@ class EpochRecord:
     """Right or wrong by sample, written batch by batch and combined over processes at the epoch's end.
 
     Predictions go to a fresh table by the sample's index, so a sample that a sampler repeats counts once; where two
-    processes saw it, it counts as right if either had it right. ``commit`` puts the fresh table in force. Costs 6 bytes
-    a sample on the device.
+    processes saw it, it counts as right if either had it right. ``commit`` puts the fresh table in force, and ``news``
+    is then true until weights are made from it. Costs 6 bytes a sample on the device.
 
     Args:
         group: group of each sample, integer ``[n]``, on the device where the tables are to live; negative for none.
@@ -33,6 +35,8 @@ class EpochRecord:
         self.correct = torch.full_like(self.group, UNKNOWN, dtype=torch.int8)
         """In force, int8 ``[n]``: 1 right, 0 wrong, -1 never seen."""
         self._fresh = self.correct.clone()
+        self.news = False
+        """Whether predictions came into force that no weights were made from yet."""
 
     def write(self, index: Tensor, correct: Tensor) -> None:
         """Note a batch's predictions; does not wait for the device.
@@ -58,6 +62,7 @@ class EpochRecord:
         take = bool(seen.all() if whole else seen.any())
         if take:
             self.correct = torch.where(seen, self._fresh, self.correct)
+            self.news = True
         self.forget_fresh()
         return take
 
@@ -115,15 +120,16 @@ class EpochRecord:
         top = lowest.scatter_reduce(-1, index, value, "amax")
         return torch.where(top.isinf(), torch.nan, top)
 
-    def state_dict(self) -> dict[str, Tensor]:
+    def state_dict(self) -> dict[str, Any]:
         """The predictions as plain tensors on the CPU, fresh ones of all processes included; every one must call it."""
         fresh = self._fresh.clone()
         if dist.is_available() and dist.is_initialized():
             dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
         tables = {"correct": self.correct, "fresh": fresh}
-        return {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
+        on_cpu = {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
+        return {**on_cpu, "news": self.news}
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Copy what ``state_dict`` gave onto this record's device.
 
         Raises:
@@ -133,3 +139,4 @@ class EpochRecord:
             raise InputError(f"a record of {len(state['correct']):,} samples for {len(self.correct):,} of them")
         device = self.correct.device
         self.correct, self._fresh = (state[key].to(device, copy=True) for key in ("correct", "fresh"))
+        self.news = state["news"]

@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import os
+from dataclasses import dataclass
 from typing import Any
 
-from lightning.pytorch.callbacks import (
-    GradientAccumulationScheduler,
-    ModelCheckpoint,
-    StochasticWeightAveraging,
-    WeightAveraging,
-)
-from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
+import torch
+from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import GradientAccumulationScheduler, ModelCheckpoint
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.errors import InputError
 from drurank.training.schedules import Decay
 
-SHARDED = (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy)
-"""Strategies that leave each process a part of the weights."""
-CHOOSING = ("on_train_batch_end", "on_train_epoch_end", "on_validation_end")
-"""Hooks in which callbacks that monitor a criterion look at it."""
 
+@dataclass(frozen=True)
+class Stages:
+    """The one stage of a training, or the two of a method that trains a second time from the start.
 
-def end_schedules(trainer: Any, first: int, end: int) -> None:
-    """Tell the schedules that end with a stage how long it is.
-
-    Args:
-        trainer: what runs it; its training data is known.
-        first: first epoch of the stage.
-        end: epoch that the stage ends before, -1 where only the trainer's ``max_steps`` ends it.
+    Attributes:
+        starts_anew_at: epoch with which the second stage begins; ``None`` where there is one stage.
     """
-    epoch_steps, last = steps_of_epoch(trainer), steps_of_run(trainer, end)
-    if last is None:
-        return
-    steps = max(last - first * epoch_steps, 1)
-    for config in trainer.lr_scheduler_configs:
-        if isinstance(config.scheduler, Decay) and not config.scheduler.own_horizon:
-            if any(isinstance(callback, GradientAccumulationScheduler) for callback in trainer.callbacks):
-                raise InputError(
-                    "with a GradientAccumulationScheduler the end of the training is not known; give lr_scheduler a "
-                    "horizon=<number of steps>"
-                )
-            length = steps if config.interval == "step" else -(-steps // epoch_steps)
-            config.scheduler.end_after(max(length // config.frequency, 1))
+
+    starts_anew_at: int | None = None
+
+    def epoch_of(self, epoch: int) -> int:
+        """Number of an epoch within its stage, from 0; the second stage draws its rows as the first did."""
+        anew = self.starts_anew_at
+        return epoch if anew is None or epoch < anew else epoch - anew
+
+    def is_last(self, epoch: int) -> bool:
+        """Whether an epoch lies in the last stage, whose epochs may be chosen as best."""
+        return self.starts_anew_at is None or epoch >= self.starts_anew_at
+
+    def seed(self, epoch: int, rank: int) -> None:
+        """Draw dropout of an epoch from the run's seed, if it has one, the number of the process and the epoch."""
+        seed = os.environ.get("PL_GLOBAL_SEED")
+        if seed is not None:
+            torch.manual_seed(int(seed) * 1_000_003 + self.epoch_of(epoch) * 7_919 + rank)
+
+    def end_schedules(self, trainer: Any, epoch: int) -> None:
+        """Tell the schedules that end with a stage how long the stage of this epoch is.
+
+        Raises:
+            InputError: if that cannot be known.
+        """
+        anew = self.starts_anew_at
+        first, end = (0, anew) if anew is not None and epoch < anew else (anew or 0, trainer.max_epochs)
+        epoch_steps, last = steps_of_epoch(trainer), steps_of_run(trainer, end)
+        if last is None:
+            return
+        steps = max(last - first * epoch_steps, 1)
+        for config in trainer.lr_scheduler_configs:
+            if isinstance(config.scheduler, Decay) and not config.scheduler.own_horizon:
+                if any(isinstance(callback, GradientAccumulationScheduler) for callback in trainer.callbacks):
+                    raise InputError(
+                        "with a GradientAccumulationScheduler the end of the training is not known; give lr_scheduler "
+                        "a horizon=<number of steps>"
+                    )
+                length = steps if config.interval == "step" else -(-steps // epoch_steps)
+                config.scheduler.end_after(max(length // config.frequency, 1))
 
 
 def steps_of_epoch(trainer: Any) -> int:
@@ -60,44 +76,60 @@ def steps_of_run(trainer: Any, epochs: int | None = None) -> int | None:
     return min(limits, default=None)
 
 
-def check_replaceable(trainer: Any, method: str) -> None:
-    """Refuse a trainer in which a method cannot replace the whole weights, as JTT and DFR do at the end of a stage.
+class SelectableOnly:
+    """A callback that monitors a criterion, wrapped so that it sees only epochs that may be chosen.
 
-    Raises:
-        InputError: naming what averages weights over that point, or leaves each process a part of them.
+    To the trainer it is the callback: of its class, with its state and its other hooks. Callbacks of any class can be
+    wrapped, Lightning's ``ModelCheckpoint`` and ``EarlyStopping`` among them, which have no such option.
+
+    Args:
+        callback: what looks at a monitored criterion in one of the hooks below.
     """
-    for callback in trainer.callbacks:
-        if isinstance(callback, WeightAveraging | StochasticWeightAveraging):
-            raise InputError(
-                f"{type(callback).__name__} would average weights from before and after {method} replaces them; leave "
-                "it out"
-            )
-    if isinstance(trainer.strategy, SHARDED):
-        raise InputError(
-            f"{type(trainer.strategy).__name__} splits the weights over processes and {method} replaces whole ones; "
-            "give --trainer.strategy ddp"
-        )
+
+    callback: Callback
+
+    def __init__(self, callback: Callback) -> None:
+        object.__setattr__(self, "callback", callback)
+
+    def __getattribute__(self, name: str) -> Any:
+        """Of the callback, but for the hooks below."""
+        if name in ("callback", "on_train_batch_end", "on_train_epoch_end", "on_validation_end"):
+            return object.__getattribute__(self, name)
+        return getattr(object.__getattribute__(self, "callback"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Of the callback."""
+        setattr(self.callback, name, value)
+
+    def on_train_batch_end(self, trainer: Any, method: Any, *of_batch: Any) -> None:
+        """Only where the epoch may be chosen."""
+        if method.selectable:
+            self.callback.on_train_batch_end(trainer, method, *of_batch)
+
+    def on_train_epoch_end(self, trainer: Any, method: Any) -> None:
+        """Only where the epoch may be chosen."""
+        if method.selectable:
+            self.callback.on_train_epoch_end(trainer, method)
+
+    def on_validation_end(self, trainer: Any, method: Any) -> None:
+        """Only where the epoch may be chosen."""
+        if method.selectable:
+            self.callback.on_validation_end(trainer, method)
 
 
 def choose_only_selectable(trainer: Any) -> None:
-    """Have the trainer's callbacks that monitor a criterion leave out epochs that the method says are not selectable.
+    """Wrap the trainer's callbacks that monitor a criterion, so that they leave out epochs that are not selectable.
 
-    Those of any class, Lightning's ``ModelCheckpoint`` and ``EarlyStopping`` among them, which have no such option. One
-    with ``save_last`` saves nothing in those epochs; that is said, if no other callback does.
+    One with ``save_last`` saves nothing in those epochs; you are warned if no other callback does.
     """
     keepers = [callback for callback in trainer.callbacks if isinstance(callback, ModelCheckpoint)]
     if any(keeper.save_last for keeper in keepers) and all(keeper.monitor for keeper in keepers):
         rank_zero_warn(
-            "until epochs can be chosen no last checkpoint is saved; for one add a ModelCheckpoint without monitor"
+            "no last checkpoint is saved until epochs can be chosen; for one add a ModelCheckpoint without monitor"
         )
-    for callback in trainer.callbacks:
-        if not isinstance(getattr(callback, "monitor", None), str):
-            continue
-        for name in CHOOSING:
-            if name not in vars(callback):  # a second fit with the same trainer
-                setattr(callback, name, partial(_where_selectable, getattr(callback, name)))
-
-
-def _where_selectable(look: Callable[..., None], trainer: Any, method: Any, *of_batch: Any) -> None:
-    if getattr(method, "selectable", True):
-        look(trainer, method, *of_batch)
+    trainer.callbacks[:] = [
+        SelectableOnly(callback)
+        if isinstance(getattr(callback, "monitor", None), str) and type(callback) is not SelectableOnly
+        else callback
+        for callback in trainer.callbacks
+    ]

@@ -44,7 +44,7 @@ def contents(folder):
     ("words", "said"),
     [
         ([*FIT, "--trainer.barebones", "true"], "leave --trainer.barebones out$"),
-        ([*FIT, "--ckpt_path", "best"], "--ckpt_path best .*give a file, as <run>/checkpoints/last.ckpt$"),
+        ([*FIT, "--ckpt_path", "best"], "--ckpt_path best .*give a file such as <run>/checkpoints/last.ckpt$"),
         ([*FIT, "--config", "{ckpt_path: last}"], "--ckpt_path last .*give a file"),
         (["test", "--model", "DRU", *SMALL, "--ckpt_path", "best"], "--ckpt_path best .*give a file"),
         ([*FIT, "--trainer.accumulate_grad_batches", "0"], "^accumulate_grad_batches is 0; give an int of 1 or more$"),
@@ -59,8 +59,8 @@ def contents(folder):
         ),
         (
             [*FIT, "--trainer.logger.save_dir", "x"],
-            r"^--trainer.logger.save_dir is an option of a class, and none is named; write --trainer.logger <class> "
-            "first, known: RunLogger, .*CSVLogger",
+            r"^--trainer.logger.save_dir is an option of a class, but no class is given; write --trainer.logger "
+            "<class> first, known: RunLogger, .*CSVLogger",
         ),
         (
             [*FIT, "--model.optimizer", "SGD", "--model.optimizer.lrr", "1"],
@@ -70,8 +70,8 @@ def contents(folder):
             [*FIT, "--model.lr_scheduler", "StepLR", "--model.lr_scheduler.gama", "1"],
             r"^StepLR has no option 'gama': did you mean 'gamma'\? known: step_size, gamma",
         ),
-        ([*FIT, "--trainer.strategy", "dpp"], "the trainer cannot be made: .*strategy='dpp'.*ddp"),
-        ([*FIT, "--trainer.devices", "x"], "the trainer cannot be made: .*devices.*int > 0"),
+        ([*FIT, "--trainer.strategy", "dpp"], "the trainer cannot be created: .*strategy='dpp'.*ddp"),
+        ([*FIT, "--trainer.devices", "x"], "the trainer cannot be created: .*devices.*int > 0"),
         ([*FIT, "--trainer.gradient_clip_algorithm", "nrm"], "gradient_clip_algorithm.*nrm.*'norm'"),
         (["fitt", *FIT[1:]], r"^there is no command 'fitt': did you mean 'fit'\? known: fit, validate, test, predict"),
         (["", *FIT[1:]], "^there is no command ''"),
@@ -135,7 +135,7 @@ def test_accelerator_that_there_is_not(capsys):
     with pytest.raises(SystemExit):
         main([*FIT, "--trainer.accelerator", "gppu"])
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("error: "))
-    assert re.search("the trainer cannot be made: .*accelerator='gppu'.*cpu", line)
+    assert re.search("the trainer cannot be created: .*accelerator='gppu'.*cpu", line)
 
 
 def test_commands_that_do_not_train_are_among_those_known(refused, monkeypatch):
@@ -157,7 +157,7 @@ def write_table(folder, group, name="t.csv"):
 @pytest.mark.parametrize("method", ["DRU", "Worst"])
 def test_one_group_is_nothing_to_rank(refused, tmp_path, method):
     words = write_table(tmp_path, lambda i: "all")
-    said = f"{method} ranks groups and there is but one; name the group column, or use ERM or Const"
+    said = f"{method} ranks groups and there is only one; name the group column, or use ERM or Const"
     assert refused("fit", "--model", method, *words) == said
     assert not (tmp_path / "runs").exists()
 
@@ -307,7 +307,7 @@ def test_folder_below_a_file(refused, tmp_path):
     (tmp_path / "taken").write_text("")
     said = refused(*FIT, "--trainer.default_root_dir", tmp_path / "taken" / "runs")
     assert said.startswith(f"{tmp_path}/taken/runs")
-    assert said.endswith("cannot be used: Not a directory; name another, or mend its permissions")
+    assert said.endswith("cannot be used: Not a directory; give another path, or fix its permissions")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
@@ -322,7 +322,7 @@ def test_folder_without_permission(refused, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", mkdir)
     said = refused(*FIT, "--trainer.default_root_dir", tmp_path / "closed")
     assert said == (
-        f"{tmp_path}/closed/version_0 cannot be used: Permission denied; name another, or mend its permissions"
+        f"{tmp_path}/closed/version_0 cannot be used: Permission denied; give another path, or fix its permissions"
     )
 
 
@@ -361,7 +361,7 @@ def test_full_disk_is_said_and_spares_what_was_there(refused, copied, tmp_path, 
     said = refused(*words, "--trainer.default_root_dir", root)
     file = file.format(run=copied, root=root)
     assert re.fullmatch(
-        rf"no space left to write {file} \(No space left on device\); make room, and call it again", said
+        rf"no space left to write {file} \(No space left on device\); free some space and run it again", said
     )
     after = contents(copied)
     changed = {path.name for path in before | after if before.get(path) != after.get(path)}
@@ -378,7 +378,8 @@ def test_checkpoint_that_cannot_be_finished_leaves_the_old_one(refused, copied):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert re.fullmatch(
-        rf"no space left to write {copied}/checkpoints/\w+\.ckpt \(File too large\); make room, and call it again", said
+        rf"no space left to write {copied}/checkpoints/\w+\.ckpt \(File too large\); free some space and run it again",
+        said,
     )
     assert contents(copied / "checkpoints") == before
     assert all(len(content) > 60_000 for content in before.values())

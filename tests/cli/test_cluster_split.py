@@ -267,7 +267,7 @@ def test_the_later_word_wins_over_a_configuration(encoder):
 CONTENT = {
     "misspelt": ("clustres: 2\n", ["there is no option --clustres", "'--clusters'"]),
     "other method": ("method: group\nclusters: 2\n", ["clusters is an option of --method cluster"]),
-    "a list": ("- method\n", ["--config holds no options by name", "YAML"]),
+    "a list": ("- method\n", ["--config does not hold named options", "YAML"]),
     "no YAML": ("method: [cluster\n", ["--config", "YAML"]),
     "code": ("label: !!python/object/apply:os.mkdir [done]\n", ["--config", "YAML"]),
     "a word for a number": ("clusters: many\n", ["clusters is 'many'", "whole number"]),

@@ -300,8 +300,8 @@ def test_given_names_keep_their_numbers_and_new_ones_follow():
     ("make", "named"),
     [
         (lambda: GroupedDataset(pairs(), ["a"] * 5), "5 groups for 6 rows"),
-        (lambda: GroupedDataset(pairs(2), [["male", "white"], ["male"]]), "one group a row"),
-        (lambda: GroupedDataset(pairs(2), [("a",), ("b",)]), "one group a row"),
+        (lambda: GroupedDataset(pairs(2), [["male", "white"], ["male"]]), "one group per row"),
+        (lambda: GroupedDataset(pairs(2), [("a",), ("b",)]), "one group per row"),
         (lambda: GroupedDataset(pairs(2), ["a", None]), "row 1.*blank"),
         (lambda: GroupedDataset(pairs(2), ["a", " "]), "row 1.*blank"),
         (lambda: GroupedDataset(pairs(2), ["a", math.nan]), "row 1.*blank"),

@@ -165,7 +165,7 @@ def test_method_is_asked_where_nothing_else_is_said(trainer):
     ("words", "said"),
     [
         (["--data.sampler", "balance"], ["'balance'", "did you mean 'balanced'"]),
-        (["--data.groups_per_batch", "4"], ["groups_per_batch is 4", "'shuffle'", "no use"]),
+        (["--data.groups_per_batch", "4"], ["groups_per_batch is 4", "'shuffle'", "does not use it"]),
         (["--data.sampler", "groups_per_batch", "--data.groups_per_batch", "5"], ["5", "batch_size 16", "divides"]),
         (["--data.sampler", "groups_per_batch", "--data.groups_per_batch", "0"], ["groups_per_batch is 0"]),
         (["--data.sampler", "groups_per_batch", "--data.groups_per_batch", "16"], ["16 groups", "training has 6"]),

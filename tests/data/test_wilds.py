@@ -272,8 +272,10 @@ def test_reviews_that_are_damaged(tmp_path, tiny):
     file.write_bytes(whole.replace(b'"NA","null"', b'"NA",null"', 1)[:-30])
     assert said(folder, tiny).startswith(f"{file}: row 12 (the first is 0) has ")
     file.write_bytes(whole.replace(b"awful", b"awf\xffl"))
-    assert said(folder, tiny).startswith(f"{file} cannot be read beyond row ")
-    assert "can't decode byte 0xff" in said(folder, tiny)
+    line = 1 + whole[: whole.index(b"awful")].count(b"\n")
+    assert said(folder, tiny).startswith(f"{file}: line {line} (the first is 1): ")
+    assert r"awf\xffl" in said(folder, tiny)
+    assert "is not UTF-8; save the file as UTF-8" in said(folder, tiny)
     file.write_bytes(b"")
     assert said(folder, tiny) == f"{file} is empty; give a table with a header and at least one row"
     file.write_bytes(whole.replace(b'"None"', b'"None', 1))
@@ -284,7 +286,7 @@ def test_without_training_or_validation(tmp_path, tiny):
     folder = written(tmp_path / "a", [(split.replace("0.0", "-1.0", 1), *rest) for split, *rest in ROWS])
     assert said(folder, tiny) == (
         f"{folder}/splits/user.csv: column 'split' has no rows in split train; found id_val, ood_val, id_test, "
-        "ood_test; give some rows to it"
+        "ood_test; assign some rows to it"
     )
 
 

@@ -16,7 +16,7 @@ class Watching(DRU):
     seen_by = Watch()
 
     def configure_callbacks(self):
-        return [self.seen_by]
+        return [*super().configure_callbacks(), self.seen_by]
 
 
 def fit(devices, folder, epochs):

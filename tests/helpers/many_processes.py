@@ -12,7 +12,7 @@ import torch
 from many_command_line import command_line
 from many_methods import every_method
 from many_resume import resumed
-from many_rows import nan_on_one_process, of_rows, own_loaders
+from many_rows import mean_of_one_process, nan_on_one_process, of_rows, own_loaders
 from many_texts import of_texts
 
 
@@ -23,6 +23,7 @@ def everything(devices, folder):
         "rows": of_rows(devices),
         "own loaders": own_loaders(devices),
         "nan": nan_on_one_process(devices),
+        "own mean": mean_of_one_process(devices),
         "texts": of_texts(devices, folder),
         "resumed": resumed(devices, folder / "resumed") if devices == 2 else {},  # last, as it sets a seed of its own
     }

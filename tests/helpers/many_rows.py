@@ -3,7 +3,7 @@
 from torch.utils.data import DataLoader, Sampler
 
 from drurank.data import evaluation_loader
-from drurank.methods import DRU, Const
+from drurank.methods import DRU, ERM, Const
 from many_data import APART, GLOBAL_BATCH, ODD, ONE, SEVEN, TWO, Parts, Watch, frozen, python_trainer, rows
 
 
@@ -61,6 +61,22 @@ def own_loaders(devices):
             found = {"logged": logged, "correct": method.record.correct, "weight": method.state["weight"]}
             seen[accuracy_from, name] = found
     return seen
+
+
+class OwnMean(ERM):
+    """The mean over the rows of one process."""
+
+    def reduce(self, losses, batch, state):
+        return losses.mean()
+
+
+def mean_of_one_process(devices):
+    """With several processes every one must say that this is not the mean of the global batch."""
+    try:
+        python_trainer(devices).fit(OwnMean(**frozen()), datamodule=Parts(devices, ODD, ODD))
+    except ValueError as error:
+        return str(error)
+    return "went on"
 
 
 def nan_on_one_process(devices):

@@ -99,7 +99,7 @@ def test_every_method_takes_every_sampler(trainer, method, sampler):
 def test_every_method_takes_the_options_of_the_base(method):
     network = MLP(Sizes(2, 2))
     made = getattr(methods, method)(network=network, min_count=2, shrink=True)
-    assert (made.network, made.min_count, made.shrink) == (network, 2, True)
+    assert (made.network, made.evaluation.min_count, made.evaluation.shrink) == (network, 2, True)
 
 
 def test_methods_that_need_no_groups_train_without(fit, tmp_path):
@@ -134,5 +134,5 @@ def test_options_about_groups_are_refused_without_them(refused, tmp_path, option
 
 
 def test_interval_of_no_scheduler_is_refused():
-    with pytest.raises(InputError, match="lr_interval is 'step' and there is no lr_scheduler"):
+    with pytest.raises(InputError, match="lr_interval is 'step' but lr_scheduler is missing"):
         CVaR(lr_interval="step")

@@ -155,9 +155,6 @@ def test_resume_in_either_stage_goes_on_exactly(trainer, tmp_path, workers, inte
 def test_no_epoch_of_the_first_stage_is_chosen_or_stops_the_run(trainer, tmp_path):
     # Validation gets worse from the first epoch on, so that a plain callback would choose epoch 0 and stop at 2.
     class Worse(JTT):
-        def ask_for(self, key, mode):
-            pass
-
         def on_validation_epoch_end(self):
             super().on_validation_epoch_end()
             self.log("val_made_up", 1.0 - 0.1 * self.current_epoch)

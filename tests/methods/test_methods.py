@@ -342,8 +342,8 @@ def test_tables_keep_their_types_in_half_precision(trainer, precision):
     assert module.state["weight"].dtype == torch.float32
     correct, group = module.record.correct.numpy(), module.record.group.numpy()
     np.testing.assert_allclose(module.state["weight"], dru_weights(correct, group), rtol=1e-6)
-    (metric,) = module.evaluated.values()
-    assert metric.count.dtype == torch.int64
+    (split,) = module.evaluation.splits
+    assert all(counted.dtype == torch.int64 for counted in split.criteria.counts())
     assert module.sample_losses(torch.zeros(1, 2, dtype=torch.bfloat16), torch.zeros(1).long()).dtype == torch.float32
 
 

@@ -79,7 +79,7 @@ def every(alone, many):
 
 def test_every_method_and_sampler_is_among_those_run():
     offered = set(drurank.methods.__all__) - {"GroupModule"}
-    assert {name.split()[0] for name in many_methods.METHODS} == offered
+    assert {name.split()[0] for name in many_methods.METHODS} == offered | {"Tilted"}
     assert set(many_methods.SAMPLERS) == set(get_args(Draw))
     for devices in (1, *PROCESSES):
         run = set(many_methods.cases(devices))
@@ -147,6 +147,14 @@ def test_row_drawn_again_counts_once_in_its_group(many, sampler):
     for seen in runs:
         count = np.bincount(np.array(many_methods.GROUP)[known], minlength=7)
         assert seen["known"]["count"].tolist() == count.tolist()
+
+
+def test_objective_over_the_rows_of_one_process_is_refused(alone, many):
+    assert list(alone.of("own mean")) == ["went on"]  # where there is one process they are all rows
+    for said in many.of("own mean"):
+        assert said.startswith("OwnMean.reduce looks at this process's rows only")
+        assert "batch['share']" in said
+        assert "gather_losses" in said
 
 
 # ---- the command line

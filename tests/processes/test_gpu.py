@@ -53,15 +53,16 @@ def on_gpu(trainer):
 def test_method_fits_in_mixed_precision_with_its_tables_on_the_device(on_gpu, method):
     run, module = on_gpu(max_epochs=2), method(network=network)
     run.fit(module, datamodule=data())
-    (metric,) = module.evaluated.values()
+    (split,) = module.evaluation.splits
+    right, count = split.criteria.counts()
     tables = {"correct": module.record.correct, "group": module.record.group, "weight": module.state["weight"]}
-    counts = {"count": metric.count, "right": metric.correct}
+    counts = {"count": count, "right": right}
     for name, table in {**tables, **counts}.items():
         assert table.device.type == "cuda", name
     assert module.record.correct.dtype == torch.int8
     assert module.state["weight"].dtype == torch.float32
-    assert metric.count.dtype == torch.int64
-    should = criteria(metric.correct.cpu(), metric.count.cpu())
+    assert count.dtype == torch.int64
+    should = criteria(right.cpu(), count.cpu())
     for name, value in should.items():
         assert float(run.callback_metrics[f"val_{name}"]) == pytest.approx(value, rel=1e-5), name
 

@@ -138,7 +138,7 @@ def test_disk_that_is_full_in_a_later_epoch_is_said_and_the_run_goes_on_to_the_s
     places = [f"{last.parent}/{name}.ckpt" for name in ("last", "qdcg10")]
     assert len(errors) == 1
     assert errors[0] in [
-        f"error: no space left to write {place} (File too large); make room, and call it again" for place in places
+        f"error: no space left to write {place} (File too large); free some space and run it again" for place in places
     ]
     end(CASE.go_on(tmp_path), tmp_path)
     assert differences(contents(latest(tmp_path)), straight.contents) == []

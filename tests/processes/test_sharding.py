@@ -6,6 +6,7 @@ from lightning.pytorch.strategies import DDPStrategy, DeepSpeedStrategy, FSDPStr
 from drurank.data import Shortcut
 from drurank.errors import InputError
 from drurank.methods import DFR, DRU, JTT
+from drurank.training.preflight import check_run
 
 SIZE = {"groups": [6, 4, 4], "group_size": 10, "batch_size": 16}
 
@@ -20,7 +21,7 @@ SHARDED = {"fsdp": FSDPStrategy, "model_parallel": ModelParallelStrategy, "deeps
 def check(trainer, method, strategy):
     run = trainer(max_epochs=2)
     run._accelerator_connector.strategy = strategy  # the trainer itself takes most of them only with a GPU
-    method.check_run(run, Shortcut(**SIZE))
+    check_run(method, run, Shortcut(**SIZE))
 
 
 @pytest.mark.parametrize("strategy", SHARDED.values(), ids=SHARDED)

@@ -12,7 +12,7 @@ from lightning.pytorch.loggers import CSVLogger, MLFlowLogger, TensorBoardLogger
 from matplotlib.image import imread
 
 from drurank.callbacks import GroupReport
-from drurank.callbacks.report import _send_picture
+from drurank.callbacks.pictures import send_picture
 from drurank.cli import main
 from drurank.data import Shortcut, evaluation_loader
 from drurank.errors import InputError
@@ -229,9 +229,13 @@ def test_reading_options_are_named_without_their_prefix(capsys):
 
 
 BAD = {
-    "a probability": ([("a", "1", "0.83", "s")], [], ["'yhat'", "row 0", "'0.83'", "none of the labels", "known: 1"]),
+    "a probability": (
+        [("a", "1", "0.83", "s")],
+        [],
+        ["'yhat'", "row 0", "'0.83'", "not one of the labels; known: 1"],
+    ),
     "another spelling": ([("a", "Yes", "yes", "s"), ("a", "No", "No", "s")], [], ["'yes'", "did you mean 'Yes'"]),
-    "a class that no row has": ([("a", "1", "1", "s"), ("a", "0", "2", "s")], [], ["row 1", "'2'", "--labels"]),
+    "a class that no row has": ([("a", "1", "1", "s"), ("a", "0", "2", "s")], [], ["row 1", "'2'", "labels"]),
     "a blank label": ([("a", "1", "1", "s"), ("a", " ", "1", "s")], [], ["'y'", "row 1", "blank", "no label"]),
     "a blank prediction": ([("a", "1", "", "s")], [], ["'yhat'", "row 0", "blank", "no prediction"]),
     "a blank group": ([("a", "1", "1", "s"), ("", "1", "1", "s")], [], ["'g'", "row 1", "no group"]),
@@ -293,7 +297,7 @@ def test_home_is_found(monkeypatch, tmp_path):
 
 def test_a_split_column_that_is_not_named_is_mentioned(capsys):
     reported(header="g,y,yhat,split")
-    assert "--split split" in capsys.readouterr().out
+    assert "split=split" in capsys.readouterr().out
     reported("--split", "split", header="g,y,yhat,split")
     assert "Note:" not in capsys.readouterr().out
 
@@ -301,7 +305,7 @@ def test_a_split_column_that_is_not_named_is_mentioned(capsys):
 def test_of_one_group_no_difference_is_said(capsys):
     reported(rows=[("a", "1", "1", "s")] * 5 + [("a", "0", "1", "s")])
     shown = " ".join(capsys.readouterr().out.split())
-    assert "of one group nothing can be said" in shown
+    assert "with one group, nothing can be said" in shown
     assert "standard deviation" not in shown
 
 
@@ -521,7 +525,7 @@ def test_pictures_go_to_the_loggers_that_take_them(tmp_path):
     picture = tmp_path / "groups.png"
     draw_groups([counts([1, 2], [2, 3])]).savefig(picture)
     board, wandb, mlflow = loggers = [Board(), Wandb(), MLFlow()]
-    _send_picture(picture, [*loggers, CSVLogger(tmp_path)], 7)
+    send_picture(picture, [*loggers, CSVLogger(tmp_path)], 7)
     assert board.sent == [("groups", 4, 7, "HWC")]
     assert wandb.sent == [("groups", [str(picture)], 7)]
     assert mlflow.sent == [("17", str(picture))]

@@ -26,42 +26,46 @@ FILES = {
     "Latin-1 cell": (
         "bad.csv",
         b"x,y,g,s\n1,a,g,train\n1,a,Zo\xeb,train\n",
-        ["column 'g', row 1 ", r"b'Zo\xeb' is not UTF-8", "save the file as UTF-8"],
+        ["line 3 (the first is 1)", r"b'1,a,Zo\xeb,train' is not UTF-8", "save the file as UTF-8"],
     ),
     "Latin-1 in a cell too many": (
         "bad.csv",
         b"x,y,g,s\n\n1,a,g,train\n1,a,g,train,\xe9\n",
-        ["column 4, row 1 ", r"b'\xe9' is not UTF-8", "save the file as UTF-8"],
+        ["line 4 (the first is 1)", r"b'1,a,g,train,\xe9' is not UTF-8", "save the file as UTF-8"],
     ),
-    "Latin-1 in one column": ("bad.csv", b"x\n\n\xe9\n", ["column 'x', row 1 ", r"b'\xe9' is not UTF-8"]),
+    "Latin-1 in one column": ("bad.csv", b"x\n\n\xe9\n", ["line 3 (the first is 1)", r"b'\xe9' is not UTF-8"]),
     "Latin-1 and semicolons": (
         "bad.csv",
         b"x;y;g;s\n1;a;g;train\n1;a;Zo\xeb;train\n",
-        ["column 'g', row 1 ", r"b'Zo\xeb' is not UTF-8", "--data.text_encoding cp1252"],
+        ["line 3 (the first is 1)", r"b'1;a;Zo\xeb;train' is not UTF-8", "text_encoding=cp1252"],
     ),
-    "Latin-1 header": ("bad.csv", b"x,y,gr\xf6\xdfe,s\n", ["the header: ", r"b'gr\xf6\xdfe' is not UTF-8", "save"]),
+    "Latin-1 header": (
+        "bad.csv",
+        b"x,y,gr\xf6\xdfe,s\n",
+        ["line 1 (the first is 1)", r"b'x,y,gr\xf6\xdfe,s' is not UTF-8", "save"],
+    ),
     "UTF-16 without a mark": (
         "bad.csv",
         GOOD.encode("utf-16-le"),
-        ["is no text, for it has bytes of 0", "--data.text_encoding utf-16-le"],
+        ["is not text, since it has bytes of 0", "text_encoding=utf-16-le"],
     ),
     "UTF-16 cut short": ("bad.csv", GOOD.encode("utf-16")[:-1], ["is not UTF-16 (truncated data)", "save the file"]),
     "workbook by the name of a CSV": (
         "bad.csv",
         b"PK\3\4\0\0",
-        ["is no text, for it has bytes of 0", "give a text file"],
+        ["is not text, since it has bytes of 0", "give a text file"],
     ),
     "gzip by the name of a CSV": ("bad.csv", gzip.compress(GOOD.encode()), ["compressed by gzip", "end in .gz"]),
-    "plain by the name of gzip": ("bad.csv.gz", GOOD.encode(), ["cannot be read as csv", "Not a gzipped file", "mend"]),
+    "plain by the name of gzip": ("bad.csv.gz", GOOD.encode(), ["cannot be read as csv", "Not a gzipped file", "fix"]),
     "gzip cut short": (
         "bad.csv.gz",
         gzip.compress(GOOD.encode())[:-9],
-        ["cannot be read as csv", "ended before", "mend"],
+        ["cannot be read as csv", "ended before", "fix"],
     ),
     "Latin-1 in gzip": (
         "bad.tsv.gz",
         gzip.compress(b"x\ty\tg\ts\n1\ta\t\xfc\ttrain\n"),
-        ["column 'g', row 0 ", r"b'\xfc' is not UTF-8", "--data.text_encoding cp1252"],
+        ["line 2 (the first is 1)", r"b'1\ta\t\xfc\ttrain' is not UTF-8", "text_encoding=cp1252"],
     ),
     "open quote in the header": ("bad.csv", b'x,y,"g,s\n1,a,g,train\n', ["the header ", "cannot be read", "close"]),
     "other delimiter, a cell too many": (
@@ -72,7 +76,7 @@ FILES = {
     "two delimiters": (
         "bad.csv",
         b"x;y|z\n1;a|b\n2;c|d\n",
-        ["cut at ',' its header is one column", "--data.delimiter ';', or --data.delimiter '|'"],
+        ["cut at ',' its header is one column", "give delimiter=';' or delimiter='|'"],
     ),
     "commas in numbers": (
         "bad.csv",
@@ -84,35 +88,35 @@ FILES = {
         b"x\ty\tg\ts\n1,500\ta\tg\ttrain\n2,250,000.5\tb\th\ttrain\n3\ta\tk\tval\n",
         ["column 'x', row 0 ", "'1,500' looks like a number with a comma", "nothing between thousands"],
     ),
-    "no Parquet": ("bad.parquet", GOOD.encode(), ["cannot be read as parquet", "mend the file"]),
-    "empty Parquet": ("bad.parquet", b"", ["cannot be read as parquet", "mend the file"]),
+    "no Parquet": ("bad.parquet", GOOD.encode(), ["cannot be read as parquet", "fix the file"]),
+    "empty Parquet": ("bad.parquet", b"", ["cannot be read as parquet", "fix the file"]),
     "Excel": (
         "bad.xlsx",
         b"PK",
-        ["is no table that can be read", "ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet"],
+        ["is not a table that can be read", "ends in .csv, .tsv, .jsonl, .ndjson, .json, .parquet"],
     ),
-    "no Arrow": ("bad.arrow", b"ARROW2 and then some", ["cannot be read as arrow", "mend the file"]),
-    "Arrow cut short": ("bad.feather", b"ARROW1\0\0", ["cannot be read as feather", "mend the file"]),
-    "empty JSON lines": ("bad.jsonl", b"\n\n", ["is empty", 'one line with an object, as {"x": 1}']),
+    "no Arrow": ("bad.arrow", b"ARROW2 and then some", ["cannot be read as arrow", "fix the file"]),
+    "Arrow cut short": ("bad.feather", b"ARROW1\0\0", ["cannot be read as feather", "fix the file"]),
+    "empty JSON lines": ("bad.jsonl", b"\n\n", ["is empty", 'one object a line, as {"x": 1}']),
     "JSON line cut short": (
         "bad.jsonl",
         b'{"x": 1, "y": "a"}\n\n{"x": 2, "y": "b"\n',
-        ["line 3 (the first is 1) is no JSON", "write one whole object a line"],
+        ["line 3 (the first is 1) is not JSON: Expecting ',' delimiter at the end", "write one object a line"],
     ),
-    "JSON array": (
+    "JSON goes on after an object": (
         "bad.jsonl",
-        b'[{"x": 1},\n {"x": 2}]\n',
-        ["is one JSON array", "one object a line, without brackets", "end in .json"],
+        b'{"x": 1}\n{"x": 2} {"x": 3}\n',
+        ["line 2 (the first is 1) goes on after its object with ' {\"x\": 3}'", "write one object a line"],
     ),
-    "JSON array in a line": (
+    "JSON line with a comma": (
         "bad.jsonl",
-        b'[{"x": 1}, {"x": 2}]',
-        ["line 1 (the first is 1) is an array", "one object"],
+        b'{"x": 1},\n{"x": 2}\n',
+        ["line 1 (the first is 1) goes on after its object with ','", "write one object a line"],
     ),
     "JSON rows without names": (
         "bad.ndjson",
         b'{"x": 1}\n[1, 2]\n',
-        ["line 2 (the first is 1) is an array", "with names"],
+        ["line 2 (the first is 1) is '[1, 2]', not an object", "write one object a line"],
     ),
     "JSON line of a number": (
         "bad.ndjson",
@@ -122,9 +126,13 @@ FILES = {
     "JSON over several lines": (
         "bad.json",
         b'{\n"x": 1\n}',
-        ["line 1 (the first is 1) is no JSON", "whole object a line"],
+        ["line 1 (the first is 1) is not JSON", "one object a line"],
     ),
-    "JSON key twice": ("bad.jsonl", b'{"x": 1, "y": 2, "x": 3}', ["line 1 (the first is 1) has 'x' twice", "object"]),
+    "JSON key twice": (
+        "bad.jsonl",
+        b'{"x": 1, "y": 2, "x": 3}',
+        ["line 1 (the first is 1) has 'x' twice", "name each value once"],
+    ),
     "JSON of two kinds": (
         "bad.jsonl",
         b'{"x": null}\n{"x": 1.5}\n{"x": "two"}\n',
@@ -133,7 +141,12 @@ FILES = {
     "JSON truth among numbers": (
         "bad.jsonl",
         b'{"x": 1}\n{"x": true}',
-        ["column 'x', row 1 ", "true is a truth value"],
+        ["column 'x', row 1 ", "true is a boolean"],
+    ),
+    "JSON truth among decimals": (
+        "bad.jsonl",
+        b'{"x": 1.5}\n{"x": 2}\n{"x": true}',
+        ["column 'x', row 2 ", "true is a boolean, and the cells before are each a number"],
     ),
     "JSON list among texts": (
         "bad.jsonl",
@@ -143,9 +156,9 @@ FILES = {
     "JSON number too large": (
         "bad.jsonl",
         b'{"x": 1}\n{"x": 1%s}' % (b"0" * 30),
-        ["column 'x' cannot be kept", "as plain text"],
+        ["column 'x', row 1 (the first is 0): 1" + "0" * 30 + " is too large", "write such numbers as text"],
     ),
-    "JSON half a character": ("bad.jsonl", b'{"x": "\\ud83d"}', ["column 'x', row 0", "half of a letter"]),
+    "JSON half a character": ("bad.jsonl", b'{"x": "\\ud83d"}', ["column 'x', row 0", "half a letter"]),
     "JSON in Latin-1": ("bad.jsonl", b'{"x": 1}\n{"x": "\xe9"}', ["line 2 (the first is 1)", r"\xe9", "is not UTF-8"]),
     "JSON without names": ("bad.jsonl", b'{"": 1, "y": 2}', ["column 0 (the first is 0) has no name", "name it"]),
     "JSON list of groups": (
@@ -153,7 +166,7 @@ FILES = {
         b'{"x": 1, "y": "a", "g": ["h", "k"], "s": "train"}\n{"x": 2, "y": "b", "g": ["h"], "s": "val"}\n',
         ["column 'g' holds list", "write one number, boolean or text in each row"],
     ),
-    "no ending": ("bad", GOOD.encode(), ["is no table that can be read", "ends in .csv"]),
+    "no ending": ("bad", GOOD.encode(), ["is not a table that can be read", "ends in .csv"]),
 }
 
 
@@ -172,9 +185,9 @@ ASKED = {
         "bad.csv",
         GOOD.encode(),
         {"delimiter": ";"},
-        ["cut at ';' its header is one column, and cut at ',' it is more", "write --data.delimiter ','"],
+        ["cut at ';' its header is one column, and cut at ',' it is more", "give delimiter=','"],
     ),
-    "wrong tab": ("bad.csv", GOOD.encode(), {"delimiter": "\\t"}, ["cut at '\\t' its header is one column", "write"]),
+    "wrong tab": ("bad.csv", GOOD.encode(), {"delimiter": "\\t"}, ["cut at '\\t' its header is one column", "give"]),
     "delimiter that cuts unevenly": (
         "bad.csv",
         b"x y,z\n1 2,3\n1,2 3 4\n",
@@ -185,25 +198,25 @@ ASKED = {
         "bad.csv",
         UMLAUT.encode("latin-1"),
         {"text_encoding": "ascii"},
-        ["column 'g', row 0 ", r"b'Z\xfcrich' is not ascii", "save the file as UTF-8"],
+        ["line 2 (the first is 1)", r"b'1,a,Z\xfcrich,train' is not ASCII", "save the file as UTF-8"],
     ),
     "UTF-8 as Latin-1": (
         "bad.csv",
         UMLAUT.encode(),
         {"text_encoding": "latin-1"},
-        ["is UTF-8, and text_encoding says iso8859-1", "leave --data.text_encoding out"],
+        ["is UTF-8, and you gave text_encoding=iso8859-1", "leave it out"],
     ),
     "UTF-16 as UTF-8": (
         "bad.csv",
         UMLAUT.encode("utf-16"),
         {"text_encoding": "utf-8"},
-        ["is UTF-16, and text_encoding says utf-8", "leave --data.text_encoding out"],
+        ["is UTF-16, and you gave text_encoding=utf-8", "leave it out"],
     ),
     "Latin-1 as Japanese": (
         "bad.csv",
         UMLAUT.encode("latin-1"),
         {"text_encoding": "shift_jis"},
-        ["column 'g', row 0 ", r"b'Z\xfcrich' is not shift_jis"],
+        ["line 2 (the first is 1)", r"b'1,a,Z\xfcrich,train' is not SHIFT_JIS"],
     ),
     "UTF-8 as UTF-7": ("bad.csv", UMLAUT.encode(), {"text_encoding": "utf-7"}, ["is not UTF-7", "save the file"]),
     "UTF-8 as UTF-16": (
@@ -216,13 +229,13 @@ ASKED = {
         "bad.jsonl",
         b'{"x": 1}',
         {"delimiter": ","},
-        ["no use for delimiter ','", "leave it out"],
+        ["delimiter=, is only for files that end in .csv, .tsv; leave it out"],
     ),
     "encoding of Parquet": (
         "bad.parquet",
         b"",
         {"text_encoding": "utf-8"},
-        ["no use for text_encoding 'utf-8'", "leave"],
+        ["text_encoding=utf-8 is only for files that end in .csv, .tsv, .jsonl", "leave it out"],
     ),
 }
 
@@ -257,7 +270,7 @@ def test_file_without_permission(tmp_path, monkeypatch):
     path = write_csv(tmp_path)
     monkeypatch.setattr(Path, "open", refuse)
     message = said(path)
-    assert "bad.csv cannot be read as csv: [Errno 13] Permission denied; mend the file or its permissions" in message
+    assert "bad.csv cannot be read as csv: [Errno 13] Permission denied; fix the file or its permissions" in message
 
 
 def test_text_that_is_no_utf8_in_parquet(tmp_path):
@@ -295,14 +308,14 @@ def folder(tmp_path):
 def test_folder_that_lacks_a_shard(folder):
     (folder / "test" / "data-00000-of-00001.arrow").unlink()
     message = said(folder)
-    assert "bad cannot be read as a datasets folder: " in message
+    assert "bad cannot be read as a folder of `datasets`: " in message
     assert "data-00000-of-00001.arrow" in message
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]"])
 def test_folder_whose_list_of_shards_is_broken(folder, text):
     (folder / "train" / "state.json").write_text(text)
-    assert "bad: state.json does not say _data_files; save the folder anew by save_to_disk" in said(folder)
+    assert "bad cannot be read as a folder of `datasets`: " in said(folder)
 
 
 def test_folder_whose_parts_differ(folder):
@@ -310,7 +323,7 @@ def test_folder_whose_parts_differ(folder):
     part.save_to_disk(folder / "new")
     (folder / "test").rename(folder / "old")
     (folder / "new").rename(folder / "test")
-    assert "bad: its parts train and test differ in c: string; save them alike" in said(folder)
+    assert "bad: its splits train and test differ in c: string; save them alike" in said(folder)
 
 
 def test_folder_with_a_part_of_another_name(folder):
@@ -325,4 +338,6 @@ def test_label_that_the_file_does_not_name(tmp_path):
     table = part.data.table.set_column(1, "y", pa.array([0, 1, 2]))
     pq.write_table(table, tmp_path / "bad.parquet")
     message = said(tmp_path / "bad.parquet")
-    assert "bad.parquet: column 'y', row 2 (the first is 0): 2 is none of the 2 labels that the file names" in message
+    assert (
+        "bad.parquet: column 'y', row 2 (the first is 0): 2 is not one of the 2 labels that the file names" in message
+    )

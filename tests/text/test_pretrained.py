@@ -169,7 +169,7 @@ def test_an_unknown_name_is_told_at_once_in_one_sentence(name, load, monkeypatch
         load(name)
     said = str(told.value)
     assert repr(name) in said
-    assert "give in its place a folder" in said
+    assert "save the model and its tokenizer with save_pretrained" in said
     assert "/path/to/" in said
     assert "--data" not in said  # it may have been named by an option of split
     assert "\n" not in said
@@ -234,14 +234,14 @@ def test_options_out_of_range(distilbert, options, said):
 def test_an_encoder_of_pictures_is_named(tmp_path):
     size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     AutoModel.from_config(AutoConfig.for_model("vit", **size)).save_pretrained(tmp_path / "vit")
-    with pytest.raises(InputError, match="vit is a vit and no encoder of texts"):
+    with pytest.raises(InputError, match="vit is a vit, not a text encoder"):
         load_encoder(str(tmp_path / "vit"))
 
 
 def test_sizes_that_do_not_fit(distilbert, tmp_path):
-    with pytest.raises(InputError, match=r"max_length is 65 tokens and .* takes 64; give --data.max_length 64"):
+    with pytest.raises(InputError, match=r"max_length is 65 tokens and .* takes 64; give max_length=64"):
         TextClassifier(sizes(distilbert, max_length=65))
-    with pytest.raises(InputError, match=r"--data Text"):
+    with pytest.raises(InputError, match=r"give the data as Text"):
         TextClassifier(Sizes(7, 2), pretrained=str(distilbert))
     with pytest.raises(InputError, match="TextClassifier"):
         MLP(sizes(distilbert))
@@ -250,7 +250,7 @@ def test_sizes_that_do_not_fit(distilbert, tmp_path):
     said = json.loads(file.read_text())
     said["normalizer"]["lowercase"] = False
     file.write_text(json.dumps(said))
-    with pytest.raises(InputError, match=r"comes with another tokenizer .*--data.tokenizer"):
+    with pytest.raises(InputError, match=r"comes with another tokenizer .*tokenizer="):
         TextClassifier(sizes(distilbert), pretrained=str(other))
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (other / name).unlink()

@@ -195,7 +195,7 @@ def test_what_a_killed_process_left_is_no_cache(tmp_path):
 def test_a_cache_that_is_damaged_is_named(tiny, cache):
     found = cut(TEXTS, tiny)
     (found.folder / "ids").write_bytes(b"")
-    with pytest.raises(InputError, match=r"remove that folder"):
+    with pytest.raises(InputError, match=r"delete that folder"):
         cut(TEXTS, tiny)
 
 
@@ -234,5 +234,5 @@ def test_features_are_computed_once_and_anew_for_other_weights(tiny, tmp_path, m
 
 
 def test_an_encoder_that_takes_less_is_named(tiny):
-    with pytest.raises(InputError, match="max_length of 64"):
+    with pytest.raises(InputError, match="max_length=64"):
         embed_texts(pa.chunked_array([TEXTS]), str(tiny), source="t", max_length=65)

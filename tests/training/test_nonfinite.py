@@ -64,6 +64,28 @@ class Steep(CrossEntropy):
         return super().forward(logits, label) + (logits[:, 0] - logits[:, 0].detach()).abs().sqrt()
 
 
+def test_first_step_of_a_second_stage_left_out_leaves_its_initial_buffers(trainer):
+    # The second stage begins with the initial weights and buffers; its first step, of nan, must not bring back those
+    # with which the first stage ended.
+    class Nan(Callback):
+        """Breaks the loss of the first batch of the second stage, and notes the buffers after it."""
+
+        def on_train_batch_start(self, trainer, module, batch, batch_idx):
+            if trainer.current_epoch == 1 and batch_idx == 0:
+                batch["inputs"].fill_(torch.nan)
+
+        def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+            if trainer.current_epoch == 1 and batch_idx == 0:
+                self.mean = module.network[1].running_mean.clone()
+
+    watch = Nan()
+    network = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    method = methods.JTT(first_stage_epochs=1, network=network, optimizer=sgd, on_nonfinite="skip")
+    with pytest.warns(UserWarning, match="1 of 6 steps of epoch 1"):
+        trainer(max_epochs=2, callbacks=[watch]).fit(method, *loaders())
+    assert watch.mean.tolist() == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_steps_are_left_out_as_if_they_had_not_been(trainer, method):
     # The third of six batches is nan. SGD with momentum, so that a step with a gradient of 0 would show.
@@ -91,7 +113,7 @@ def test_steps_are_left_out_as_if_they_had_not_been(trainer, method):
 
 def test_gradient_that_is_inf_is_left_out_though_the_loss_is_finite(trainer):
     made = ERM(network=nn.Linear(2, 2), loss=Steep(), optimizer=sgd, on_nonfinite="skip")
-    with pytest.raises(InputError, match=r"6 of 6 steps of epoch 0 .* so nothing was learnt"):
+    with pytest.raises(InputError, match=r"6 of 6 steps of epoch 0 .* so nothing was learned"):
         trainer().fit(made, *loaders())
 
 

@@ -13,6 +13,7 @@ from drurank.data import GroupedDataset, evaluation_loader
 from drurank.data.dataset import make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
+from drurank.training.contract import checked_batch, checked_correct
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_code.md"
 
@@ -32,15 +33,15 @@ def page():
 def test_several_labels_are_right_together(page):
     method = page["several"]
     output, label = torch.tensor([[1.0, -1.0], [1.0, 1.0]]), torch.tensor([[1, 0], [1, 0]])
-    assert method.is_right(output, label).tolist() == [True, False]
+    assert method.is_correct(output, label).tolist() == [True, False]
     assert method.record.correct.shape == (64,)
     wrong = method.record.correct == 0
     assert wrong.any()
     assert (method.state["weight"][~wrong] == 1).all()
 
 
-def test_a_number_is_right_within_its_tolerance(page):
-    assert page["number"].is_right(torch.tensor([[1.0], [1.0]]), torch.tensor([2.0, 2.5])).tolist() == [True, False]
+def test_a_number_is_correct_within_its_tolerance(page):
+    assert page["number"].is_correct(torch.tensor([[1.0], [1.0]]), torch.tensor([2.0, 2.5])).tolist() == [True, False]
     assert set(page["number"].record.correct.tolist()) == {0, 1}
 
 
@@ -105,8 +106,8 @@ def test_batches_that_are_tuples():
 @pytest.mark.parametrize(
     ("batch", "said"),
     [
-        ((torch.zeros(2), torch.zeros(2)), "a batch is a tuple and not a dict with inputs, label, group, index"),
-        ({"x": 1, "label": 2}, "a batch is a dict with x, label and not"),
+        ((torch.zeros(2), torch.zeros(2)), "a batch is a tuple, not a dict with inputs, label, group, index"),
+        ({"x": 1, "label": 2}, "a batch is a dict with x, label, not"),
         ("abc", "a batch is a str"),
     ],
 )
@@ -119,14 +120,14 @@ def test_other_batches_are_refused_with_the_remedy(batch, said):
 @pytest.mark.parametrize(
     ("right", "said"),
     [
-        (lambda output, label: (output.argmax(1) == label).float(), r"is_right gave torch\.float32 \[4\]"),
-        (lambda output, label: (output.argmax(1) == label)[:, None], r"is_right gave torch\.bool \[4, 1\]"),
-        (lambda output, label: (output.argmax(1) == label).all(), r"is_right gave torch\.bool \[\]"),
+        (lambda output, label: (output.argmax(1) == label).float(), r"is_correct gave torch\.float32 \[4\]"),
+        (lambda output, label: (output.argmax(1) == label)[:, None], r"is_correct gave torch\.bool \[4, 1\]"),
+        (lambda output, label: (output.argmax(1) == label).all(), r"is_correct gave torch\.bool \[\]"),
     ],
 )
-def test_is_right_must_give_one_bool_a_sample(trainer, right, said):
+def test_is_correct_must_give_one_bool_a_sample(trainer, right, said):
     class Other(ERM):
-        def is_right(self, output, label):
+        def is_correct(self, output, label):
             return right(output, label)
 
     rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
@@ -136,7 +137,7 @@ def test_is_right_must_give_one_bool_a_sample(trainer, right, said):
 
 def test_scores_of_nan_are_right_by_no_notion(page):
     output, label = torch.tensor([[torch.nan, -1.0], [1.0, -1.0]]), torch.tensor([[0, 0], [1, 0]])
-    assert page["several"].right_of(output, label).tolist() == [False, True]
+    assert checked_correct(page["several"].is_correct(output, label), output).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("name", ["index", "group"])
@@ -148,7 +149,7 @@ def test_what_unpack_gives_is_looked_at(name, change):
 
     batch = {"inputs": torch.zeros(2, 3), "label": torch.zeros(2), "group": torch.arange(2), "index": torch.arange(2)}
     with pytest.raises(InputError, match=f"as {name}; it must give a dict"):
-        Other().unpacked(batch)
+        checked_batch(Other().unpack(batch))
 
 
 @pytest.mark.parametrize("weight", [None, torch.ones(3), [1.0] * 8])
@@ -191,7 +192,7 @@ def test_labels_that_are_floats_ask_for_a_notion_of_right(trainer):
         def forward(self, output, label):
             return (output[:, 0] - label) ** 2
 
-    with pytest.raises(InputError, match="override is_right"):
+    with pytest.raises(InputError, match="override is_correct"):
         trainer().fit(ERM(network=nn.Linear(2, 1), loss=Squared()), make_loader(rows, 4))
 
 

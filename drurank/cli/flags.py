@@ -1,0 +1,132 @@
+"""Arguments that errors of the library name, as flags of the command line.
+
+The library says ``give min_count=5``, which is right in Python; on the command line that is ``--model.min_count 5``.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+
+from drurank.cli.parser import options_of, reason_of
+from drurank.errors import InputError
+
+QUOTED = r"`[^`]*`|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)"
+CALL = r"[A-Za-z_][\w.]*\((?:[^()]|\([^()]*\))*\)"
+LITERAL = r"'[^']*'|\"[^\"]*\"|\[[^\[\]]*\]|\{[^{}]*\}|\.\.\."
+BARE = r"[^\s,;()'\"\[\]{}=](?:[^\s,;()'\"\[\]{}]*[^\s,;:.()'\"\[\]{}])?"
+PIECE = re.compile(rf"{QUOTED}|{CALL}|(?<![\w./=-])(?P<name>[A-Za-z_][\w.]*)=(?P<value>(?>{LITERAL}|{BARE}))(?![\w(])")
+"""What is quoted, a call, or an argument; only the last is rewritten."""
+USUAL = {
+    "network": ("drurank.networks.MLP", "drurank.networks.TextClassifier"),
+    "optimizer": ("torch.optim.AdamW",),
+}
+"""Classes whose options count as known where none is named for an argument."""
+
+
+def in_flags(message: str, known: Iterable[str]) -> str:
+    """A message with its arguments ``name=value`` as flags, ``--model.name value``.
+
+    Only a name that is the end of exactly one known flag is rewritten; quoted text and calls, as ``MLP(hidden=4)``,
+    stay as they are.
+
+    Args:
+        message: a sentence of the library.
+        known: flags with their dashes, as ``--trainer.max_epochs``.
+    """
+    flags = [flag for flag in dict.fromkeys(known) if flag.startswith("--") and not flag.endswith(".help")]
+
+    def rewritten(found: re.Match[str]) -> str:
+        name = found["name"]
+        fitting = [flag for flag in flags if name and (flag == f"--{name}" or flag.endswith(f".{name}"))]
+        return f"{fitting[0]} {_typed(found['value'])}" if len(fitting) == 1 else found[0]
+
+    return PIECE.sub(rewritten, message)
+
+
+@contextmanager
+def named_as_flags(known: Callable[[], Iterable[str]]) -> Iterator[None]:
+    """Reword what the library refuses inside, its arguments as flags.
+
+    Args:
+        known: gives the flags; called only when there is something to reword.
+
+    Raises:
+        InputError: the reworded one.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = reason_of(error)
+        if reason is None:
+            raise
+        raise InputError(in_flags(str(reason), known())) from error
+
+
+@contextmanager
+def logged_as_flags(loggers: Iterable[str], known: Callable[[], Iterable[str]]) -> Iterator[None]:
+    """Reword what is logged inside, as ``named_as_flags`` does errors.
+
+    Args:
+        loggers: names of the loggers.
+        known: gives the flags.
+    """
+
+    def reword(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if "=" in message:
+            record.msg, record.args = in_flags(message, known()), ()
+        return True
+
+    for name in loggers:
+        logging.getLogger(name).addFilter(reword)
+    try:
+        yield
+    finally:
+        for name in loggers:
+            logging.getLogger(name).removeFilter(reword)
+
+
+def class_flags(key: str, setting: Any) -> Iterator[str]:
+    """Flags of a class that the settings name, and of the classes that its own arguments name.
+
+    Args:
+        key: the argument's name with dots, as ``model``.
+        setting: its value, with ``class_path`` and ``init_args`` where a class is named.
+    """
+    path = setting.get("class_path") if isinstance(setting, dict) else None
+    if path is None:
+        for usual in USUAL.get(key.rpartition(".")[2], ()):
+            yield from (f"--{key}.{name}" for name in options_of(usual))
+        return
+    given = setting.get("init_args") or {}
+    for name in options_of(path):
+        yield f"--{key}.{name}"
+        yield from class_flags(f"{key}.{name}", given.get(name))
+
+
+def _typed(value: str) -> str:
+    """A value as it is typed in a shell."""
+    try:
+        read = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value  # A word as it is, as MLP or <file>.
+    if read is Ellipsis:
+        return value
+    if isinstance(read, str):
+        return shlex.quote(read if read.isprintable() else value[1:-1])
+    if isinstance(read, list | tuple) and all(
+        isinstance(entry, str) and re.fullmatch(r"[\w.-]+", entry) for entry in read
+    ):
+        return ",".join(read) or "[]"
+    if isinstance(read, list | tuple | dict):
+        plain = list(read) if isinstance(read, tuple) else read
+        return shlex.quote(yaml.safe_dump(plain, default_flow_style=True, width=10**6, allow_unicode=True).strip())
+    return {"True": "true", "False": "false", "None": "null"}.get(value, value)

@@ -1,0 +1,133 @@
+"""What a checkpoint holds of a method beside its parameters.
+
+Per-sample tables stay out of ``state_dict``, so that a checkpoint loads whatever data is at hand. They go, as plain
+tensors with a fingerprint of the training set, under the key ``drurank``, together with the network's class, arguments
+and sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from lightning.fabric.plugins import TorchCheckpointIO
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
+
+from drurank.networks import Sizes
+from drurank.networks.factory import is_plain
+from drurank.run_folder.checkpoint_io import KEY, ReplacingCheckpointIO
+from drurank.training.loaders import batches_of
+from drurank.training.optimization import optimizers_in_words
+
+
+def method_state(method: Any) -> dict[str, Any]:
+    """Class of a method, its options that a resumed run must share, and how network and optimizer were made."""
+    return {
+        "method": path_of(method),
+        "fixed": {name: getattr(method, name) for name in method.fixed_options},
+        **method.builder.state_dict(method.network),
+        **({"network": None} if method.forwards_itself else {}),
+        "optimization": method.optimization.state_dict(),
+    }
+
+
+def training_state(method: Any, trainer: Any) -> dict[str, Any]:
+    """Tables of the training samples and the method's state, with what tells the run's data; every process calls it."""
+    return {
+        "fingerprint": method.fingerprint,
+        "record": method.record.state_dict(),
+        "state": {name: tensor.cpu() for name, tensor in method.state.items()},
+        "ended_epoch": method.ended_epoch,
+        "batches": batches_of(trainer.train_dataloader),
+        "optimizers": optimizers_in_words(trainer.optimizers),
+    }
+
+
+def load_training_state(method: Any, trainer: Any, saved: dict[str, Any]) -> None:
+    """Put the tables of a checkpoint in force, at the start of training; ``preflight`` has looked at them."""
+    before, now = saved.get("batches"), batches_of(trainer.train_dataloader)
+    if before != now:
+        rank_zero_warn(f"the checkpoint's run drew batches of {before}; this one goes on with {now}")
+    method.record.load_state_dict(saved["record"])
+    device = method.state["weight"].device
+    method.state = {
+        name: tensor.to(method.state[name].device if name in method.state else device)
+        for name, tensor in saved["state"].items()
+    }
+    method.ended_epoch = saved["ended_epoch"]
+
+
+def warn_of_changes(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Warn of hyperparameters that a resumed run changes."""
+    changed = [name for name in saved if name in now and is_plain(now[name]) and saved[name] != now[name]]
+    if changed:
+        before = ", ".join(f"{name}={saved[name]!r}" for name in changed)
+        after = ", ".join(f"{name}={now[name]!r}" for name in changed)
+        rank_zero_warn(f"the checkpoint was made with {before}; the run goes on with {after}, as given now")
+
+
+def keep_plain(hyper_parameters: dict[str, Any]) -> None:
+    """Leave only plain values, in place; you are warned of the others.
+
+    A number of numpy's would make the file unreadable for a safe load, and so would an object.
+    """
+    for name, value in list(hyper_parameters.items()):
+        value = value.item() if hasattr(value, "item") and not hasattr(value, "parameters") else value
+        hyper_parameters[name] = value
+        if not is_plain(value):
+            rank_zero_warn(f"{name}={type(value).__name__} is not saved; give it again to load_from_checkpoint")
+            del hyper_parameters[name]
+    if "lr_scheduler" not in hyper_parameters:
+        # What cannot be saved has no interval either.
+        hyper_parameters.pop("lr_interval", None)
+
+
+def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
+    """Build the network that a checkpoint holds, so that its weights can be loaded to evaluate it."""
+    saved, state = checkpoint[KEY], checkpoint["state_dict"]
+    if saved["method"] != path_of(method):
+        rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
+    # The loss is not needed to predict, and its weights may be those of another one.
+    kept = method.loss.state_dict()
+    for key in [key for key in state if key.startswith("loss.") and key.removeprefix("loss.") not in kept]:
+        del state[key]
+    if not method.forwards_itself and (method.network is None or method.builder.sizes is not None):
+        method.network = method.builder.rebuild(saved, type(method).__name__)
+
+
+def warn_within_epoch(trainer: Any) -> None:
+    """Warn of a checkpoint from within an epoch, after which the epoch is not what it would have been."""
+    progress = trainer.fit_loop.epoch_loop.batch_progress
+    done = progress.current.processed
+    if done and not progress.is_last_batch:
+        rank_zero_warn(
+            f"the checkpoint was written within epoch {trainer.current_epoch}, after {done} of "
+            f"{trainer.num_training_batches} batches: the rest of the epoch draws its first rows again, and rows "
+            "it does not reach are weighted by the last prediction known of them"
+        )
+
+
+def log_sizes(loggers: Iterable[Any], sizes: Sizes | None) -> None:
+    """Have the loggers note the network's sizes, which are in no configuration."""
+    for logger in loggers if sizes is not None else ():
+        # As a list, since a tuple would make hparams.yaml unreadable for a safe reader.
+        logger.log_hyperparams({**asdict(sizes), "cardinalities": list(sizes.cardinalities)})  # type: ignore[arg-type, union-attr]
+
+
+def write_whole(trainer: Any) -> None:
+    """Have the trainer's checkpoints replaced whole."""
+    if type(trainer.strategy.checkpoint_io) is TorchCheckpointIO:
+        trainer.strategy.checkpoint_io = ReplacingCheckpointIO()
+
+
+def path_of(method: object) -> str:
+    """Import path of a method's class; ours are known by where they are offered, whichever file they stand in."""
+    where = type(method).__module__
+    where = "drurank.methods" if where.startswith("drurank.methods.") else where
+    return f"{where}.{type(method).__qualname__}"
+
+
+def known_as(path: str) -> str:
+    """What a class is told by: of a script it is ``__main__``'s while that runs, and the script's where imported."""
+    return path if path.startswith("drurank.") else path.rpartition(".")[2]

@@ -1,0 +1,116 @@
+"""What a batch and an output must hold, checked where a person's own code makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from drurank.errors import InputError
+from drurank.metrics import predicted_class
+
+ENTRIES = ("inputs", "label", "group", "index")
+"""What a batch holds."""
+
+
+def as_batch(batch: Any) -> dict[str, Any]:
+    """A batch as a dict, from a dict or from a tuple of its four entries in their order.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    if isinstance(batch, tuple | list) and len(batch) == len(ENTRIES):
+        batch = dict(zip(ENTRIES, batch, strict=True))
+    if not isinstance(batch, dict) or any(name not in batch for name in ENTRIES):
+        has = f"dict with {', '.join(map(str, batch))}" if isinstance(batch, dict) else type(batch).__name__
+        raise InputError(
+            f"a batch is a {has}, not a dict with {', '.join(ENTRIES)}; override unpack(batch) to make one"
+        )
+    return batch
+
+
+def checked_batch(found: Any) -> dict[str, Any]:
+    """A copy of what ``unpack`` gave.
+
+    Raises:
+        InputError: if an entry is missing, or ``index`` or ``group`` is not int64 with one entry a sample.
+    """
+    rows = len(found["label"]) if isinstance(found, dict) and found.keys() >= set(ENTRIES) else None
+    for name in ("index", "group"):
+        value = found[name] if rows is not None else None
+        if not isinstance(value, Tensor) or value.dtype != torch.int64 or value.shape != (rows,):
+            what = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+            raise InputError(
+                f"unpack gave {what} as {name}; it must give a dict with {', '.join(ENTRIES)}, where index and group "
+                "are int64 with one entry a sample"
+            )
+    return dict(found)
+
+
+def checked_losses(losses: Any, label: Tensor) -> Tensor:
+    """What a loss gave, float ``[B]``.
+
+    Raises:
+        InputError: if it is not one float a sample.
+    """
+    if not isinstance(losses, Tensor) or not losses.is_floating_point():
+        found = losses.dtype if isinstance(losses, Tensor) else type(losses).__name__
+        raise InputError(f"the loss gave a {found}; it must give a tensor of one float per sample")
+    if losses.shape != label.shape[:1]:
+        raise InputError(
+            f"the loss gave {list(losses.shape)} for labels {list(label.shape)}; it must give one value per sample "
+            "(reduction='none')"
+        )
+    return losses
+
+
+def checked_correct(correct: Tensor, output: Tensor) -> Tensor:
+    """What ``is_correct`` gave, bool ``[B]``; a sample with a score of nan is never correct.
+
+    Raises:
+        InputError: if it is not one bool a sample.
+    """
+    if correct.dtype != torch.bool or correct.shape != output.shape[:1]:
+        raise InputError(
+            f"is_correct gave {correct.dtype} {list(correct.shape)} for {len(output)} samples; it must give one bool "
+            "a sample"
+        )
+    checked: Tensor = correct & ~output.isnan().flatten(1).any(dim=1)
+    return checked
+
+
+def checked_weights(weight: Any, rows: int, method: str) -> Tensor:
+    """What ``reweight`` gave, as float32 ``[..., n]``.
+
+    Raises:
+        InputError: if it is not one finite weight a training sample.
+    """
+    if not isinstance(weight, Tensor) or weight.shape[-1:] != (rows,):
+        found = list(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
+        raise InputError(f"{method}.reweight gave {found}; it must give a tensor of {rows} weights")
+    checked: Tensor = weight.to(torch.float32)
+    if not bool(checked.isfinite().all()):
+        raise InputError(f"{method}.reweight gave weights that are nan or inf")
+    return checked
+
+
+def class_correct(logits: Tensor, label: Tensor) -> Tensor:
+    """Whether the class with the highest score is the label and all scores are finite, bool ``[...]``.
+
+    Raises:
+        InputError: if labels are floats.
+    """
+    if label.is_floating_point():
+        raise InputError("labels are floats, which no class can equal; override is_correct to say what is correct")
+    chosen, finite = predicted_class(logits)
+    correct: Tensor = (chosen == label) & finite
+    return correct
+
+
+def class_probabilities(logits: Tensor) -> Tensor:
+    """Probability of each class, float32 ``[..., C]``; a single score is that of class 1 of two."""
+    if logits.shape[-1] == 1:
+        positive = logits.float().sigmoid()
+        return torch.cat([1 - positive, positive], dim=-1)
+    return logits.float().softmax(dim=-1)

@@ -1,0 +1,66 @@
+"""How a method comes by its network: built from the data's sizes, or again from what a checkpoint says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from torch import nn
+
+from drurank.errors import InputError
+from drurank.networks import MLP, Sizes
+from drurank.networks.factory import NetworkFactory, describe_factory, find_factory
+
+
+class NetworkBuilder:
+    """Builds the network, and says as plain values how it was built.
+
+    Args:
+        network: makes the network from the sizes of the data, or is one.
+    """
+
+    def __init__(self, network: NetworkFactory | nn.Module) -> None:
+        self.given = network if isinstance(network, nn.Module) else None
+        """The network, where it was given built."""
+        self.factory: Any = None if self.given is not None else network
+        self.description = describe_factory(network)
+        """Class and arguments of the factory; ``None`` where it has no import path."""
+        self.sizes: Sizes | None = None
+        """What the network was built for; ``None`` before, and where it was given built."""
+
+    def build(self, sizes: Sizes) -> nn.Module:
+        """The network for these sizes."""
+        self.sizes = sizes
+        network: nn.Module = self.factory(sizes)
+        return network
+
+    def state_dict(self, network: nn.Module | None) -> dict[str, Any]:
+        """Plain values from which the network can be built again."""
+        saved: dict[str, Any] = {"network": self.description, "sizes": None}
+        if self.sizes is not None:
+            saved["sizes"] = {**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)}
+        arguments = getattr(network, "saved_arguments", None)
+        if callable(arguments):
+            saved["rebuild"] = arguments()
+        return saved
+
+    def rebuild(self, saved: dict[str, Any], method: str) -> nn.Module:
+        """The network that a checkpoint describes.
+
+        Args:
+            saved: what ``state_dict`` gave.
+            method: name of the method's class.
+
+        Raises:
+            InputError: if it was given as an object, so that the checkpoint cannot say how to build it.
+        """
+        if saved["network"] is not None:
+            self.description = saved["network"]
+            known = {**saved["network"]["init_args"], **saved.get("rebuild", {})}
+            self.factory = find_factory({**saved["network"], "init_args": known})
+        elif saved["sizes"] is None or self.description == describe_factory(MLP):
+            raise InputError(
+                "the checkpoint's network was given as an object, not as a class, and cannot be built from the file; "
+                f"give it again: {method}.load_from_checkpoint(path, network=...)"
+            )
+        return self.build(Sizes(**saved["sizes"]))

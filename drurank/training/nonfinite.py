@@ -1,0 +1,183 @@
+"""What becomes of a training whose losses or weights turn nan or inf: it stops, or leaves those steps out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+import torch.distributed as dist
+from lightning.pytorch import Callback
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from drurank.data.dataset import GroupedDataset
+from drurank.data.sampler import rank_and_world
+from drurank.errors import InputError, check_choice
+
+OnNonfinite = Literal["stop", "skip"]
+SHOWN = 5
+NEVER = 2**62
+
+
+class NonFiniteWatch(Callback):
+    """Keeps nan and inf out of weights, ranks, figures and checkpoints; a method attaches it to its trainer.
+
+    Marks are set on the device at each step and looked at once a logging interval.
+
+    Args:
+        on_nonfinite: ``stop`` ends the run, ``skip`` leaves out steps whose gradient is not finite.
+        detect: name the training rows whose loss was the first to be nan or inf.
+        hint: what else, beside what all methods share, makes the objective nan or inf.
+
+    Raises:
+        InputError: if ``on_nonfinite`` is neither.
+    """
+
+    def __init__(self, on_nonfinite: OnNonfinite, detect: bool, hint: str = "") -> None:
+        check_choice("on_nonfinite", on_nonfinite, OnNonfinite)
+        self.on_nonfinite, self.detect, self.hint = on_nonfinite, detect, hint
+        self._steps = self._skipped = 0
+
+    @property
+    def skips(self) -> bool:
+        """Whether steps that are not finite are left out."""
+        return self.on_nonfinite == "skip"
+
+    def begin(self, rows: int, device: torch.device) -> None:
+        """Make the marks, for a training set of so many rows."""
+        self._broken = torch.zeros((), dtype=torch.bool, device=device)
+        self._bad = torch.zeros(rows if self.detect else 0, dtype=torch.bool, device=device)
+        self._first_break = torch.full((), NEVER, dtype=torch.int64, device=device)
+
+    def begin_step(self, method: Any, batch_idx: int) -> None:
+        """With ``skip`` keep what a step changes beside the weights, so that it can be left out whole.
+
+        Called by the method's step, since callbacks run before a method's own hook, which may begin a stage.
+        """
+        if self.skips and batch_idx % method.trainer.accumulate_grad_batches == 0:
+            self._before = [(buffer, buffer.clone()) for buffer in method.buffers()]
+            self._state_before = {
+                name: value.clone()
+                for name, value in method.state.items()
+                if not name.startswith(method.constant_state)
+            }
+
+    def note(self, losses: Tensor, objective: Tensor, index: Tensor, batch_idx: int) -> None:
+        """Mark a batch whose objective is not finite, and its rows; does not wait for the device.
+
+        Args:
+            losses: float ``[B]``.
+            objective: float scalar.
+            index: rows of the batch, int64 ``[B]``.
+            batch_idx: number of the batch in the epoch.
+        """
+        broken = ~objective.detach().isfinite().all()
+        if self.detect:
+            # Where steps are not left out, every row is broken once the weights are.
+            counts = torch.ones_like(self._broken) if self.skips else ~self._broken
+            self._bad.index_put_((index,), self._bad[index] | (~losses.detach().isfinite() & counts))
+            self._first_break = torch.where(broken & (self._first_break == NEVER), batch_idx, self._first_break)
+        self._broken |= broken
+
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
+        """With ``skip`` leave a step out whose gradient is not finite, by handing the optimizer none."""
+        if not self.skips:
+            return
+        gradients = [value.grad for group in optimizer.param_groups for value in group["params"]]
+        present = [grad.coalesce().values() if grad.is_sparse else grad for grad in gradients if grad is not None]
+        self._steps += 1
+        if bool(nn.utils.get_total_norm(present).isfinite()):
+            return
+        optimizer.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            for buffer, before in self._before:
+                buffer.copy_(before)
+        state = pl_module.state
+        constant = {name: value for name, value in state.items() if name.startswith(pl_module.constant_state)}
+        pl_module.state = {**constant, **self._state_before}
+        # The scaler of half precision tries large scales by itself; those steps did not go wrong.
+        self._skipped += getattr(trainer.precision_plugin, "scaler", None) is None
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Stop a run whose objective is not finite, looked at once a logging interval."""
+        every = trainer.log_every_n_steps
+        if not trainer.is_last_batch and (every == 0 or (batch_idx + 1) % every):
+            return
+        if rank_and_world()[1] > 1:
+            dist.all_reduce(self._broken, op=dist.ReduceOp.MAX)
+        if bool(self._broken) and not self.skips:
+            raise InputError(
+                f"the training loss became nan or inf in epoch {trainer.current_epoch}{self._rows_in_words(trainer)}; "
+                "lower the learning rate, clip gradients (gradient_clip_val=1), or look for extreme inputs "
+                f"(detect=True names rows, on_nonfinite='skip' leaves such steps out){self.hint}"
+            )
+        if trainer.is_last_batch:
+            steps, skipped = self._steps, self._skipped
+            self._steps = self._skipped = 0
+            if skipped:
+                self._say_what_was_skipped(trainer, steps, skipped)
+        self._broken.zero_()
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Rank no groups by a network that is broken; Lightning calls this before the method's own hook."""
+        check_weights(pl_module)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Do not end with weights that are nan or inf."""
+        check_weights(pl_module)
+
+    def _say_what_was_skipped(self, trainer: Any, steps: int, skipped: int) -> None:
+        words = f"{skipped} of {steps} steps of epoch {trainer.current_epoch} had a gradient that is nan or inf"
+        if skipped == steps:
+            raise InputError(
+                f"{words}{self._rows_in_words(trainer)}, so nothing was learned; lower the learning rate{self.hint}"
+            )
+        rank_zero_warn(f"{words} and were left out{self._rows_in_words(trainer)}")
+        self._bad.zero_()
+
+    def _rows_in_words(self, trainer: Any) -> str:
+        if not self.detect:
+            return ""
+        if rank_and_world()[1] > 1:
+            first = self._first_break.clone()
+            dist.all_reduce(first, op=dist.ReduceOp.MIN)
+            if not self.skips and bool(first < self._first_break):
+                self._bad.zero_()  # another process broke first, and so all weights before this one's batch
+            dist.all_reduce(self._bad, op=dist.ReduceOp.MAX)
+        train: GroupedDataset = trainer.train_dataloader.dataset
+        index = self._bad.nonzero().flatten().cpu()
+        if not len(index):
+            return ", with every loss finite (the weights of samples or steps too large)"
+        more = f" and {len(index) - SHOWN:,} more" if len(index) > SHOWN else ""
+        rows = ", ".join(str(int(train.rows[place])) for place in index[:SHOWN])
+        codes = sorted({int(train.group[place]) for place in index})
+        names = ", ".join(train.group_names[code] for code in codes[:SHOWN] if code >= 0) or "none"
+        return f", first in training rows {rows}{more} (groups {names}{', ...' if len(codes) > SHOWN else ''})"
+
+
+def has_gradient(optimizer: Optimizer) -> bool:
+    """Whether a step would change anything; where it was left out it would not."""
+    return any(value.grad is not None for group in optimizer.param_groups for value in group["params"])
+
+
+def check_weights(module: Any) -> None:
+    """Refuse to go on with, or save, a network whose weights or buffers are not finite.
+
+    Raises:
+        InputError: naming one of them.
+    """
+    broken = broken_entry(module.state_dict())
+    if broken is not None:
+        raise InputError(
+            f"{broken} became nan or inf in epoch {module.current_epoch}, and no checkpoint is written; lower the "
+            "learning rate, or clip gradients (gradient_clip_val=1)"
+        )
+
+
+def broken_entry(state: dict[str, Any]) -> str | None:
+    """Name of the first tensor that holds nan or inf, if there is one; waits for the device once if there is none."""
+    tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
+    if not tensors or bool(torch.stack([value.isfinite().all() for value in tensors.values()]).all()):
+        return None
+    return next(name for name, value in tensors.items() if not bool(value.isfinite().all()))
