@@ -1,10 +1,11 @@
-# make install | run | test | test-ddp | test-kill | lint | type | bench | clean
+# make install | run | test | test-quick | test-ddp | test-kill | lint | type | bench | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
 SETTING ?= 3
+TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test test-ddp test-kill lint type bench clean
+.PHONY: install run test test-quick test-ddp test-kill lint type bench clean
 
 install: .venv/installed
 
@@ -19,8 +20,13 @@ install: .venv/installed
 run: install
 	OMP_NUM_THREADS=1 $(BIN)/python examples/quickstart.py $(DATA) --setting $(SETTING)
 
+# All tests, each file in one of two processes.
 test: install
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(TWO)
+
+# What one runs while working: no test that starts processes or trains for longer.
+test-quick: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(TWO) -m "not slow"
 
 # Several processes; also part of `make test`.
 test-ddp: install

@@ -8,10 +8,25 @@ import torch
 import torch.distributed as dist
 from lightning.pytorch import Trainer
 
+from drawing import RENDER, save_dot, saved_by
 from runs import QUIET, SMALL
-from studies import written
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
+SLOW = (
+    "processes/test_distributed.py",
+    "processes/test_torchrun.py",
+    "processes/test_kill.py",
+    "study/test_runs.py",
+    "study/test_queue.py",
+    "methods/test_every_method.py",
+    "methods/test_resume_every_method.py",
+    "methods/test_jtt.py",
+    "training/test_resume.py",
+    "data/test_text_runs.py",
+    "cli/test_configs.py",
+    "cli/test_real_runs.py",
+)
+"""Files that start processes or train for longer, the longest first; the quick suite leaves them out."""
 
 
 def pytest_configure(config):
@@ -26,12 +41,39 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", warning)
 
 
+def pytest_collection_modifyitems(items):
+    """Mark what is slow, and run it first, so that of two workers none has a long file left in the end."""
+    folder = Path(__file__).parent
+    files = {folder / name: place for place, name in enumerate(SLOW)}
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing:
+        raise pytest.UsageError(f"SLOW of tests/conftest.py names files that are not there: {', '.join(missing)}")
+    for item in items:
+        if item.path in files:
+            item.add_marker("slow")
+    items.sort(key=lambda item: files.get(item.path, len(files)))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def dots():
+    """Pictures are drawn up and not rendered."""
+    with saved_by(save_dot):
+        yield
+
+
+@pytest.fixture
+def pictures():
+    """Pictures are rendered, for a test that looks at them."""
+    with saved_by(RENDER):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -116,9 +158,17 @@ def pretend(monkeypatch):
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory):
-    """Folder of a finished study, see studies.py."""
-    from drurank.cli import main
+    """Folder of a study that was run to its end, for tests that only read; its file lies beside it."""
+    from studies import finish, written
 
     folder = tmp_path_factory.mktemp("undisturbed")
-    main(["study", "run", "--config", str(written(folder / "s.yaml")), "--output", str(folder / "study")])
+    finish(written(folder / "s.yaml"), folder / "study")
     return folder / "study"
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """Folder of a finished study whose results were written without training, for tests that only read."""
+    from studies import write_results
+
+    return write_results(tmp_path_factory.mktemp("results") / "study")

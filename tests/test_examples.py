@@ -54,7 +54,7 @@ def test_plain_loop_learns():
     assert 0 < module.fit(epochs=8) < module.fit(epochs=1) < 4.822503
 
 
-def test_quickstart_compares_two_methods_on_groups_never_seen(monkeypatch, capsys):
+def test_quickstart_compares_two_methods_on_groups_never_seen(pictures, monkeypatch, capsys):
     module = example("quickstart")
     main, small = module.main, ["--data.groups", "[6,4,5]", "--data.group_size", "10", "--trainer.max_epochs", "1"]
     quiet = ["--trainer.enable_progress_bar", "false", "--trainer.accelerator", "cpu"]

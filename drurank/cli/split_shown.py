@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from drurank.tabular.splitting import SplitContent
+from drurank.tabular.splitting import SplitFacts
 
 LABELS_SHOWN = 10
 DISTANCES = {

@@ -1,4 +1,4 @@
-"""study table, concordance, compare, plot and report: what is told of finished candidates."""
+"""study table, concordance, compare, plot and report: finished candidates compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from drurank.study.choosing import CriterionConcordance, criteria_concordance
 from drurank.study.comparing import compare, find
 from drurank.study.results import Study
 from drurank.study.statistics import Concordance
-from drurank.study.tables import Format, StudyTable, Test
+from drurank.study.tables import Format, StudyTable
+from drurank.study.tabulating import Test, study_table
 
 GROUPS_SHOWN = 10
 Layout = Literal["criteria", "splits"]
@@ -45,11 +46,11 @@ def show_table(
     Args:
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
-        on: split that is shown, as ood_test, id_test or ood_val, or several with commas for the layout of splits;
-            that of groups never seen in training, or with that layout all, if not given.
+        on: split that is shown, as ood_test, id_test or ood_val, or several with commas for the layout splits; that of
+            groups never seen in training, or with that layout all, if not given.
         cells: criteria that are shown, with commas.
-        layout: columns, criteria of one split or splits with all criteria in a cell.
-        test: what tells the best from the second for bold, paired for a paired bootstrap of seeds and groups, or t for
+        layout: columns: the criteria of one split, or splits with all criteria in a cell.
+        test: what tells the best from the others for bold: paired for a paired bootstrap of seeds and groups, or t for
             a bootstrapped t-test over groups, as in the paper, which leaves out chance in training.
         format: markdown, latex or csv; a table for the terminal, if not given.
 
@@ -63,7 +64,7 @@ def show_table(
     splits = _words(on) if on else list(study.results[0].splits) if layout == "splits" else [study.split(None)]
     if layout == "criteria" and len(splits) > 1:
         raise InputError(f"on is {on!r}; give one split, or --layout splits for several")
-    table = study.table(by, on=splits, cells=_words(cells), test=test)
+    table = study_table(study, by, on=splits, cells=_words(cells), test=test)
     if format is None:
         Console().print(table.rich())
     else:
@@ -80,7 +81,7 @@ def show_concordance(
         folder: of a study.
         on: split of the worst group; that of groups never seen in training, if not given.
         criteria: those to compare, with commas; all that kept checkpoints, if not given.
-        against: one of them; shows by how much the figures of the others differ from its own.
+        against: one of them, from whose figures those of the others are shown as differences.
 
     Returns:
         One entry a criterion.
@@ -100,7 +101,7 @@ def show_concordance(
     for choice in found:
         table.add_row(escape(choice.criterion), *_figures(choice, "\n"))
     Console().print(table)
-    for sentence in study.unlike():
+    for sentence in study.caveats():
         print(sentence)
     return found
 
@@ -108,13 +109,13 @@ def show_concordance(
 def show_comparison(
     folder: str, first: str, second: str, by: str = "qdcg10", on: str | None = None, output: str | None = None
 ) -> pa.Table:
-    """Two candidates on the same groups: which does the second serve better, and which worse?
+    """Two candidates on the same groups: which groups does the second serve better, and which worse?
 
     Args:
         folder: of a study.
         first: a candidate, by its key (the name of its folder), or as 'DRU cutoff=5 seed=0'.
         second: the other one.
-        by: criterion whose checkpoint of each is compared.
+        by: criterion; the best checkpoint by it is compared.
         on: split; that of groups never seen in training, if not given.
         output: CSV file for all groups; none is written, if not given.
 
@@ -139,8 +140,8 @@ def show_comparison(
     Console().print(table)
     print(
         f"Of {len(verdict):,} groups {verdict.count('better'):,} are served better by the second, "
-        f"{verdict.count('worse'):,} worse, {verdict.count('like'):,} cannot be told; by chance alone up to about "
-        f"{0.05 * len(verdict):.1f} would be called better or worse."
+        f"{verdict.count('worse'):,} worse, and {verdict.count('like'):,} do not differ by more than chance; by chance "
+        f"alone up to about {0.05 * len(verdict):.1f} would be called better or worse."
     )
     if output is not None:
         file = Path(output).expanduser()
@@ -190,7 +191,7 @@ def draw(
 
 
 def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "average,p10,worst") -> Path:
-    """One Markdown file with the tables, the pictures and the commands that make them again: report.md.
+    """One Markdown file, report.md, with the tables, the pictures and the commands that make them again.
 
     Args:
         folder: of a study.
@@ -207,7 +208,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
     on = study.split(on)
     lines = [f"# {study.folder.resolve().name}", "", *_what(study), ""]
-    lines += ["## Methods", "", study.table(by, on=on, cells=_words(cells)).render("markdown")]
+    lines += ["## Methods", "", study_table(study, by, on=on, cells=_words(cells)).render("markdown")]
     if len(study.results) > 2:
         head = ["criterion", *(field.name for field in fields(Concordance))]
         lines += ["## How well criteria choose", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
@@ -228,22 +229,22 @@ def _what(study: Study) -> list[str]:
     """What was run: data, budget, candidates."""
     manifests = [result.manifest for result in study]
     steps = sorted({manifest["budget"]["steps"] for manifest in manifests})
-    said = " to ".join(f"{number:,}" for number in dict.fromkeys((steps[0], steps[-1])))
+    budget = " to ".join(f"{number:,}" for number in dict.fromkeys((steps[0], steps[-1])))
     settings = dict.fromkeys(result.setting for result in study)
     seeds = ", ".join(map(str, sorted({result.seed for result in study})))
     return [
-        f"{len(manifests)} finished candidates on {manifests[0]['data']['source']}, {said} optimizer steps each; seeds "
-        f"{seeds}. Settings: {'; '.join(settings)}."
+        f"{len(manifests)} finished candidates on {manifests[0]['data']['source']}, {budget} optimizer steps each; "
+        f"seeds {seeds}. Settings: {'; '.join(settings)}."
     ]
 
 
-def _words(said: str) -> list[str]:
-    return [word.strip() for word in said.split(",")]
+def _words(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",")]
 
 
 def _figures(choice: CriterionConcordance, between: str) -> list[str]:
     """Each figure with its interval; none where a criterion ties all candidates, so that there is no order."""
-    value, low, high = (asdict(part) for part in (choice.value, choice.low, choice.high))
+    value, low, high = (asdict(figures) for figures in (choice.value, choice.low, choice.high))
     return [
         f"{value[key] + 0.0:.2f}{between}({low[key]:.2f} to {high[key]:.2f})" if math.isfinite(value[key]) else "none"
         for key in value

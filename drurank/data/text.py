@@ -17,11 +17,11 @@ from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
 from drurank.errors import InputError, check_choice, is_count
 from drurank.networks import Sizes
-from drurank.networks.text_classifier import Pooling
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import as_names
 from drurank.tabular.rows import GroupedRows
 from drurank.text.features import embed_tokens
+from drurank.text.pooling import Pooling
 from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from drurank.data.encoding import Names
-from drurank.networks.text_classifier import Pooling
+from drurank.text.pooling import Pooling
 
 
 @dataclass

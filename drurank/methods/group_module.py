@@ -341,8 +341,10 @@ class GroupModule(LightningModule):
             self.network = self.builder.build(preflight.sizes_of(trainer.datamodule))
 
     def configure_callbacks(self) -> Sequence[Callback]:
-        """The watch for nan and inf."""
-        return [self.watch]
+        """The watch for nan and inf, unless an earlier run attached it."""
+        trainer: Any = self._trainer
+        attached = trainer is not None and self.watch in trainer.callbacks
+        return [] if attached else [self.watch]
 
     def configure_optimizers(self) -> Any:
         """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
+from drurank.text.pooling import Pooling, longest_text, pool
+from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
 
-Pooling = Literal["first", "mean"]
 WHOLE_MASK = (
     "albert",
     "bert",
@@ -55,8 +56,6 @@ class TextClassifier(nn.Module):
         dropout: float = 0.2,
         config: dict[str, Any] | None = None,
     ) -> None:
-        from drurank.text.pretrained import load_encoder
-
         super().__init__()
         check_choice("pooling", pooling, Pooling)
         check_number("dropout", dropout, high=1, below=True)
@@ -130,29 +129,8 @@ class TextClassifier(nn.Module):
         return logits
 
 
-def pool(encoded: Tensor, attention_mask: Tensor | None, pooling: Pooling) -> Tensor:
-    """One vector a text from those of its tokens.
-
-    Args:
-        encoded: float ``[B, T, d]``.
-        attention_mask: 1 at tokens and 0 at padding, ``[B, T]``; ``None`` where nothing is padded.
-        pooling: the ``first`` token's, or the ``mean`` over tokens.
-
-    Returns:
-        Float ``[B, d]``.
-    """
-    if pooling == "first":
-        return encoded[:, 0]
-    if attention_mask is None:
-        return encoded.mean(dim=1)
-    mask = attention_mask[..., None].to(encoded.dtype)
-    return (encoded * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-
-
 def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
     """Stop if the encoder comes with another tokenizer than the one used on the texts."""
-    from drurank.text.pretrained import fingerprint_of, load_tokenizer
-
     try:
         own = load_tokenizer(name)
     except InputError:
@@ -177,17 +155,6 @@ def _refuse_sizes(name: str, encoder: Any, sizes: Sizes) -> None:
             f"max_length is {sizes.max_length:,} tokens and the encoder {name} takes {longest:,}; give "
             f"max_length={longest}"
         )
-
-
-def longest_text(encoder: Any) -> int | None:
-    """Most tokens that an encoder takes, where its positions end."""
-    positions: int | None = getattr(encoder.config, "max_position_embeddings", None)
-    if positions is None or positions < 1:
-        return None
-    table = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
-    # RoBERTa and its kin number positions from behind that of the padding.
-    padding = getattr(table, "padding_idx", None)
-    return positions if padding is None else positions - padding - 1
 
 
 def _reads_on_only(encoder: Any) -> bool:

@@ -1,9 +1,10 @@
-"""Studies: many candidates on one dataset, and what is told of them without training."""
+"""Studies: many candidates on one dataset, and comparisons of them without training."""
 
 from drurank.study.candidates import Candidate
 from drurank.study.choosing import criteria_concordance
 from drurank.study.comparing import compare, find
 from drurank.study.plan import Plan
 from drurank.study.results import Result, Study
+from drurank.study.tabulating import study_table
 
-__all__ = ["Candidate", "Plan", "Result", "Study", "compare", "criteria_concordance", "find"]
+__all__ = ["Candidate", "Plan", "Result", "Study", "compare", "criteria_concordance", "find", "study_table"]

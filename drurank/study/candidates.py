@@ -1,4 +1,4 @@
-"""The runs of a study: each a method, its options and a seed, or a place for one that a search will propose."""
+"""The runs of a study: each a method, its options and a seed, or a trial whose options a search will propose."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class Candidate:
     @property
     def key(self) -> str:
         """A name that is the same for the same run, whatever else the study holds."""
-        said = json.dumps([self.method, sorted(self.options.items()), self.seed, self.base], sort_keys=True)
-        return f"{self.method}-{hashlib.sha256(said.encode()).hexdigest()[:10]}"
+        content = json.dumps([self.method, sorted(self.options.items()), self.seed, self.base], sort_keys=True)
+        return f"{self.method}-{_short_digest(content)}"
 
     @property
     def setting(self) -> str:
-        """Method and options, without the seed, for people: ``DRU cutoff=5``."""
+        """Method and options without the seed, for people: ``DRU cutoff=5``."""
         short = {name.removeprefix("model."): value for name, value in self.options.items()}
-        return " ".join([self.method, *(f"{name}={_said(value)}" for name, value in short.items())])
+        return " ".join([self.method, *(f"{name}={_for_people(value)}" for name, value in short.items())])
 
     def words(self) -> list[str]:
         """What follows the shared configurations on the command line of ``fit``."""
-        # A class stands before its options, in whatever order a file has them.
-        named = sorted(self.options, key=lambda name: name.count("."))
-        options = [word for name in named for word in (f"--{name}", _written(self.options[name]))]
+        # A class must come before its options, in whatever order the file has them.
+        names = sorted(self.options, key=lambda name: name.count("."))
+        options = [word for name in names for word in (f"--{name}", _as_word(self.options[name]))]
         return [*options, "--seed_everything", str(self.seed)]
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a search may draw from: whole ones, if both ends are.
+    """Numbers that a search may draw from: whole numbers if both ends are whole.
 
     Attributes:
         low: smallest.
         high: largest.
-        log: whether each order of magnitude is as likely as another.
+        log: whether each order of magnitude is equally likely.
     """
 
     low: float
@@ -61,15 +61,15 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """A run whose setting a search proposes when its turn comes.
+class SearchTrial:
+    """A run whose options a search proposes when its turn comes.
 
     Attributes:
         sampler: ``random`` or ``tpe``.
-        by: criterion on validation that ``tpe`` looks at.
+        by: criterion on validation that ``tpe`` learns from.
         method: class of the method.
-        among: option to its range, or to its choices as JSON.
-        number: of the draw, of its method and seed.
+        choices: option to its range, or to its values as JSON.
+        number: of the trial, counted by method and seed.
         seed: of the run.
         base: digest of what all candidates of the study share.
     """
@@ -77,44 +77,51 @@ class Draw:
     sampler: str
     by: str
     method: str
-    among: Mapping[str, Range | tuple[str, ...]]
+    choices: Mapping[str, Range | tuple[str, ...]]
     number: int
     seed: int
     base: str
 
     @property
-    def space(self) -> str:
-        """A name of what one search looks at: of ``tpe`` one seed, since the table chooses by seed."""
+    def search(self) -> str:
+        """Name of the search that the trial belongs to; ``tpe`` searches each seed apart, since tables choose so."""
         of_seed = [self.seed, self.by] if self.sampler == "tpe" else []
-        said = json.dumps([self.sampler, self.method, sorted(self.among.items()), self.base, *of_seed], default=repr)
-        return f"{self.method}-{hashlib.sha256(said.encode()).hexdigest()[:10]}"
+        content = json.dumps(
+            [self.sampler, self.method, sorted(self.choices.items()), self.base, *of_seed], default=repr
+        )
+        return f"{self.method}-{_short_digest(content)}"
 
     @property
     def key(self) -> str:
-        """A name that is the same for the same draw."""
-        return f"{self.space}-{self.seed}-{self.number}"
+        """A name that is the same for the same trial."""
+        return f"{self.search}-{self.seed}-{self.number}"
 
     @property
     def setting(self) -> str:
         """Method and number, for people."""
-        return f"{self.method} draw {self.number}"
+        return f"{self.method} trial {self.number}"
 
-    def settled(self, values: Mapping[str, Any]) -> Candidate:
-        """The run, with the values that were drawn."""
+    def with_options(self, proposed: Mapping[str, Any]) -> Candidate:
+        """The run with the options that the search proposed."""
         options = {
-            name: values[name] if isinstance(among, Range) else json.loads(values[name])
-            for name, among in self.among.items()
+            name: proposed[name] if isinstance(choices, Range) else json.loads(proposed[name])
+            for name, choices in self.choices.items()
         }
         return Candidate(self.method, options, self.seed, self.base)
 
     def example(self) -> Candidate:
-        """A run that could be drawn."""
-        return self.settled({n: a.low if isinstance(a, Range) else a[0] for n, a in self.among.items()})
+        """A run that could be proposed."""
+        first = {name: c.low if isinstance(c, Range) else c[0] for name, c in self.choices.items()}
+        return self.with_options(first)
 
 
-def _said(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else _written(value)
+def _short_digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
-def _written(value: Any) -> str:
+def _for_people(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else _as_word(value)
+
+
+def _as_word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)

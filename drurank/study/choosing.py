@@ -46,19 +46,19 @@ def criteria_concordance(
 ) -> list[CriterionConcordance]:
     """Compare each criterion's order of all candidates, on validation, with that by the worst group on test.
 
-    A candidate is, for each criterion, the checkpoint that it kept by that criterion, and the regret is counted from
-    the best of all these checkpoints. Seeds of one setting count as candidates of their own. The intervals are over
-    draws of candidates, and of groups of both splits, the same groups for all candidates. Accuracies of groups are
-    taken as they are: their own chance lowers the figures of a criterion that orders well, and no interval shows it.
+    For each criterion a candidate stands for its best checkpoint by that criterion; the regret is counted from the best
+    of all these checkpoints. Each seed of a setting is a candidate of its own. The intervals are over draws of
+    candidates, and of groups of both splits, the same groups for all candidates. Accuracies of groups are taken as they
+    are: the chance in them lowers the figures of a criterion that orders well, and no interval shows that.
 
     Args:
-        study: its candidates, seeds included.
-        names: criteria; all that kept checkpoints, if not given.
-        on: split of the worst group; that of groups never seen, if not given.
-        against: one of the criteria, from whose figures those of the others are then told, as differences in the same
-            draws: that intervals of two criteria overlap says nothing of their difference.
-        draws: of the bootstrap.
-        seed: of the draws.
+        study: finished candidates, of all seeds.
+        names: criteria; all by which checkpoints were kept, if not given.
+        on: split of the worst group; that of groups never seen in training, if not given.
+        against: one of the criteria; the figures of the others are then differences from its own, in the same draws
+            (two intervals that overlap do not show that two criteria are alike).
+        draws: number of bootstrap draws.
+        seed: of the random draws.
 
     Raises:
         InputError: if there are fewer than three candidates, or they were tested on other groups.
@@ -68,10 +68,10 @@ def criteria_concordance(
         raise InputError(f"{study.folder} has {len(results)} finished candidates; an order is compared from 3 on")
     before = next((name for name in VALIDATION if name in results[0].splits), None)
     if before is None:
-        raise InputError(f"{results[0].folder} has no groups of validation, only of {', '.join(results[0].splits)}")
+        raise InputError(f"{results[0].folder} has no counts on validation, only on {', '.join(results[0].splits)}")
     names = list(names or results[0].criteria)
     if against is not None and against not in names:
-        raise InputError(f"against is {against!r}, which is none of the criteria: {nearest(against, names)}")
+        raise InputError(f"against is {against!r}, which is not among the criteria: {nearest(against, names)}")
     validated = {name: stacked(results, name, before) for name in names}
     tested = {name: stacked(results, name, split) for name in names}
     sizes = len(results), *(next(iter(counts.values()))[0].shape[1] for counts in (validated, tested))
@@ -86,7 +86,7 @@ def criteria_concordance(
 
 
 def _less(found: dict[str, Concordance], against: str) -> dict[str, Concordance]:
-    """Figures of all others less those of one."""
+    """Figures of all other criteria less those of one."""
     base = asdict(found[against])
     return {
         name: Concordance(**{key: value - base[key] for key, value in asdict(one).items()})
@@ -129,5 +129,5 @@ def _compared(
 
 
 def _value(name: str, counts: tuple[np.ndarray, ...], some: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    correct, count = (part[some][:, groups] for part in counts)
+    correct, count = (array[some][:, groups] for array in counts)
     return np.asarray(compute_criteria(correct, count, [name])[name])

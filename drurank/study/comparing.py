@@ -18,31 +18,31 @@ def find(study: Study, name: str) -> Result:
     Raises:
         InputError: if there is none, or several.
     """
-    said: dict[str, list[Result]] = {result.manifest["key"]: [result] for result in study}
+    named: dict[str, list[Result]] = {result.manifest["key"]: [result] for result in study}
     for result in study:
-        said.setdefault(f"{result.setting} seed={result.seed}", []).append(result)
-    if name not in said:
-        raise InputError(f"{study.folder} has no finished candidate {name!r}: {nearest(name, said)}")
-    if len(said[name]) > 1:
-        keys = ", ".join(result.manifest["key"] for result in said[name])
+        named.setdefault(f"{result.setting} seed={result.seed}", []).append(result)
+    if name not in named:
+        raise InputError(f"{study.folder} has no finished candidate {name!r}: {nearest(name, named)}")
+    if len(named[name]) > 1:
+        keys = ", ".join(result.manifest["key"] for result in named[name])
         raise InputError(f"{study.folder} has several candidates {name!r}; give the key of one: {keys}")
-    return said[name][0]
+    return named[name][0]
 
 
 def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:
     """Which groups the second serves better or worse than the first.
 
-    Both accuracies of a group have the posterior of its own samples alone (Jeffreys' prior); ``low`` and ``high`` are
-    the ends of 95 % of their differences. Of so many groups about one in twenty is outside by chance.
+    Each accuracy of a group has the posterior of that group's rows alone (Jeffreys' prior); ``low`` and ``high`` are
+    the ends of 95 % of the differences. Of many groups that are served alike, about one in twenty is called otherwise.
 
     Args:
-        first: counts of one.
+        first: counts of one candidate.
         second: counts of the other, of the same groups.
-        seed: of the draws.
+        seed: of the random draws.
 
     Returns:
-        One row a group, by difference: ``group, count, first, second, difference, low, high, verdict``, the verdict
-        being ``better``, ``worse`` or ``like``.
+        One row a group, sorted by difference: ``group, count, first, second, difference, low, high, verdict``, where
+        the verdict is ``better``, ``worse`` or ``like``.
 
     Raises:
         InputError: if the groups differ.

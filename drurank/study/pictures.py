@@ -1,4 +1,4 @@
-"""Pictures of a study: what criteria see and what happens, methods side by side, groups by method, chosen cutoffs."""
+"""Pictures of a study: criteria against the worst group, methods side by side, groups by method, options of a grid."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ACROSS = 3
 
 
 def draw_choosing(study: Study, on: str) -> Figure:
-    """Each criterion on validation against the accuracy of the worst group on test, a point a candidate.
+    """Each criterion on validation against the accuracy of the worst group on test, one point a candidate.
 
     Args:
-        study: its candidates.
+        study: finished candidates.
         on: split of the worst group.
     """
     names = study.results[0].criteria
@@ -44,7 +44,7 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
     """Criteria of each method on test, as a criterion chose it: a point a seed, and the mean of their intervals.
 
     Args:
-        study: its candidates.
+        study: finished candidates.
         by: criterion that chooses setting and epoch, on validation.
         on: split.
         cells: criteria, a panel each.
@@ -67,10 +67,10 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
 
 
 def draw_sorted_groups(study: Study, by: str, on: str) -> Figure:
-    """Accuracies of the groups in ascending order, a line a method, mean over seeds at each place.
+    """Accuracies of the groups in ascending order, one line a method, mean over seeds at each place.
 
     Args:
-        study: its candidates.
+        study: finished candidates.
         by: criterion that chooses setting and epoch, on validation.
         on: split.
     """
@@ -88,10 +88,10 @@ def draw_sorted_groups(study: Study, by: str, on: str) -> Figure:
 
 
 def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figure:
-    """A criterion on test by the value of an option, a line a method, mean over seeds; what was chosen is ringed.
+    """A criterion on test by the value of an option, one line a method, mean over seeds; rings mark the chosen values.
 
     Args:
-        study: its candidates.
+        study: finished candidates.
         option: of a method, as ``cutoff``.
         by: criterion that chooses, on validation.
         on: split.
@@ -119,7 +119,7 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
 
 
 def options_with_grid(study: Study) -> list[str]:
-    """Options of methods that have two numbers or more in a study, without their ``model.``."""
+    """Options of methods with two or more numbers in a study, without ``model.``."""
     values: dict[str, set[Any]] = {}
     for result in study:
         for name, value in result.manifest["options"].items():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,38 +15,37 @@ import yaml
 
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
-from drurank.study.candidates import Candidate, Draw, Range
+from drurank.study.candidates import Candidate, SearchTrial
+from drurank.study.entries import SECTIONS, combinations, read_entry, search_space
 
-SECTIONS = ("model", "data", "trainer")
-"""What is given as in a configuration of ``fit``, for all candidates."""
 KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria", "search", "trials", "by", "keep_checkpoints")
 SEARCHES = ("grid", "random", "tpe")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A study as its YAML file says it.
+    """A study as its YAML file describes it.
 
     ``configs`` names configurations of ``fit`` that all candidates start from; ``data``, ``model`` (options of every
     method, as ``network``) and ``trainer`` are sections of one more. ``candidates`` is a list of settings: ``model`` is
     the class of the method, a name without a dot one of its options, and one with dots an option of ``fit``. Lists
-    expand to all combinations; a value that is itself a list stands in one more list. ``seeds`` are those of every
-    setting. ``criteria`` keep a checkpoint each, of which every one is tested. ``search`` is ``grid``, which runs all
-    combinations, ``random`` or ``tpe``; these draw ``trials`` settings of each entry for each seed, ``tpe`` by what
-    ``by`` was on validation, and an option may be a range, ``{low: 1e-4, high: 1e-1, log: true}``.
+    expand to all combinations; a value that is itself a list goes into one more list. ``seeds`` are those of every
+    setting. ``criteria`` keep a checkpoint each, and each of these is tested. ``search`` is ``grid``, which runs all
+    combinations, ``random`` or ``tpe``; these propose ``trials`` settings of each entry for each seed, ``tpe`` by the
+    value of ``by`` on validation, and an option may be a range, ``{low: 1e-4, high: 1e-1, log: true}``.
     ``keep_checkpoints: false`` removes the checkpoints of a candidate once it is tested.
 
     Attributes:
         source: the file, for messages.
         shared: configurations that all candidates share, those of ``configs`` and then the sections of the file.
-        candidates: all runs, or draws of them.
+        candidates: all runs, or trials of a search.
         criteria: by which checkpoints are kept.
         keep_checkpoints: whether they stay once they are tested.
     """
 
     source: str
     shared: tuple[Mapping[str, Any], ...]
-    candidates: tuple[Candidate, ...] | tuple[Draw, ...]
+    candidates: tuple[Candidate, ...] | tuple[SearchTrial, ...]
     criteria: tuple[str, ...]
     keep_checkpoints: bool
 
@@ -58,7 +56,7 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Of all candidates."""
+        """Digest of all candidates."""
         return _digest(sorted(candidate.key for candidate in self.candidates))
 
     @classmethod
@@ -66,7 +64,7 @@ class Plan:
         """Read a file.
 
         Raises:
-            InputError: if it cannot be read, or names something that there is not.
+            InputError: if it cannot be read, or names something unknown.
         """
         file = Path(path).expanduser()
         content, source = _read(file), str(path)
@@ -79,13 +77,30 @@ class Plan:
         for candidate in candidates:
             if keys[candidate.key] > 1:
                 raise InputError(f"{path}: {candidate.setting} with seed {candidate.seed} is named twice; name it once")
-        return cls(source, shared, tuple(candidates), criteria, content.get("keep_checkpoints", True))
+        return cls(source, shared, candidates, criteria, content.get("keep_checkpoints", True))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{file} cannot be read: {reason}; give a YAML file, as configs/study/table.yaml") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{file} is not a mapping; give a YAML file with the keys {', '.join(KEYS)}")
+    try:
+        json.dumps(content, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{file} has a value other than text, numbers, lists and mappings ({error}); quote dates and the like"
+        ) from error
+    return content
 
 
 def _check_keys(source: str, content: Mapping[str, Any]) -> None:
     for key in content:
         if key not in KEYS:
-            raise InputError(f"{source} has the key {key!r}, which a study has not: {nearest(str(key), KEYS)}")
+            raise InputError(f"{source} has the unknown key {key!r}: {nearest(str(key), KEYS)}")
     for key in ("candidates", "seeds"):
         if not isinstance(content.get(key), list) or not content[key]:
             raise InputError(f"{source}: {key} is {content.get(key)!r}; give a list with at least one")
@@ -106,45 +121,19 @@ def _check_sections(source: str, content: Mapping[str, Any]) -> None:
         )
 
 
-def _candidates(source: str, content: Mapping[str, Any], criteria: tuple[str, ...], base: str) -> Any:
-    entries = [_named(source, entry) for entry in content["candidates"]]
-    seeds = [_seed(source, seed) for seed in content["seeds"]]
-    search = _search(source, content, criteria)
-    if search is None:
-        settings = [setting for entry in entries for setting in _expanded(source, entry)]
-        return [Candidate(method, options, seed, base) for method, options in settings for seed in seeds]
-    sampler, by, trials = search
-    among = [_among(source, entry) for entry in entries]
-    # One draw of each method, then the next: a study that is cut short has as many of each.
-    draws = itertools.product(range(trials), among, seeds)
-    return [Draw(sampler, by, method, options, number, seed, base) for number, (method, options), seed in draws]
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise InputError(f"{file} cannot be read: {said}; give a YAML file, as configs/study/table.yaml") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{file} holds no keys; give a YAML file with {', '.join(KEYS)}")
-    try:
-        json.dumps(content, sort_keys=True)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"{file} holds what is no word, number, list or mapping ({error}); put dates and the like in quotes"
-        ) from error
-    return content
-
-
 def _config(file: Path) -> dict[str, Any]:
     content = _read(file)
     _check_sections(str(file), content)
     return content
 
 
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
+def _beside(file: Path, name: Any) -> Path:
+    """A configuration, named from the working directory or from the folder of the study's file."""
+    if isinstance(name, str):
+        for place in (Path(name).expanduser(), file.parent / name):
+            if place.is_file():
+                return place.resolve()
+    raise InputError(f"{file}: the configuration {name} is found neither here nor beside that file; give its path")
 
 
 def _criteria(source: str, given: Any) -> tuple[str, ...]:
@@ -158,77 +147,26 @@ def _criteria(source: str, given: Any) -> tuple[str, ...]:
     return names
 
 
-def _beside(file: Path, name: Any) -> Path:
-    """A configuration, named from where one is or from the folder of the study's file."""
-    if isinstance(name, str):
-        for place in (Path(name).expanduser(), file.parent / name):
-            if place.is_file():
-                return place.resolve()
-    raise InputError(f"{file}: there is no configuration {name}, here or beside the file; name one that there is")
-
-
-def _named(source: str, entry: Any) -> dict[str, list[Any] | Range]:
-    """Option of an entry to its choices or range; of ``model`` too."""
-    if not isinstance(entry, dict) or not entry.get("model"):
-        example = "{model: DRU, cutoff: [5, 10]}"
-        raise InputError(f"{source}: a candidate is {entry!r}; give a mapping with model, as {example}")
-    found: dict[str, list[Any] | Range] = {}
-    for name, value in entry.items():
-        option = _option(source, str(name))
-        if option in found:
-            raise InputError(f"{source}: a candidate names {option} twice, in {entry!r}; name it once")
-        found[option] = _choices(source, str(name), value)
-    for method in _as_list(entry["model"]):
-        if not isinstance(method, str) or not all(part.isidentifier() for part in method.split(".")):
-            raise InputError(f"{source}: model is {method!r}; give the class of a method, as DRU")
-    return found
-
-
-def _choices(source: str, name: str, value: Any) -> list[Any] | Range:
-    if not isinstance(value, dict) or not {"low", "high"} <= set(value) <= {"low", "high", "log"}:
-        if value == []:
-            raise InputError(
-                f"{source}: {name} is an empty list, of which no candidate comes; give a value, or leave it out"
-            )
-        return value if isinstance(value, list) else [value]
-    # YAML 1.1 reads 1e-4 as a word.
-    ends = [float(end) if isinstance(end, str) and _is_number(end) else end for end in (value["low"], value["high"])]
-    log = value.get("log", False)
-    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) and math.isfinite(end) for end in ends)
-    if not numbers or not isinstance(log, bool) or not ends[0] < ends[1] or (log and ends[0] <= 0):
-        raise InputError(
-            f"{source}: {name} is {value!r}; give low below high, as {{low: 1e-4, high: 1e-1, log: true}}, and with "
-            "log a low above 0"
-        )
-    return Range(ends[0], ends[1], log)
-
-
-def _expanded(source: str, entry: Mapping[str, list[Any] | Range]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All combinations of an entry: method, and options."""
-    lists: dict[str, list[Any]] = {}
-    for name, value in entry.items():
-        if isinstance(value, Range):
-            raise InputError(f"{source}: {name} is a range, which no grid holds; give a list, or search: random or tpe")
-        lists[name] = value
-    for values in itertools.product(*lists.values()):
-        options = dict(zip(lists, values, strict=True))
-        yield str(options.pop("model")), options
-
-
-def _among(source: str, entry: Mapping[str, list[Any] | Range]) -> tuple[str, dict[str, Range | tuple[str, ...]]]:
-    """Method of an entry, and its options as a search takes them."""
-    methods = entry["model"]
-    if isinstance(methods, Range) or len(methods) != 1:
-        raise InputError(f"{source}: model is {methods!r}; a search takes one method an entry, give each its own")
-    return methods[0], {
-        name: value if isinstance(value, Range) else tuple(json.dumps(choice) for choice in value)
-        for name, value in entry.items()
-        if name != "model"
-    }
+def _candidates(
+    source: str, content: Mapping[str, Any], criteria: tuple[str, ...], base: str
+) -> tuple[Candidate, ...] | tuple[SearchTrial, ...]:
+    entries = [read_entry(source, entry) for entry in content["candidates"]]
+    seeds = [_seed(source, seed) for seed in content["seeds"]]
+    search = _search(source, content, criteria)
+    if search is None:
+        settings = [setting for entry in entries for setting in combinations(source, entry)]
+        return tuple(Candidate(method, options, seed, base) for method, options in settings for seed in seeds)
+    sampler, by, trials = search
+    spaces = [search_space(source, entry) for entry in entries]
+    # One trial of each method, then the next: a study that is cut short has equally many of each.
+    every = itertools.product(range(trials), spaces, seeds)
+    return tuple(
+        SearchTrial(sampler, by, method, choices, number, seed, base) for number, (method, choices), seed in every
+    )
 
 
 def _search(source: str, content: Mapping[str, Any], criteria: tuple[str, ...]) -> tuple[str, str, int] | None:
-    """Sampler, criterion and number of draws; ``None`` of a grid."""
+    """Sampler, criterion and number of trials; ``None`` for a grid."""
     search = content.get("search", SEARCHES[0])
     if search not in SEARCHES:
         raise InputError(f"{source}: search is {search!r}: {nearest(str(search), SEARCHES)}")
@@ -241,24 +179,10 @@ def _search(source: str, content: Mapping[str, Any], criteria: tuple[str, ...]) 
     trials: Any = content.get("trials")
     by = content.get("by", criteria[0])
     if not is_count(trials):
-        raise InputError(f"{source}: trials is {trials!r}; give the settings to draw of each entry, as trials: 20")
+        raise InputError(f"{source}: trials is {trials!r}; give the number of settings to try of each entry, as 20")
     if by not in criteria:
-        raise InputError(f"{source}: by is {by!r}, which is none of its criteria: {nearest(str(by), criteria)}")
+        raise InputError(f"{source}: by is {by!r}, which is not among its criteria: {nearest(str(by), criteria)}")
     return str(search), str(by), int(trials)
-
-
-def _option(source: str, name: str) -> str:
-    if name in ("data", "trainer", "select", "seed_everything", "ckpt_path"):
-        instead = {"seed_everything": "seeds", "select": "criteria"}.get(
-            name, f"{name}.<option>, or make another study"
-        )
-        raise InputError(f"{source}: a candidate names {name!r}, which it cannot vary; give {instead}")
-    if "." not in name:
-        return name if name == "model" else f"model.{name}"
-    if name.partition(".")[0] not in SECTIONS:
-        known = ", ".join(f"{key}." for key in SECTIONS)
-        raise InputError(f"{source}: a candidate names {name!r}; begin it with {known}")
-    return name
 
 
 def _seed(source: str, seed: Any) -> int:
@@ -267,12 +191,8 @@ def _seed(source: str, seed: Any) -> int:
     return seed
 
 
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def _as_list(value: Any) -> list[Any]:

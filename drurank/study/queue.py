@@ -1,7 +1,7 @@
-"""Which candidate is whose: a queue in a database, from which any number of workers take.
+"""Who runs which candidate: a queue in a database, from which any number of workers take.
 
-Each candidate is a trial of one Optuna study. A worker says every few seconds that it is alive; what a dead one had
-goes back into the queue.
+Each candidate is a trial of one Optuna study. A worker gives a sign of life every few seconds; the candidate of a dead
+one goes back into the queue.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from uuid import uuid4
 from filelock import FileLock
 
 from drurank.errors import InputError
-from drurank.study.candidates import Candidate, Draw
+from drurank.study.candidates import Candidate, SearchTrial
+from drurank.study.folder import DATABASE_FILE, QUEUE_ID_FILE, QUEUE_LOCK
 
 HEARTBEAT = 5
 """Seconds between two signs of life of a worker."""
@@ -28,18 +29,15 @@ GRACE = 30
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
 KEY, REASON = "key", "reason"
-NAME = "queue.id"
-"""File with the name of the study in the database, which other studies may share."""
 PAUSE = 1.0
 
 
 class Queue:
-    """The candidates of a plan that wait, are being run, or are done.
+    """The candidates of a plan: waiting, running or done.
 
     Args:
         folder: of the study.
-        plan: digest of the plan, which has a queue of its own, so that what another one adds or leaves out is not
-            taken here.
+        plan: digest of the plan; each has a queue of its own, so that no worker takes what only another plan has.
         storage: address of the database, as Optuna takes it; SQLite in the folder, if not given.
         grace: seconds without a sign of life after which a worker's candidate goes back.
 
@@ -48,38 +46,40 @@ class Queue:
         storage: Optuna's.
 
     Raises:
-        InputError: if the database cannot be reached.
+        InputError: if Optuna is not installed, or the database cannot be reached.
     """
 
     def __init__(self, folder: Path, plan: str, storage: str | None = None, grace: int = GRACE) -> None:
-        import optuna  # here, since it is slow to import
-
+        optuna = optuna_installed()
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         folder.mkdir(parents=True, exist_ok=True)
-        self._optuna, self._lock = optuna, FileLock(folder / "queue.lock")
-        # Two processes that make the tables at once would fight over them.
+        self._optuna, self._lock = optuna, FileLock(folder / QUEUE_LOCK)
+        # Two processes must not create the tables at the same time.
         with self._lock:
-            if not (folder / NAME).is_file():
-                (folder / NAME).write_text(f"{folder.resolve().name}-{uuid4().hex[:8]}", encoding="utf-8")
-            self.owner = (folder / NAME).read_text(encoding="utf-8")
-            url = storage or f"sqlite:///{(folder / 'study.db').resolve()}"
+            name = folder / QUEUE_ID_FILE
+            if not name.is_file():
+                name.write_text(f"{folder.resolve().name}-{uuid4().hex[:8]}", encoding="utf-8")
+            self.owner = name.read_text(encoding="utf-8")
+            url = storage or f"sqlite:///{(folder / DATABASE_FILE).resolve()}"
             self.storage, self._study = _opened(url, f"{self.owner}-{plan}", grace)
         self._seen: set[int] = set()
 
     def put(
-        self, candidates: Sequence[Candidate | Draw], again: Callable[[Candidate | Draw, str], bool] | None = None
+        self,
+        candidates: Sequence[Candidate | SearchTrial],
+        again: Callable[[Candidate | SearchTrial, str], bool] | None = None,
     ) -> None:
-        """Put candidates into the queue that were never in it.
+        """Put those candidates into the queue that were never in it.
 
         Args:
-            candidates: those of the plan.
-            again: whether one that is there, in a state as ``states`` gives it, is put back; none is, if not given.
+            candidates: of the plan.
+            again: whether to put back a known one, by its state as ``states`` gives it; none is, if not given.
         """
         with self._lock:
             states = self.states()
             for candidate in candidates:
                 state = states.get(candidate.key)
-                # Pruned is what was put back and lost on the way.
+                # A pruned one was put back by a worker that died while it did so.
                 if state in (None, "PRUNED") or (again is not None and again(candidate, str(state))):
                     self._add(candidate.key)
 
@@ -88,7 +88,17 @@ class Queue:
         self._study.add_trial(self._optuna.create_trial(state=waiting, user_attrs={KEY: key}))
 
     def take(self) -> tuple[int, str] | None:
-        """Number of a trial and key of a candidate that waited and is now this worker's; ``None`` if none waits."""
+        """Take a waiting candidate.
+
+        Returns:
+            Number of its trial in the queue, and its key; ``None`` if none waits.
+        """
+        # On SQLite, which locks no row, Optuna gives two workers that ask at the same moment the same trial.
+        with self._lock:
+            self._miss_dead_workers()
+            return self._next()
+
+    def _miss_dead_workers(self) -> None:
         for trial in self._trials():
             # A worker that died before its first sign of life would never be missed.
             if trial.state.name == "RUNNING" and trial.number not in self._seen:
@@ -96,6 +106,8 @@ class Queue:
                 self.storage.record_heartbeat(trial._trial_id)
         with quiet():
             self._optuna.storages.fail_stale_trials(self._study)
+
+    def _next(self) -> tuple[int, str] | None:
         while any(trial.state.name == "WAITING" for trial in self._trials()):
             with quiet():
                 trial = self._study.ask()
@@ -104,20 +116,20 @@ class Queue:
                 self._seen.add(trial.number)
                 self.storage.record_heartbeat(trial._trial_id)
                 return trial.number, str(key)
-            # Another worker was quicker, and Optuna made one up.
+            # Another worker was faster, and Optuna created an empty trial instead.
             self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
         return None
 
     @contextmanager
     def alive(self, number: int) -> Iterator[None]:
-        """Say that the worker of a trial is alive, as long as this goes on."""
+        """Give signs of life of a trial's worker within this block."""
         from sqlalchemy.exc import SQLAlchemyError
 
         trial_id, stop = self._study.trials[number]._trial_id, Event()
 
         def beat() -> None:
             while True:
-                # A database that cannot be reached for a moment is no reason to be silent for ever.
+                # The database may be out of reach for a moment only.
                 with suppress(SQLAlchemyError):
                     self.storage.record_heartbeat(trial_id)
                 if stop.wait(self.storage.get_heartbeat_interval()):
@@ -144,7 +156,7 @@ class Queue:
         self._study.tell(number, state=self._optuna.trial.TrialState.FAIL, skip_if_finished=True)
 
     def put_back(self, number: int) -> None:
-        """Let another worker have what this one cannot go on with."""
+        """Let another worker take what this one has to leave."""
         trial = self._study.trials[number]
         if not trial.state.is_finished():
             self._add(trial.user_attrs[KEY])
@@ -158,7 +170,7 @@ class Queue:
         return found
 
     def reasons(self) -> dict[str, str]:
-        """Key of each candidate whose last trial failed to why it did."""
+        """Key of each candidate whose last trial failed to the reason."""
         last = {trial.user_attrs[KEY]: trial for trial in self._trials()}
         return {
             key: str(trial.user_attrs.get(REASON, "its worker died"))
@@ -182,16 +194,31 @@ class Queue:
         return [trial for trial in self._study.get_trials(deepcopy=False) if KEY in trial.user_attrs]
 
 
+def optuna_installed() -> Any:
+    """The package ``optuna``.
+
+    Raises:
+        InputError: if it is not installed.
+    """
+    try:
+        import optuna  # here, since it is slow to import, and optional
+    except ImportError as error:
+        raise InputError(
+            f"running a study needs a package that is not installed ({error}): pip install 'drurank[study]'"
+        ) from error
+    return optuna
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Optuna's words on what it calls experimental, and on heartbeats outside its own loop."""
+    """Silence Optuna's warnings about experimental features, and about heartbeats outside its own loop."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(is (an )?experimental|supposed to be used with Study.optimize)")
         yield
 
 
 def _opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
-    """The database, with tables made where it has none, and the study in it."""
+    """The database, its tables created if missing, and the study in it."""
     import optuna
     from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
     from sqlalchemy.exc import SQLAlchemyError
@@ -210,9 +237,9 @@ def _opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
         said = " ".join(str(error).split()).partition("(Background")[0].strip()
         kind = url.partition(":")[0]  # the rest may hold a password
         instead = (
-            "where the file is damaged, remove it: what is finished stays so"
+            "if the file is damaged, remove it: finished candidates stay finished"
             if kind == "sqlite"
-            else "give an address as postgresql://user@host/name, of a server that runs, and install its driver "
+            else "give the address of a running server, as postgresql://user@host/name, and install its driver "
             "(psycopg for postgresql, mysqlclient for mysql)"
         )
         raise InputError(f"the {kind} database of the study cannot be used: {said}; {instead}") from error

@@ -16,27 +16,25 @@ import pyarrow.parquet as pa_parquet
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
-from drurank.study.runs import DRAWS, GROUPS, MANIFEST, PLAN
+from drurank.study.folder import CANDIDATE_FOLDER, COUNTS_FILE, MANIFEST_FILE, read_plan
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from drurank.study.tables import StudyTable
-
-
 TESTED = ("ood_test", "test", "id_test")
 EXPECTED = {"key", "method", "setting", "options", "seed", "data", "budget", "selection"}
-SAID = 5
+NAMED = 5
+"""Candidates that a sentence names; of more it gives the number."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Groups of one split, as one checkpoint served them.
+    """What one checkpoint got right, by group of one split.
 
     Attributes:
-        groups: their names, sorted, ``[m]``.
-        correct: samples classified rightly, int64 ``[m]``.
-        count: samples, int64 ``[m]``.
+        groups: names of the groups, sorted, ``[m]``.
+        correct: rows classified correctly, int64 ``[m]``.
+        count: rows, int64 ``[m]``.
     """
 
     groups: tuple[str, ...]
@@ -44,7 +42,7 @@ class Counts:
     count: np.ndarray
 
     def value(self, name: str) -> float:
-        """A criterion of them."""
+        """Value of a criterion."""
         return float(compute_criteria(self.correct, self.count, [name])[name])
 
 
@@ -53,8 +51,8 @@ class Result:
     """A finished candidate.
 
     Attributes:
-        folder: where it lies.
-        manifest: what it noted, see ``drurank.study.runs``.
+        folder: of the candidate.
+        manifest: see ``drurank.study.manifest``.
     """
 
     folder: Path
@@ -62,7 +60,7 @@ class Result:
 
     @property
     def method(self) -> str:
-        """Name of the method as tables say it, ``qDRU+M``."""
+        """Name of the method in tables, ``qDRU+M``."""
         return str(self.manifest["method"])
 
     @property
@@ -77,19 +75,19 @@ class Result:
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """Those that kept a checkpoint."""
+        """Those by which a checkpoint was kept."""
         return tuple(self.manifest["selection"])
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Those with counts of groups."""
+        """Those with counts by group."""
         return tuple(dict.fromkeys(self.groups["split"].to_pylist()))
 
     def counts(self, by: str, split: str) -> Counts:
-        """Groups of a split, as the checkpoint that is best by a criterion served them.
+        """Counts by group of a split, of the checkpoint that is best by a criterion.
 
         Raises:
-            InputError: if it kept none by that criterion, or has no such split.
+            InputError: if no checkpoint was kept by that criterion, or there is no such split.
         """
         self._refuse_other(by)
         chosen = self.groups.filter(pc.equal(self.groups["criterion"], by))
@@ -107,28 +105,28 @@ class Result:
     def _refuse_other(self, by: str) -> None:
         if by not in self.criteria:
             raise InputError(
-                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; add it to the "
-                "study's criteria and run it again, which trains the candidates anew"
+                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; add it to the study's "
+                "criteria and run it again, which trains every candidate again"
             )
 
     @cached_property
     def groups(self) -> pa.Table:
-        """Counts by group of the checkpoint of each criterion: ``criterion, split, group, count, correct``."""
+        """Counts by group of the best checkpoint by each criterion: ``criterion, split, group, count, correct``."""
         try:
-            return pa_parquet.read_table(self.folder / GROUPS)
+            return pa_parquet.read_table(self.folder / COUNTS_FILE)
         except (OSError, pa.ArrowInvalid) as error:
-            raise _broken(self.folder / GROUPS, error) from error
+            raise _broken(self.folder / COUNTS_FILE, error) from error
 
 
 @dataclass(frozen=True)
 class Study:
-    """The finished candidates of a folder, of the plan that was run last.
+    """The finished candidates of a folder, as far as they are in the plan that was started last.
 
     Attributes:
         folder: of the study.
-        results: by method, setting and seed.
-        unfinished: candidates of the plan that are not among them, as ``DRU cutoff=5, seed 0``.
-        others: number of finished ones of earlier plans, which are not in the last one.
+        results: sorted by method, setting and seed.
+        unfinished: candidates of the plan that are not finished, as ``DRU cutoff=5, seed 0``.
+        others: number of finished candidates of earlier plans that are left out.
     """
 
     folder: Path
@@ -138,38 +136,38 @@ class Study:
 
     @classmethod
     def load(cls, folder: str | Path) -> Study:
-        """Read what is finished.
+        """Read the finished candidates of a folder.
 
         Raises:
-            InputError: if nothing is, or it cannot be read.
+            InputError: if there are none, or a file cannot be read.
         """
         path = Path(folder).expanduser()
-        every = [_read(file) for file in sorted(path.glob(f"candidates/*/{MANIFEST}"))]
+        every = [_read(file) for file in sorted(path.glob(f"{CANDIDATE_FOLDER}/*/{MANIFEST_FILE}"))]
         keys = {result.manifest["key"] for result in every}
-        wanted = _wanted(path) if (path / PLAN).is_file() else dict.fromkeys(keys, "")
-        found = [result for result in every if result.manifest["key"] in wanted]
+        planned = read_plan(path) or dict.fromkeys(keys, "")
+        found = [result for result in every if result.manifest["key"] in planned]
         if not found:
             others = f", and {len(every)} of earlier plans" if every else ""
             raise InputError(f"{folder} has no finished candidate{others}; give the folder of a study, or run it first")
         found.sort(key=lambda result: (result.method, result.setting, result.seed))
-        unfinished = tuple(said for key, said in wanted.items() if key not in keys)
+        unfinished = tuple(setting for key, setting in planned.items() if key not in keys)
         return cls(path, tuple(found), unfinished, len(every) - len(found))
 
     def split(self, name: str | None) -> str:
-        """The split of a name, or, if none is given, that of the groups never seen in training, or else ``test``."""
+        """The split to show: the given one, else that of groups never seen in training, else ``test``."""
         known = self.results[0].splits
         return name or next((split for split in TESTED if split in known), known[-1])
 
-    def unlike(self) -> list[str]:
-        """Sentences about what keeps candidates from being compared, and about those that are not there."""
+    def caveats(self) -> list[str]:
+        """Sentences about what makes candidates hard to compare, and about missing ones."""
         found = []
         for what, key in (("data", ("data", "fingerprint")), ("optimizer steps", ("budget", "steps"))):
             groups: dict[Any, list[str]] = {}
             for result in self.results:
                 groups.setdefault(result.manifest[key[0]][key[1]], []).append(f"{result.setting} seed={result.seed}")
             if len(groups) > 1:
-                said = "; ".join(f"{value}: {_some(names)}" for value, names in groups.items())
-                found.append(f"{what} differ between candidates: {said}.")
+                values = "; ".join(f"{value}: {_some(names)}" for value, names in groups.items())
+                found.append(f"{what} differ between candidates: {values}.")
         if self.unfinished:
             found.append(f"Not finished: {_some(self.unfinished)}.")
         if self.others:
@@ -177,7 +175,7 @@ class Study:
         return found
 
     def chosen(self, by: str) -> dict[str, list[Result]]:
-        """Of each method and seed the setting that a criterion prefers on validation: by method, in order of seeds."""
+        """For each method, the result by seed whose setting is best by a criterion on validation."""
         mode = criterion(by).mode
         best: dict[tuple[str, int], Result] = {}
         for result in self.results:
@@ -190,28 +188,22 @@ class Study:
             found.setdefault(method, []).append(best[method, seed])
         return found
 
-    def table(self, by: str = "qdcg10", **shown: Any) -> StudyTable:
-        """Methods side by side, each with the settings and epochs that a criterion chose; see ``StudyTable.of``."""
-        from drurank.study.tables import StudyTable
-
-        return StudyTable.of(self, by, **shown)
-
     def frame(self) -> DataFrame:
-        """All groups of all candidates as a frame of pandas, which must be installed.
+        """All counts as a pandas data frame; pandas must be installed.
 
-        One row a candidate, criterion that kept the checkpoint, split and group: ``method, setting, seed, key,
-        criterion, split, group, count, correct``.
+        One row for each candidate, criterion by which the checkpoint was kept, split and group: ``method, setting,
+        seed, key, criterion, split, group, count, correct``.
         """
         import pandas as pd
 
-        parts = []
+        frames = []
         for result in self.results:
-            part = result.groups.to_pandas()
+            frame = result.groups.to_pandas()
             for place, name in enumerate(("method", "setting", "seed")):
-                part.insert(place, name, getattr(result, name))
-            part.insert(3, "key", result.manifest["key"])
-            parts.append(part)
-        return pd.concat(parts, ignore_index=True)
+                frame.insert(place, name, getattr(result, name))
+            frame.insert(3, "key", result.manifest["key"])
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
 
     def __repr__(self) -> str:
         """Short: where, and how many."""
@@ -223,15 +215,15 @@ class Study:
 
 
 def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:
-    """Groups of a split as the checkpoints of several candidates served them.
+    """Counts by group of a split, of several candidates.
 
     Args:
         results: the candidates.
-        by: criterion that kept the checkpoint of each.
+        by: criterion by which the checkpoint of each was kept.
         split: of the groups.
 
     Returns:
-        Correct and seen by candidate and group, int64 ``[n, m]`` each.
+        Correct rows and rows by candidate and group, int64 ``[n, m]`` each.
 
     Raises:
         InputError: if not all have the same groups.
@@ -245,15 +237,6 @@ def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray,
     return np.stack([one.correct for one in found]), np.stack([one.count for one in found])
 
 
-def _wanted(study: Path) -> dict[str, str]:
-    """Key of each candidate of the plan to what it is; of a draw that has not become one, the draw's."""
-    found = {}
-    for key, said in json.loads((study / PLAN).read_text(encoding="utf-8")).items():
-        draw = study / DRAWS / f"{key}.json"
-        found[json.loads(draw.read_text(encoding="utf-8"))["key"] if draw.is_file() else key] = said
-    return found
-
-
 def _read(file: Path) -> Result:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -261,17 +244,17 @@ def _read(file: Path) -> Result:
     except (OSError, ValueError, TypeError) as error:
         raise _broken(file, error) from error
     if lacking:
-        raise _broken(file, f"it has no {lacking[0]}")
+        raise _broken(file, f"{lacking[0]} is missing")
     return Result(file.parent, manifest)
 
 
 def _broken(file: Path, why: object) -> InputError:
-    said = " ".join(str(why).split())[:200]
-    return InputError(f"{file} cannot be read ({said}); remove {file.parent} and run the study again")
+    reason = " ".join(str(why).split())[:200]
+    return InputError(f"{file} cannot be read ({reason}); remove {file.parent} and run the study again")
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SAID]) + (f" and {len(names) - SAID} more" if len(names) > SAID else "")
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def _better(value: float, other: float, mode: str) -> bool:

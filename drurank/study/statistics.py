@@ -1,4 +1,4 @@
-"""Whether a difference between methods is real, and how well a criterion chooses: pure functions of counts."""
+"""Whether a difference between methods is more than chance, and how well a criterion chooses: functions of counts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DIGITS = 10
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much one of two is higher, and what chance does to it.
+    """Difference of a criterion between two methods, and what chance does to it.
 
     Attributes:
-        value: of the first less that of the second, mean over seeds.
-        low: end of the interval of 95 %.
-        high: its other end.
-        p: chance of a difference at least as large between equals, two-sided.
+        value: first less second, mean over seeds.
+        low: lower end of the 95 % interval.
+        high: its upper end.
+        p: probability of a difference at least as large between equals, two-sided.
     """
 
     value: float
@@ -45,7 +45,7 @@ def paired_difference(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Difference:
-    """Difference of a criterion between two that were tested on the same groups, by a paired bootstrap.
+    """Difference of a criterion between two methods that were tested on the same groups, by a paired bootstrap.
 
     Seeds are drawn anew, and groups are, the same for both methods; with the variances of the difference over draws of
     seeds, ``v_s``, and of groups, ``v_g``, its standard error is ``sqrt(v_s + v_g)`` and its degrees of freedom are
@@ -55,11 +55,11 @@ def paired_difference(
     says little of a minimum, so the ``p`` is at least that of exchanging the two by lot in each seed and group.
 
     Args:
-        first: correct and seen by seed and group, int64 ``[S, m]`` each.
-        second: the same of the other, of the same seeds and groups.
+        first: correct rows and rows by seed and group of one method, int64 ``[S, m]`` each.
+        second: the same of the other method, of the same seeds and groups.
         name: criterion.
-        draws: of the bootstrap.
-        seed: of the draws.
+        draws: number of bootstrap draws.
+        seed: of the random draws.
 
     Raises:
         InputError: if the shapes differ.
@@ -100,11 +100,11 @@ def bootstrapped_t(
     groups are drawn: it finds more differences than there are (``benchmarks/RESULTS.md``).
 
     Args:
-        first: correct and seen by seed and group, int64 ``[S, m]`` each.
-        second: the same of the other, of the same seeds and groups.
+        first: correct rows and rows by seed and group of one method, int64 ``[S, m]`` each.
+        second: the same of the other method, of the same seeds and groups.
         name: criterion.
-        draws: of the bootstrap.
-        seed: of the draws.
+        draws: number of bootstrap draws.
+        seed: of the random draws.
 
     Raises:
         InputError: if the shapes differ.

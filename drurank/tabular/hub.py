@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from drurank.errors import InputError
+from drurank.extras import check_installed
 from drurank.tabular.arrow import from_datasets
 
 SECONDS = 10
@@ -21,11 +22,11 @@ def read_hub(name: str, split: str) -> pa.Table:
     Raises:
         InputError: if it is not found or cannot be loaded.
     """
-    from datasets import load_dataset  # here, since it is slow to import
-
     why = _why_not(name)
     try:
         if why is None:
+            from datasets import load_dataset  # here, since it is slow to import
+
             return from_datasets(name, load_dataset(name), split)
     except InputError:
         raise
@@ -39,6 +40,10 @@ def read_hub(name: str, split: str) -> pa.Table:
 
 def _why_not(name: str) -> str | None:
     """Why the hub does not give a data set, asked once in place of retries for each file."""
+    try:
+        check_installed("datasets", "text", "the hub")
+    except InputError as error:
+        return str(error)
     from huggingface_hub import HfApi
     from huggingface_hub.errors import OfflineModeIsEnabled, RepositoryNotFoundError
 

@@ -71,7 +71,7 @@ class SplitOptions:
 
 
 @dataclass(frozen=True)
-class SplitContent:
+class SplitFacts:
     """What one split holds.
 
     Attributes:
@@ -158,7 +158,7 @@ def summarise(
             sizes = np.bincount(group[inside])
             sizes = sizes[sizes > 0]
             shares = np.bincount(label[inside], minlength=len(label_names)) / inside.sum()
-            summaries[name] = SplitContent(
+            summaries[name] = SplitFacts(
                 rows=int(inside.sum()),
                 groups=len(sizes),
                 min_group_rows=int(sizes.min()),

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import torch
 
 from drurank.errors import InputError
-from drurank.networks.text_classifier import Pooling, longest_text, pool
 from drurank.text.cache import bar, cache_folder, made_once
+from drurank.text.pooling import Pooling, longest_text, pool
 from drurank.text.pretrained import load_encoder, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
 

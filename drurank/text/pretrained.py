@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from drurank.errors import InputError
+from drurank.extras import check_installed
 
 DEFAULT = "distilbert-base-uncased"
 OF_FILES = ("_file", "_path", "_dir")
@@ -33,6 +34,7 @@ def load_tokenizer(name: str) -> Any:
     Raises:
         InputError: if it is not found or cannot be loaded.
     """
+    check_installed("transformers", "text", "a tokenizer")
     from transformers import AutoTokenizer  # here, since it is slow to import
 
     tokenizer = _load(AutoTokenizer, "tokenizer", name)
@@ -56,6 +58,7 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
     Raises:
         InputError: if it is not found, cannot be loaded, or does not encode single texts.
     """
+    check_installed("transformers", "text", "a pretrained encoder")
     from transformers import AutoConfig, AutoModel
 
     with _quiet():

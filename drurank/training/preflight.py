@@ -23,7 +23,7 @@ from drurank.run_folder.checkpoint_io import KEY
 from drurank.training.checkpoint import known_as, method_state
 from drurank.training.evaluation import key_prefixes
 from drurank.training.loaders import as_list, reads_all, split_of
-from drurank.training.nonfinite import NonFiniteWatch, broken_entry
+from drurank.training.nonfinite import broken_entry
 from drurank.training.optimization import optimizers_in_words
 from drurank.training.stages import steps_of_epoch, steps_of_run
 
@@ -200,7 +200,7 @@ def groups_have_halves(method: Any, trainer: Any, datamodule: Any) -> None:
 
 def watch_is_attached(method: Any, trainer: Any, datamodule: Any) -> None:
     """The method's own callbacks are there."""
-    if not _has(trainer, NonFiniteWatch):
+    if method.watch not in trainer.callbacks:
         raise InputError(
             f"{type(method).__name__} has a configure_callbacks of its own without the callback that watches for nan; "
             "return [*super().configure_callbacks(), ...]"

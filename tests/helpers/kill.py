@@ -1,6 +1,6 @@
 """Kills runs at random moments, goes on with them, and compares with a run that was left alone: ``make test-kill``.
 
-Prints the seed of the moments; ``python tests/kill.py --seed N`` draws the same again.
+Prints the seed of the moments; ``python tests/helpers/kill.py --seed N`` draws the same again.
 """
 
 import argparse
@@ -18,10 +18,13 @@ from pathlib import Path
 
 import torch
 import yaml
+from lightning.pytorch import Callback
 
-from runs import QUIET, SMALL, read_csv, read_json
+from runs import QUIET, ROOT, SMALL, read_csv, read_json
 
-PROGRAM = Path(__file__).parents[2] / "cli.py"
+PROGRAM = ROOT / "cli.py"
+PATH = os.pathsep.join(map(str, (ROOT, Path(__file__).parent)))
+PACE = "SECONDS_BEFORE_AN_EPOCH"
 # A file of some MB, so that writing it takes a while; the default MLP has dropout.
 NETWORK = ["--model.network", "MLP", "--model.network.hidden", "512"]
 COMPARED = ("epoch", "global_step", "state_dict", "optimizer_states", "lr_schedulers", "drurank")
@@ -70,13 +73,20 @@ def latest(root):
 # ---- processes
 
 
+class Paced(Callback):
+    """Waits before each epoch for as many seconds as the environment says, so that a signal finds the run at work."""
+
+    def on_train_epoch_start(self, trainer, pl_module):
+        time.sleep(float(os.environ.get(PACE, 0)))
+
+
 @contextmanager
-def process(words, log):
+def process(words, log, pace=0):
     """The command line as a process that writes into ``log``; it and its workers are killed in the end."""
     with Path(log).open("wb") as out:
         running = subprocess.Popen(
             [sys.executable, str(PROGRAM), *words],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAM.parent)},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace)},
             stdout=out,
             stderr=out,
             start_new_session=True,

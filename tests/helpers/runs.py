@@ -7,8 +7,11 @@ from pathlib import Path
 import torch
 
 SMALL = ["--data", "Shortcut", "--data.groups", "[6,4,4]", "--data.group_size", "10", "--data.batch_size", "16"]
+FIT = ["fit", "--model", "DRU", *SMALL]
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
-CONFIGS = Path(__file__).parents[2] / "configs"
+SELECT = ["qdcg10", "worst", "average", "p25"]  # of the run that tests of the command line read
+ROOT = Path(__file__).parents[2]
+CONFIGS = ROOT / "configs"
 
 
 def read_json(path):

@@ -1,9 +1,18 @@
-"""A small study, for tests."""
+"""Small studies, for tests: one that is run, and results that are written without training."""
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import yaml
 
+from drurank.cli.study import filled_queue, prepare
+from drurank.cli.training import run
+from drurank.criteria import compute_criteria
+from drurank.files import write_json
+from drurank.study import Candidate, Plan
+from drurank.study.working import StopSignals, work
 from runs import read_json
 
 SMALL = {
@@ -13,18 +22,68 @@ SMALL = {
     },
     "trainer": {"max_epochs": 2, "accelerator": "cpu"},
     "candidates": [
-        {"model": "ERM", "optimizer": ["AdamW", "SGD"], "model.optimizer.lr": 0.01},
+        {"model": "ERM", "model.optimizer.lr": 0.01, "optimizer": "SGD"},
         {"model": "DRU", "cutoff": [5, 100]},
-        {"model": "Const", "upweight_factor": [2, 5]},
     ],
     "seeds": [0, 1],
     "criteria": ["qdcg10", "worst"],
 }
+ERM = [{"model": "ERM"}]
+METHODS = {
+    "Const+M": ("Const", "model.upweight_factor", (2, 5)),
+    "ERM": ("ERM", "model.optimizer", ("AdamW", "SGD")),
+    "qDRU+M": ("DRU", "model.cutoff", (5, 100)),
+}
+"""Name in tables to class, option and values, of the study that is written without training."""
 
 
 def written(path, **changes):
+    """The file of a plan."""
     path.write_text(yaml.safe_dump({**SMALL, **changes}), encoding="utf-8")
     return path
+
+
+def words_of(path, folder):
+    """Words that run a study."""
+    return ["study", "run", "--config", str(path), "--output", str(folder)]
+
+
+def finish(path, folder, **options):
+    """Run a study in this process; gives its queue."""
+    plan = Plan.read(path)
+    prepare(folder, plan)
+    queue = filled_queue(folder, plan, **options)
+    work(queue, folder, plan, run, StopSignals())
+    return queue
+
+
+def write_results(folder, seeds=(0, 1), size=10):
+    """Manifests and counts of 2 settings each of 3 methods, on 4 groups of validation and 4 of test, drawn by lot."""
+    rng, planned = np.random.default_rng(7), {}
+    for name, (method, option, values) in METHODS.items():
+        for candidate in (Candidate(method, {option: value}, seed, "base") for value in values for seed in seeds):
+            selection, tables = {}, []
+            for by in ("qdcg10", "worst"):
+                correct = {split: rng.integers(0, size + 1, 4) for split in ("ood_val", "ood_test")}
+                value = float(compute_criteria(correct["ood_val"], np.full(4, size), [by])[by])
+                selection[by] = {"file": f"checkpoints/{by}.ckpt", "value": value, "epoch": int(rng.integers(2))}
+                tables += [table_of(by, split, correct[split], size) for split in correct]
+            root = folder / "candidates" / candidate.key
+            root.mkdir(parents=True)
+            pa_parquet.write_table(pa.concat_tables(tables), root / "groups.parquet")
+            manifest = {"key": candidate.key, "method": name, "setting": candidate.setting, "seed": candidate.seed}
+            manifest |= {"options": dict(candidate.options), "selection": selection}
+            manifest |= {"data": {"source": "Shortcut", "fingerprint": "one"}, "budget": {"steps": 8, "epochs": 2}}
+            write_json(root / "manifest.json", manifest)
+            planned[candidate.key] = f"{candidate.setting}, seed {candidate.seed}"
+    write_json(folder / "plan.json", planned)
+    return folder
+
+
+def table_of(by, split, correct, size):
+    """Counts by group as a candidate keeps them."""
+    columns = {"criterion": [by] * 4, "split": [split] * 4, "group": [f"{split}_{place}" for place in range(4)]}
+    return pa.table({**columns, "count": np.full(4, size), "correct": correct})
 
 
 def manifests(folder):

@@ -23,7 +23,7 @@ from drurank.run_folder.logger import RunLogger
 from kill import Case, Straight, contents, differences, faults_of_files, latest, process, trial, wait_until
 from runs import read_csv
 
-CASE = Case("JTT", 40, words=["--model.first_stage_epochs", "20"])
+CASE = Case("JTT", 40, words=["--model.first_stage_epochs", "20", "--trainer.callbacks", "kill.Paced"])
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_killed_run_goes_on_to_the_same_end(straight, end, tmp_path):
 def stop_after_first_epoch(root, how):
     """Begin a run, call ``how`` with its process id once it has kept an epoch; gives its exit status and output."""
     last = root / "version_0/checkpoints/last.ckpt"
-    with process(CASE.start(root), root / "log") as running:
+    with process(CASE.start(root), root / "log", pace=0.2) as running:
         assert wait_until(last.is_file, running), (root / "log").read_text()
         how(running.pid)
         status = running.wait(100)

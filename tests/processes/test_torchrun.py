@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-import drurank
-from runs import QUIET, read_csv, read_json
+from runs import QUIET, ROOT, read_csv, read_json
 
-ROOT = Path(drurank.__file__).parent.parent
 LIMIT = 120
 GROUPS = ["north", "süd", "est", "ouest", "5", "six"]
 TOLD_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "PL_GLOBAL_SEED")
@@ -73,10 +71,27 @@ def alone(run, table, tmp_path_factory):
     return folder / "version_0"
 
 
+SAYS_ITS_THREADS = """
+import atexit, os, pathlib
+from drurank.cli import main
+
+def write_threads():
+    if not pathlib.Path("/proc/self/task").is_dir():
+        return
+    names = [file.read_text().strip() for file in pathlib.Path("/proc/self/task").glob("*/comm")]
+    pathlib.Path(f"threads_{os.environ['RANK']}").write_text("\\n".join(names))
+
+atexit.register(write_threads)
+main()
+"""
+
+
 @pytest.fixture(scope="module")
 def processes(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("processes")
-    fit = [str(ROOT / "cli.py"), "fit", *words_of(table, folder, 2), *QUIET]
+    script = folder / "fit.py"
+    script.write_text(SAYS_ITS_THREADS)
+    fit = [str(script), "fit", *words_of(table, folder, 2), *QUIET]
     parallel = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
     torchrun(folder, ["--standalone", "--nproc_per_node", "2", *fit, *parallel])
     return folder
@@ -107,28 +122,11 @@ def validated(folder):
     return [{name: cell for name, cell in row.items() if name.startswith("val_")} for row in rows]
 
 
-SAYS_ITS_THREADS = """
-import atexit, os, pathlib
-from drurank.cli import main
-
-def write_threads():
-    names = [file.read_text().strip() for file in pathlib.Path("/proc/self/task").glob("*/comm")]
-    pathlib.Path(f"threads_{os.environ['RANK']}").write_text("\\n".join(names))
-
-atexit.register(write_threads)
-main()
-"""
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads the names of threads from /proc")
-def test_no_thread_of_the_group_outlives_a_fit(table, tmp_path):
+def test_no_thread_of_the_group_outlives_a_fit(processes):
     """One that frees a tensor while Python ends would abort the process, once in some hundred runs."""
-    script = tmp_path / "fit.py"
-    script.write_text(SAYS_ITS_THREADS)
-    fit = [str(script), "fit", *words_of(table, tmp_path, 2), *QUIET]
-    torchrun(tmp_path, ["--standalone", "--nproc_per_node", "2", *fit, "--trainer.devices", "2"])
     for rank in (0, 1):
-        names = (tmp_path / f"threads_{rank}").read_text().splitlines()
+        names = (processes / f"threads_{rank}").read_text().splitlines()
         assert any("python" in name for name in names)
         assert not [name for name in names if "gloo" in name]
 

@@ -1,24 +1,12 @@
-"""Whether a difference is real, and how well a criterion chooses."""
+"""Whether a difference is more than chance, and how well a criterion chooses."""
 
 import numpy as np
 import pytest
 from scipy import stats
+from simulations import simulated
 
 from drurank.errors import InputError
-from drurank.study import Study
-from drurank.study.choosing import _compared, _less, criteria_concordance
-from drurank.study.statistics import Concordance, bootstrapped_t, concordance, paired_difference
-from drurank.study.tables import _column
-
-
-def simulated(rng, seeds, groups, size, apart=0.0, by_seed=0.005):
-    """Counts of two methods on the same groups, of which the second is worse by ``apart``."""
-    true = np.clip(rng.normal(0.8, 0.05, groups), 0.05, 0.95)
-    size = np.full((seeds, groups), size)
-    # Of one seed, chance in training cannot be told from a difference.
-    of_seed = rng.normal(0, by_seed if seeds > 1 else 0, (2, seeds, 1))
-    shifts = (of_seed[0], of_seed[1] - apart)
-    return [(rng.binomial(size, np.clip(true + shift, 0, 1)), size) for shift in shifts]
+from drurank.study.statistics import bootstrapped_t, concordance, paired_difference
 
 
 @pytest.mark.parametrize(
@@ -33,16 +21,18 @@ def simulated(rng, seeds, groups, size, apart=0.0, by_seed=0.005):
     ],
 )
 def test_equals_are_called_different_in_at_most_7_percent(name, seeds, groups, by_seed):
+    # A test that calls 13 % of equals different passes here in 4 of 100 cases, one that calls 5 % in 87.
     rng = np.random.default_rng(5)
-    pairs = (simulated(rng, seeds, groups, 50, by_seed=by_seed) for _ in range(200))
-    found = [paired_difference(*pair, name, draws=200) for pair in pairs]
+    pairs = (simulated(rng, seeds, groups, 50, by_seed=by_seed) for _ in range(100))
+    found = [paired_difference(*pair, name, draws=100) for pair in pairs]
     assert np.mean([difference.is_distinguishable for difference in found]) <= 0.07
 
 
 def test_a_difference_of_five_points_is_found_in_most_cases():
+    # A test that finds 65 % of such differences passes here in 2 of 100 cases.
     rng = np.random.default_rng(5)
-    pairs = (simulated(rng, 3, 60, 50, apart=0.05) for _ in range(100))
-    found = [paired_difference(*pair, "average", draws=200) for pair in pairs]
+    pairs = (simulated(rng, 3, 60, 50, apart=0.05) for _ in range(50))
+    found = [paired_difference(*pair, "average", draws=100) for pair in pairs]
     assert np.mean([difference.is_distinguishable for difference in found]) >= 0.8
 
 
@@ -112,90 +102,6 @@ def test_counts_are_compared_like_with_like():
         paired_difference((np.ones((2, 3)), np.ones((2, 3))), (np.ones((2, 4)), np.ones((2, 4))), "average")
 
 
-def test_bold_is_only_what_is_distinguishable():
-    rng = np.random.default_rng(0)
-    for apart, bold in ((0.1, True), (0.0, False)):
-        one, other = simulated(rng, 2, 100, 50, apart=apart)
-        counts = {"A": one, "B": other}
-        values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
-        cells = _column("average", values, counts, "paired")
-        assert cells[max(values, key=lambda name: np.mean(values[name]))].is_distinguishable == bold
-
-
-def test_bold_is_told_from_every_other_and_not_from_the_second_alone():
-    rng = np.random.default_rng(0)
-    one, other = simulated(rng, 3, 100, 50, apart=0.1)
-    right, size = one[0].copy(), one[1]
-    right[0], right[1], right[2] = right[0] * 0.2, right[1] * 0.9, right[2]  # last, and by one seed
-    counts = {"A": one, "B": other, "C": (right, size)}
-    values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
-    cells = _column("average", values, counts, "paired")
-    assert [cells[name].rank for name in "ABC"] == [1, 2, 3]
-    assert not cells["A"].is_distinguishable
-    assert not cells["B"].is_like_best
-    assert cells["C"].is_like_best
-    assert not any(cell.is_second for cell in cells.values())
-    del counts["C"], values["C"]
-    cells = _column("average", values, counts, "paired")
-    assert cells["A"].is_distinguishable
-    assert cells["B"].is_second
-
-
-def test_nothing_of_one_seed_is_bold():
-    one, other = simulated(np.random.default_rng(0), 1, 100, 50, apart=0.2)
-    counts = {"A": one, "B": other}
-    values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
-    assert not _column("average", values, counts, "paired")["A"].is_distinguishable
-
-
-def test_concordance_of_a_study_is_that_of_its_candidates(undisturbed):
-    results = list(Study.load(undisturbed))
-    (found,) = criteria_concordance(Study.load(undisturbed), ["worst"], draws=20)
-    chosen = np.array([result.validation("worst") for result in results])
-    tested = np.array([result.counts("worst", "ood_test").value("worst") for result in results])
-    expected = concordance(chosen, tested)
-    for name in ("distance", "cosine", "ndcg", "ties", "regret"):
-        assert getattr(found.value, name) == pytest.approx(getattr(expected, name))
-    for name in ("distance", "cosine", "ndcg"):
-        assert getattr(found.low, name) < getattr(found.high, name)
-
-
-def test_differences_from_a_criterion_are_those_of_the_same_draws(undisturbed):
-    study = Study.load(undisturbed)
-    plain = {one.criterion: one for one in criteria_concordance(study, draws=40)}
-    (found,) = criteria_concordance(study, draws=40, against="worst")
-    assert found.criterion == "qdcg10"
-    for name in ("distance", "ndcg", "ties", "regret"):
-        expected = getattr(plain["qdcg10"].value, name) - getattr(plain["worst"].value, name)
-        assert getattr(found.value, name) == pytest.approx(expected)
-    with pytest.raises(InputError, match="against is 'p10', which is none of the criteria"):
-        criteria_concordance(study, draws=2, against="p10")
-
-
-def test_a_criterion_against_itself_in_other_words_differs_by_nothing():
-    counts = (np.array([[20, 40], [30, 35], [40, 50]]), np.full((3, 2), 100))
-    both, every = {"average": counts, "overall": counts}, np.arange(3)
-    found = _less(_compared(both, both, every, np.arange(2), np.arange(2)), "overall")
-    assert found == {"average": Concordance(0, 0, 0, 0, 0, 0)}
-
-
-def test_a_candidate_that_is_drawn_twice_is_no_tie_with_itself():
-    counts = {"average": (np.array([[1, 2, 3], [3, 3, 4], [2, 4, 4]]), np.full((3, 3), 5))}
-    every = np.arange(3)
-    found = _compared(counts, counts, np.array([0, 0, 1]), every, every)["average"]
-    assert found.ties == 0
-    assert found.tau == pytest.approx(1)
-
-
-def test_regret_is_counted_from_the_best_of_all_checkpoints():
-    """Each criterion orders its own checkpoints perfectly, but one kept better ones."""
-    size, every = np.full((3, 1), 100), np.arange(3)
-    counts = {"average": (np.array([[20], [30], [40]]), size), "worst": (np.array([[60], [65], [70]]), size)}
-    found = _compared(counts, counts, every, np.array([0]), np.array([0]))
-    assert found["worst"].regret == pytest.approx(0)
-    assert found["average"].regret == pytest.approx(0.70 - 0.40)
-
-
 def test_the_last_digit_of_a_sum_makes_no_order():
     values = np.array([0.1 + 0.2, 0.3, 0.6])
     assert values[0] != values[1]
@@ -210,7 +116,7 @@ def test_one_group_of_one_seed_tells_nothing_and_seeds_that_agree_do():
     first, second = right.copy(), right.copy()
     first[:, 7], second[:, 7] = 30_000, 10_000
     found = paired_difference(
-        (first, np.full_like(first, 50_000)), (second, np.full_like(first, 50_000)), "worst", draws=5000
+        (first, np.full_like(first, 50_000)), (second, np.full_like(first, 50_000)), "worst", draws=1000
     )
     assert found.value == pytest.approx(0.4)
     assert found.p < 0.05

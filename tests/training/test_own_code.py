@@ -23,11 +23,18 @@ def page():
     """What the blocks of the page define, run one after the other."""
     names = {"__name__": "own_code"}
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     torch.manual_seed(0)
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
     return names
+
+
+def test_tilted_objective_is_the_log_of_a_mean(page):
+    losses = torch.tensor([0.5, 1.5, 0.1])
+    batch = {"rows": 3, "largest": 3}
+    objective = page["Tilted"]().reduce(losses, batch, {})
+    assert objective.item() == pytest.approx(np.log(np.exp(2 * losses.numpy()).mean()) / 2, rel=1e-6)
 
 
 def test_several_labels_are_right_together(page):

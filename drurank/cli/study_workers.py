@@ -1,0 +1,119 @@
+"""Processes that run the candidates of a study, and how far they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from drurank.study.queue import Queue
+from drurank.study.working import StopSignals
+
+LOOK = 1.0
+"""Seconds between two looks at the queue."""
+PATIENCE, ASKED = 10, 3
+"""Seconds that a worker has to end when it is told to, and how often it is told: see ``StopSignals``."""
+
+
+class Workers:
+    """Worker processes that end when the ``with`` block is left.
+
+    Args:
+        words: their command line.
+        logs: folder for what they print.
+        number: how many.
+    """
+
+    def __init__(self, words: list[str], logs: Path, number: int) -> None:
+        self._words, self._logs, self._number = words, logs, number
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """Start all of them."""
+        self._logs.mkdir(exist_ok=True)
+        for place in range(self._number):
+            log = self._logs / f"worker_{os.uname().nodename}_{os.getpid()}_{place}.log"
+            with log.open("w", encoding="utf-8") as out:
+                environment = {**os.environ, **device_of(place)}
+                self._started.append(
+                    subprocess.Popen(self._words, stdout=out, stderr=subprocess.STDOUT, env=environment)
+                )
+
+    def have_ended(self, seconds: float = 0) -> bool:
+        """Whether all of them have ended, or do so within some seconds."""
+        limit = time.monotonic() + seconds
+        while any(process.poll() is None for process in self._started):
+            if time.monotonic() >= limit:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _attempt in range(ASKED):
+            for process in self._started:
+                process.terminate()
+            if self.have_ended(PATIENCE):
+                return
+        for process in self._started:
+            process.kill()
+            process.wait()
+
+
+def device_of(place: int) -> dict[str, str]:
+    """Environment in which a worker sees one of several GPUs, each worker the next one."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is None:
+        import torch  # here, since it is slow to import
+
+        devices = [str(number) for number in range(torch.cuda.device_count())]
+    else:
+        devices = named.split(",")
+    return {"CUDA_VISIBLE_DEVICES": devices[place % len(devices)]} if len(devices) > 1 else {}
+
+
+def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None:
+    """Start the workers, and show how far they are until all have ended or a signal comes.
+
+    Args:
+        queue: of the plan.
+        workers: not started yet.
+        total: number of candidates.
+        stop: signals to stop.
+
+    Raises:
+        SystemExit: if a signal came; the workers have ended then.
+    """
+    begun, first = time.time(), None
+    with workers, Live(console=Console(), refresh_per_second=1) as live:
+        workers.start()
+        while stop.status is None:
+            counts = queue.count()
+            done = counts["COMPLETE"] + counts["FAIL"]
+            first = done if first is None else first
+            live.update(_progress(counts, total, done - first, time.time() - begun))
+            if workers.have_ended():
+                break
+            time.sleep(LOOK)
+    if stop.status is not None:
+        raise SystemExit(stop.status)
+
+
+def _progress(counts: Counter[str], total: int, done: int, seconds: float) -> Table:
+    table = Table()
+    for column in ("finished", "failed", "running", "waiting", "of", "time left"):
+        table.add_column(column, justify="right")
+    left = counts["RUNNING"] + counts["WAITING"]
+    estimate = str(timedelta(seconds=round(seconds / done * left))) if done else "?"
+    numbers = [counts[state] for state in ("COMPLETE", "FAIL", "RUNNING", "WAITING")]
+    table.add_row(*map(str, numbers), str(total), estimate if left else "none")
+    return table

@@ -1,0 +1,82 @@
+"""The folder of a study: every file name in it, and the small files that a study writes before its first run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from drurank.files import replace_file, write_json
+from drurank.study.candidates import Candidate, SearchTrial
+from drurank.study.plan import Plan
+
+CANDIDATE_FOLDER = "candidates"
+"""One folder a candidate, each with its run, manifest and counts by group."""
+RUN_FOLDER = "version_0"
+MANIFEST_FILE, COUNTS_FILE = "manifest.json", "groups.parquet"
+PLAN_FILE = "plan.json"
+"""Key of each candidate of the plan that was started last to its setting and seed."""
+TRIAL_FOLDER = "trials"
+"""One file a trial of a search, with the key of the candidate that it became."""
+SHARED_FOLDER = "shared"
+"""Configurations that all candidates of a plan share."""
+LOG_FOLDER = "logs"
+"""What each worker printed."""
+DATABASE_FILE, QUEUE_LOCK = "study.db", "queue.lock"
+QUEUE_ID_FILE = "queue.id"
+"""Name of the study in the database, which other studies may share."""
+
+
+def folder_of(study: Path, candidate: Candidate) -> Path:
+    """Folder of a candidate."""
+    return study / CANDIDATE_FOLDER / candidate.key
+
+
+def is_finished(study: Path, candidate: Candidate) -> bool:
+    """Whether a candidate has a manifest, which is written last."""
+    return (folder_of(study, candidate) / MANIFEST_FILE).is_file()
+
+
+def shared_files(study: Path, plan: Plan) -> list[Path]:
+    """Configurations that ``write_shared`` writes, in the order in which ``fit`` reads them."""
+    # Another plan may be running in this folder at the same time.
+    return [study / SHARED_FOLDER / plan.base / f"{number}.yaml" for number in range(len(plan.shared) + 1)]
+
+
+def write_shared(study: Path, plan: Plan) -> None:
+    """Write what all candidates share."""
+    contents = (*plan.shared, {"select": ",".join(plan.criteria)})
+    for file, content in zip(shared_files(study, plan), contents, strict=True):
+        text = yaml.safe_dump(content, sort_keys=False)
+        replace_file(file, lambda path, text=text: path.write_text(text, encoding="utf-8"))  # type: ignore[misc]
+
+
+def write_plan(study: Path, plan: Plan) -> None:
+    """Write which candidates there are, for the tables."""
+    write_json(study / PLAN_FILE, {entry.key: f"{entry.setting}, seed {entry.seed}" for entry in plan.candidates})
+
+
+def write_trial(study: Path, trial: SearchTrial, candidate: Candidate) -> None:
+    """Write which candidate a trial became."""
+    write_json(study / TRIAL_FOLDER / f"{trial.key}.json", {"key": candidate.key})
+
+
+def read_plan(study: Path) -> dict[str, str] | None:
+    """Key of each planned candidate to its setting and seed; a trial without a candidate has the trial's key.
+
+    Returns:
+        ``None`` if no plan was started in this folder.
+    """
+    if not (study / PLAN_FILE).is_file():
+        return None
+    planned = {}
+    for key, setting in _read(study / PLAN_FILE).items():
+        trial = study / TRIAL_FOLDER / f"{key}.json"
+        planned[_read(trial)["key"] if trial.is_file() else key] = setting
+    return planned
+
+
+def _read(file: Path) -> dict[str, str]:
+    content: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    return content

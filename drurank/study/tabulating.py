@@ -1,0 +1,148 @@
+"""Methods side by side: settings chosen on validation, values on test, and what chance does to their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from drurank.criteria import criterion
+from drurank.errors import InputError, nearest
+from drurank.noise import noise_floor
+from drurank.study.results import Result, Study, stacked
+from drurank.study.statistics import bootstrapped_t, paired_difference
+from drurank.study.tables import Cell, Column, Row, StudyTable
+
+CELLS = ("average", "p10", "worst")
+TESTS = {
+    "paired": (paired_difference, "paired bootstrap of seeds and groups"),
+    "t": (bootstrapped_t, "bootstrapped t-test over groups"),
+}
+"""What tells the best from the others, and how a table names it."""
+Test = Literal["paired", "t"]
+
+
+def study_table(
+    study: Study,
+    by: str = "qdcg10",
+    *,
+    on: str | Sequence[str] | None = None,
+    cells: Sequence[str] = CELLS,
+    test: Test = "paired",
+) -> StudyTable:
+    """Compare the methods of a study, each with the settings and epochs that a criterion chose.
+
+    Args:
+        study: finished candidates.
+        by: criterion that chooses setting and epoch of each method and seed, on validation.
+        on: split that is shown, or several; that of groups never seen in training, if not given.
+        cells: criteria that are shown.
+        test: what tells the best from the others: ``paired`` for ``paired_difference``, ``t`` for ``bootstrapped_t``.
+
+    Raises:
+        InputError: if the methods have no seed in common, or were tested on other groups.
+    """
+    if test not in TESTS:
+        raise InputError(f"test is {test!r}: {nearest(test, TESTS)}")
+    splits = tuple(on) if on is not None and not isinstance(on, str) else (study.split(on),)
+    chosen, seeds, lacking = _of_common_seeds(study.chosen(by))
+    found: dict[str, dict[Column, Cell]] = {method: {} for method in chosen}
+    floors, alike = [], []
+    for split in splits:
+        counts = _counts(chosen, by, split)
+        for name in cells:
+            values = {method: _values(results, by, split, name) for method, results in chosen.items()}
+            for method, cell in column_cells(name, values, counts, test).items():
+                found[method][split, name] = cell
+            alike += _undecided((split, name), found, of_several=len(splits) > 1)
+        best = min(found, key=lambda method: found[method][split, cells[0]].rank)
+        floors.append(_floor(counts[best], cells, best, split))
+    remarks = [*lacking, *study.caveats()]
+    if alike and len(seeds) == 1:
+        remarks.append("Nothing is bold: with one seed, chance in training cannot be told from a difference.")
+    elif alike:
+        remarks.append(f"Not distinguishable from the best ({TESTS[test][1]}, 5 %): {'; '.join(alike)}.")
+    rows = tuple(_row(method, results, by, found[method]) for method, results in chosen.items())
+    return StudyTable(by, splits, tuple(cells), seeds, rows, (*remarks, *floors))
+
+
+def _row(method: str, results: Sequence[Result], by: str, cells: dict[Column, Cell]) -> Row:
+    epochs = tuple(int(result.manifest["selection"][by]["epoch"]) for result in results)
+    return Row(method, tuple(result.setting for result in results), epochs, cells)
+
+
+def _of_common_seeds(
+    chosen: dict[str, list[Result]],
+) -> tuple[dict[str, list[Result]], tuple[int, ...], list[str]]:
+    """The chosen results of those seeds that all methods have, these seeds, and sentences about the others."""
+    of_method = {method: {result.seed for result in results} for method, results in chosen.items()}
+    every, common = set().union(*of_method.values()), set.intersection(*of_method.values())
+    lacking = [
+        f"Left out: seed {seed}, with which {', '.join(m for m, seeds in of_method.items() if seed not in seeds)} "
+        "is not finished."
+        for seed in sorted(every - common)
+    ]
+    if not common:
+        raise InputError(f"no seed is finished with every method: {' '.join(lacking)} Run the study to its end")
+    kept = {method: [result for result in results if result.seed in common] for method, results in chosen.items()}
+    return kept, tuple(sorted(common)), lacking
+
+
+def _counts(chosen: dict[str, list[Result]], by: str, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Correct rows and rows by method, int64 ``[S, m]`` each."""
+    correct, count = stacked([result for results in chosen.values() for result in results], by, split)
+    ends = np.cumsum([len(results) for results in chosen.values()])[:-1]
+    return dict(zip(chosen, zip(np.split(correct, ends), np.split(count, ends), strict=True), strict=True))
+
+
+def _values(results: list[Result], by: str, on: str, name: str) -> tuple[float, ...]:
+    return tuple(result.counts(by, on).value(name) for result in results)
+
+
+def column_cells(
+    name: str,
+    values: dict[str, tuple[float, ...]],
+    counts: dict[str, tuple[np.ndarray, np.ndarray]],
+    test: Test,
+) -> dict[str, Cell]:
+    """The cells of one column.
+
+    Args:
+        name: criterion.
+        values: its value by method and seed.
+        counts: correct rows and rows by method, int64 ``[S, m]`` each.
+        test: what tells the best from the others.
+
+    Returns:
+        Cell by method.
+    """
+    sign = 1 if criterion(name).mode == "max" else -1
+    order = sorted(values, key=lambda method: -sign * float(np.mean(values[method])))
+    best, of_one_seed = order[0], len(values[order[0]]) == 1
+    like = {
+        method: of_one_seed or not TESTS[test][0](counts[best], counts[method], name).is_distinguishable
+        for method in order[1:]
+    }
+    is_alone = not any(like.values()) and len(order) > 1
+    return {
+        m: Cell(values[m], order.index(m) + 1, like.get(m, True), is_alone and m == best, is_alone and m == order[1])
+        for m in values
+    }
+
+
+def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_several: bool) -> list[str]:
+    by_rank = sorted(found, key=lambda method: found[method][column].rank)
+    like = [method for method in by_rank if found[method][column].is_like_best]
+    return [f"{' '.join(column) if of_several else column[1]}: {', '.join(like)}"] if len(like) > 1 else []
+
+
+def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: str, split: str) -> str:
+    """What the criteria would be, averaged over seeds too, if one method served all groups equally well."""
+    floors = [
+        {name: values.mean() for name, values in noise_floor(count, correct.sum() / count.sum(), names).items()}
+        for correct, count in zip(*counts, strict=True)
+    ]
+    shown = {name: criterion(name).shown(float(np.mean([floor[name] for floor in floors]))) for name in names}
+    values = (f"{name} {value}" for name, value in shown.items() if criterion(name).has_floor)
+    return f"By chance alone, if {method} served every group of {split} alike: {', '.join(values)}."

@@ -1,0 +1,124 @@
+"""A worker: takes candidates from the queue and runs them, until none is left or a signal tells it to stop."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from drurank.study.calling import LENGTH, Command
+from drurank.study.candidates import Candidate, SearchTrial
+from drurank.study.folder import folder_of, write_trial
+from drurank.study.plan import Plan
+from drurank.study.queue import Queue
+from drurank.study.runs import run_candidate
+from drurank.study.searching import candidate_of, tell
+
+
+class StopSignals:
+    """Keeps which signal told this process to stop, and interrupts it only where that does no harm.
+
+    Python runs a handler between any two instructions. An exception that is raised there can be lost, in a finaliser or
+    where a library catches everything, or can cut short a transaction with the database, which then raises an error of
+    its own. So one is raised only within ``interrupting``, and once more for the next signal should the first be lost.
+
+    Args:
+        signals: those that tell the process to stop, from entering to leaving the ``with`` block.
+
+    Attributes:
+        status: exit status of the first signal; ``None`` before.
+    """
+
+    def __init__(self, *signals: signal.Signals) -> None:
+        self.status: int | None = None
+        self._signals, self._before, self._interrupts = signals, dict[int, Any](), False
+
+    def __enter__(self) -> StopSignals:
+        self._before = {number: signal.signal(number, self._handle) for number in self._signals}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: object) -> None:
+        # From a terminal come two; the first decides the status.
+        self.status = self.status or 128 + number
+        if self._interrupts:
+            raise SystemExit(self.status)
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Raise ``SystemExit`` in this block as soon as a signal comes, or has come."""
+        self._interrupts = True
+        try:
+            if self.status is not None:
+                raise SystemExit(self.status)
+            yield
+        finally:
+            self._interrupts = False
+
+
+def work(queue: Queue, study: Path, plan: Plan, command: Command, stop: StopSignals) -> None:
+    """Take candidates and run them until none is left.
+
+    Args:
+        queue: of the plan.
+        study: folder of the study.
+        plan: of the study.
+        command: what fits and tests.
+        stop: signals that end the work.
+
+    Raises:
+        SystemExit: if a signal came; the candidate that was being run is then back in the queue.
+    """
+    entries = {entry.key: entry for entry in plan.candidates}
+    while stop.status is None:
+        taken = queue.take()
+        if taken is not None:
+            number, key = taken
+            _run_taken(queue, number, study, plan, entries[key], command, stop)
+        elif not queue.wait():
+            return
+    raise SystemExit(stop.status)
+
+
+def _run_taken(
+    queue: Queue,
+    number: int,
+    study: Path,
+    plan: Plan,
+    entry: Candidate | SearchTrial,
+    command: Command,
+    stop: StopSignals,
+) -> None:
+    with queue.alive(number):
+        try:
+            manifest = _run(queue, study, plan, entry, command, stop)
+        except Exception as error:
+            if stop.status is not None:  # a library may have turned the interruption into another error
+                queue.put_back(number)
+                raise SystemExit(stop.status) from error
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH]
+            print(reason, flush=True)
+            queue.end(number, reason)
+            tell(queue, entry, None)
+        except BaseException:
+            queue.put_back(number)
+            raise
+        else:
+            tell(queue, entry, manifest)
+            queue.end(number)
+
+
+def _run(
+    queue: Queue, study: Path, plan: Plan, entry: Candidate | SearchTrial, command: Command, stop: StopSignals
+) -> Mapping[str, Any]:
+    candidate = candidate_of(queue, entry)
+    if isinstance(entry, SearchTrial):
+        write_trial(study, entry, candidate)
+    print(f"== {candidate.setting}, seed {candidate.seed}: {folder_of(study, candidate)}", flush=True)
+    with stop.interrupting():
+        return run_candidate(study, plan, candidate, command)

@@ -1,0 +1,88 @@
+"""The commands, the help of each, and how the program ends."""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+from drurank.cli import main
+from runs import QUIET, ROOT, SMALL
+
+
+@pytest.mark.slow
+def test_help_in_a_process_of_its_own():
+    shown = subprocess.run(
+        [sys.executable, ROOT / "cli.py", "fit", "--help"], capture_output=True, text=True, timeout=120
+    )
+    assert shown.returncode == 0
+    for word in ("--model", "--data", "--select", "--ckpt_path", "--trainer.max_epochs"):
+        assert word in shown.stdout
+    assert shown.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "kind", "explained"),
+    [
+        (
+            "--model",
+            "DRU",
+            {
+                "rank_by": "worst",
+                "upweight": "wrong",
+                "cutoff": r"log2\(C \+ 2\) / log2\(r_g \+ 2\)",
+                "ties": "lowest",
+                "accuracy_from": "pass over the training set",
+                "normalize_weights": "mean 1",
+                "network": "sizes",
+                "loss": "one value per sample",
+                "optimizer": "optimizer",
+                "lr_scheduler": "scheduler",
+                "lr_interval": "step",
+                "min_count": "fewer samples",
+                "shrink": "posterior mean",
+                "on_nonfinite": "nan or inf",
+                "detect": "training rows",
+            },
+        ),
+        (
+            "--model",
+            "Worst",
+            {"upweight_factor": "above 0", "upweight": "misclassified", "accuracy_from": "evaluation"},
+        ),
+        ("--model", "Const", {"upweight_factor": "above 0", "accuracy_from": "evaluation"}),
+        (
+            "--data",
+            "Synthetic",
+            {"setting": "1 to 4", "priors": "signals", "noise_std": "variance", "batch_size": "one"},
+        ),
+        ("--data", "Shortcut", {"flipped": "share", "agreement": "chance", "groups": "number of groups"}),
+    ],
+)
+def test_help_explains_every_option(printed, option, kind, explained):
+    text = printed("fit", f"{option}.help", kind)
+    for name, words in explained.items():
+        (entry,) = re.findall(rf"^  {option}\.{name} .*?(?=^  --|\Z)", text, re.MULTILINE | re.DOTALL)
+        assert re.search(words, " ".join(entry.split())), name
+    shown = set(re.findall(rf"^  {option}\.(\w+) ", text, re.MULTILINE))
+    assert set(explained) <= shown
+    if kind == "DRU":
+        assert shown == set(explained)
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_all_commands_are_named(capsys, words):
+    main(words)
+    shown = capsys.readouterr().out
+    for command in ("fit", "validate", "test", "predict", "report", "split", "inspect"):
+        assert re.search(rf"^  {command} ", shown, re.MULTILINE), command
+
+
+@pytest.mark.slow
+def test_installed_command_ends_with_status_0(tmp_path):
+    (command,) = entry_points(group="console_scripts", name="drurank")
+    words = ["fit", "--model", "ERM", *SMALL, *QUIET, "--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
+    code = f"import sys; from {command.module} import {command.attr}; sys.exit({command.attr}())"
+    run = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

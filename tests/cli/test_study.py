@@ -1,0 +1,157 @@
+"""study on the command line: commands, processes and signals."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from drurank.cli import main
+from drurank.study import Plan, Study, study_table
+from drurank.study.queue import Queue
+from studies import ERM, finish, manifests, without_times, words_of, written
+
+
+def test_the_commands_are_listed(capsys):
+    for words in (["study"], ["study", "--help"]):
+        main(words)
+        said = capsys.readouterr().out
+        for command in ("run", "table", "concordance", "compare", "plot", "report"):
+            assert re.search(rf"^  {command} +\w", said, re.MULTILINE)
+
+
+def test_a_finished_study_is_not_run_again(undisturbed, capfd):
+    before = {file: file.stat().st_mtime_ns for file in undisturbed.glob("candidates/*/manifest.json")}
+    main(words_of(undisturbed.parent / "s.yaml", undisturbed))
+    assert {file: file.stat().st_mtime_ns for file in undisturbed.glob("candidates/*/manifest.json")} == before
+    assert "6 of 6 candidates are finished" in capfd.readouterr().out
+
+
+def test_a_plan_that_is_refused_changes_no_table(undisturbed, tmp_path):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    before = study_table(Study.load(tmp_path / "study"), "qdcg10").render("csv")
+    path = written(tmp_path / "s.yaml", trainer={"max_epochz": 3})
+    with pytest.raises(SystemExit):
+        main(words_of(path, tmp_path / "study"))
+    assert study_table(Study.load(tmp_path / "study"), "qdcg10").render("csv") == before
+
+
+def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path, capfd):
+    candidates = [{"model": "DRU", "cutoff": [-1, 5]}, {"model": "ERM"}]
+    path = written(tmp_path / "s.yaml", candidates=candidates, seeds=[0])
+    finish(path, tmp_path / "study")
+    with pytest.raises(SystemExit) as stop:
+        main(words_of(path, tmp_path / "study"))  # nothing is left to run
+    assert stop.value.code == 1
+    said = capfd.readouterr().out
+    assert "2 of 3 candidates are finished" in said
+    assert "--retry_failed" in said
+    assert "failed: DRU cutoff=-1, seed 0: " in said
+    assert "cutoff is -1" in said.rpartition("seed 0: ")[2]
+    assert len(manifests(tmp_path / "study")) == 2
+    assert "Not finished: DRU cutoff=-1, seed 0." in study_table(Study.load(tmp_path / "study"), "qdcg10").remarks
+
+
+def in_process(path, folder, *words):
+    """Words that run a study in processes of its own."""
+    return [sys.executable, "-m", "drurank", *words_of(path, folder), *words]
+
+
+def wait_until(happened, process):
+    """Wait for what a process that still runs brings about."""
+    limit = time.monotonic() + 200
+    while not happened():
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_killed_in_the_middle_and_run_again_it_is_the_undisturbed_study(undisturbed, tmp_path):
+    path, folder = written(tmp_path / "s.yaml"), tmp_path / "study"
+    words = in_process(path, folder, "--workers", "2", "--grace", "3")
+    process = subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: manifests(folder), process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    killed = manifests(folder)
+    assert 1 <= len(killed) < 6
+    assert set(finish(path, folder, grace=3).states().values()) == {"COMPLETE"}
+    found, should = manifests(folder), manifests(undisturbed)
+    assert {key: without_times(m) for key, m in found.items()} == {key: without_times(m) for key, m in should.items()}
+    assert {key: found[key] for key in killed} == killed
+    one, other = (study_table(Study.load(root), "qdcg10").render("csv") for root in (folder, undisturbed))
+    assert one == other
+
+
+def test_two_started_apart_share_the_work(tmp_path, capsys):
+    """One of them is this process, which joins when the other has taken its first."""
+    path, folder = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0, 1, 2, 3]), tmp_path / "study"
+    storage = f"sqlite:///{tmp_path / 'shared.db'}"
+    process = subprocess.Popen(in_process(path, folder, "--storage", storage), stdout=subprocess.DEVNULL)
+
+    def taken():
+        return [key for log in folder.glob("logs/*") for key in re.findall("^== .*/(.*)$", log.read_text(), re.M)]
+
+    wait_until(taken, process)
+    finish(path, folder, storage=storage)
+    mine = re.findall("^== .*/(.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert process.wait(200) == 0
+    assert sorted(mine + taken()) == sorted(manifests(folder))
+    assert len(manifests(folder)) == 4
+    assert mine
+
+
+def processes_of(folder):
+    """Ids of the processes that have a folder among their words."""
+    words = ["ps", "-eww", "-o", "pid,args"]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [int(line.split()[0]) for line in lines if str(folder) in line]
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """Gives the process of a study whose only candidate has ended an epoch, and its queue."""
+
+    def start(**trainer):
+        trainer = {"max_epochs": 5000, "accelerator": "cpu", **trainer}
+        path = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0], trainer=trainer)
+        words = in_process(path, tmp_path / "study")
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
+        wait_until(lambda: list(tmp_path.glob("study/candidates/*/version_0/checkpoints/last.ckpt")), process)
+        assert len(processes_of(tmp_path)) >= 2
+        return process, Queue(tmp_path / "study", Plan.read(path).digest)
+
+    yield start
+    for pid in processes_of(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("stop", "to_all"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
+def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, stop, to_all):
+    """As a job is cancelled, and as Ctrl-C comes from a terminal; see test_study_workers.py for the other two."""
+    process, queue = endless()
+    if to_all:
+        os.killpg(process.pid, stop)
+    else:
+        process.send_signal(stop)
+    assert process.wait(100) == 128 + stop
+    assert not processes_of(tmp_path)
+    assert list(queue.states().values()) == ["WAITING"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells a process of its parent's end")
+def test_the_processes_of_a_candidate_end_with_a_worker_that_is_killed(endless, tmp_path):
+    process, _ = endless(devices=2, strategy="ddp")
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in processes_of(tmp_path)}
+    (worker,) = [pid for pid, said in words.items() if b"work" in said]
+    os.kill(worker, signal.SIGKILL)
+    assert process.wait(100) == 1
+    limit = time.monotonic() + 100
+    while processes_of(tmp_path) and time.monotonic() < limit:
+        time.sleep(0.2)
+    assert not processes_of(tmp_path)

@@ -1,0 +1,23 @@
+"""Rendering a picture takes longer than a small fit, so it is done where a test looks at pictures alone."""
+
+from contextlib import contextmanager
+
+import pytest
+from matplotlib.figure import Figure
+
+from drurank.report import pictures
+
+RENDER = pictures.save_picture
+
+
+@contextmanager
+def saved_by(function):
+    """Within this, pictures are saved by a function of a figure and a path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "save_picture", function)
+        yield
+
+
+def save_dot(figure, path):
+    """A picture of one white dot in place of that of a figure."""
+    Figure(figsize=(1, 1), dpi=1).savefig(path, format="png")

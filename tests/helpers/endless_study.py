@@ -1,0 +1,47 @@
+"""A study whose only candidate trains for ever without torch, so that it starts at once: FOLDER [deaf] [work].
+
+It writes ``begun`` into the folder as soon as it trains. A deaf one loses the first exception that tells it to stop.
+"""
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+from drurank.cli import study_workers
+from drurank.study import Plan
+from drurank.study.queue import Queue
+from drurank.study.working import StopSignals, work
+
+WORK = "work"
+
+
+def main(words):
+    """Be the first process, or a worker."""
+    folder, is_deaf = Path(words[0]), "deaf" in words
+    study_workers.PATIENCE = 2
+
+    def train(words):
+        lost = 0
+        while True:
+            (folder / "begun").touch()
+            try:
+                time.sleep(0.01)
+            except SystemExit:
+                lost += 1
+                if not is_deaf or lost > 1:
+                    raise
+
+    plan = Plan.read(folder / "s.yaml")
+    with StopSignals(signal.SIGTERM, signal.SIGINT) as stop:
+        queue = Queue(folder, plan.digest)
+        if WORK in words:
+            work(queue, folder, plan, train, stop)
+            return
+        queue.put(plan.candidates)
+        workers = study_workers.Workers([sys.executable, __file__, *words, WORK], folder / "logs", 1)
+        study_workers.watch(queue, workers, 1, stop)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,124 @@
+"""What the file of a study may say."""
+
+import datetime
+import re
+
+import pytest
+
+from drurank.cli.training import run as train
+from drurank.errors import InputError
+from drurank.study import Plan
+from drurank.study.folder import write_shared
+from drurank.study.runs import check_options
+from runs import CONFIGS
+from studies import written
+
+
+def test_lists_expand_to_all_combinations_with_every_seed(tmp_path):
+    entry = {"model": "DRU", "cutoff": [5, 10], "rank_by": ["index", "quantile"]}
+    plan = Plan.read(written(tmp_path / "s.yaml", candidates=[entry]))
+    assert len(plan.candidates) == 2 * 2 * 2
+    assert {(c.options["model.cutoff"], c.options["model.rank_by"], c.seed) for c in plan.candidates} == {
+        (cutoff, rank_by, seed) for cutoff in (5, 10) for rank_by in ("index", "quantile") for seed in (0, 1)
+    }
+    assert len({c.key for c in plan.candidates}) == 8
+
+
+def test_a_comment_in_a_configuration_changes_no_candidate(tmp_path):
+    plans = []
+    for text in ("trainer: {max_epochs: 3}\n", "# three\ntrainer:\n  max_epochs: 3\n", "trainer: {max_epochs: 4}\n"):
+        (tmp_path / "base.yaml").write_text(text, encoding="utf-8")
+        plans.append(Plan.read(written(tmp_path / "s.yaml", configs=["base.yaml"])))
+    assert plans[0].digest == plans[1].digest != plans[2].digest
+
+
+def test_a_configuration_that_names_a_method_is_refused(tmp_path):
+    (tmp_path / "base.yaml").write_text("model: {class_path: DRU, init_args: {cutoff: 20}}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"base.yaml: model names 'DRU'.*give the method as a candidate"):
+        Plan.read(written(tmp_path / "s.yaml", configs=["base.yaml"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seed": [1]}, r"has the unknown key 'seed': did you mean 'seeds'"),
+        ({"seeds": []}, "seeds is "),
+        ({"seeds": [-1]}, "a seed is -1"),
+        ({"candidates": "ERM"}, "candidates is 'ERM'"),
+        ({"candidates": [{"cutoff": 5}]}, "give a mapping with model"),
+        ({"candidates": [{"model": "ERM"}, {"model": "ERM"}]}, "ERM with seed 0 is named twice"),
+        ({"candidates": [{"model": "ERM", "loss.x": 1}]}, "begin it with model., data., trainer."),
+        ({"criteria": "qdgc10"}, "qdgc10"),
+        ({"configs": ["none.yaml"]}, "the configuration none.yaml is found neither here nor beside that file"),
+        ({"criteria": 5}, "criteria is 5; give a list of names"),
+        ({"criteria": []}, "criteria is"),
+        ({"criteria": ["worst", "worst"]}, "criteria names worst twice"),
+        ({"configs": 5}, "the configuration 5 is found neither"),
+        ({"data": "Shortcut"}, "data is 'Shortcut'; give a mapping"),
+        ({"trainer": [1]}, r"trainer is \[1\]; give a mapping"),
+        ({"trainer": {1: 2, "a": 3}}, "has a value other than text, numbers, lists and mappings"),
+        ({"model": {"class_path": "DRU"}}, "model names 'DRU', but each candidate of a study names its own"),
+        ({"candidates": [{"model": "../../evil"}]}, "model is '../../evil'; give the class of a method"),
+        ({"candidates": [{"model": "DRU", "cutoff": []}]}, "cutoff is an empty list"),
+        ({"candidates": [{"model": "DRU", "cutoff": 5, "model.cutoff": 9}]}, "names model.cutoff twice"),
+        ({"candidates": [{"model": "DRU", "cutoff": datetime.date(2026, 1, 1)}]}, "quote dates and the like"),
+        ({"candidates": [{"model": "DRU", "seed_everything": 5}]}, "cannot vary; give seeds"),
+        ({"candidates": [{"model": "DRU", "data": "x"}]}, "cannot vary; give data.<option>"),
+        ({"keep_checkpoints": "no way"}, "keep_checkpoints is 'no way'; give true or false"),
+    ],
+)
+def test_a_plan_that_cannot_be(tmp_path, changes, said):
+    with pytest.raises(InputError, match=said):
+        Plan.read(written(tmp_path / "s.yaml", **changes))
+
+
+OPEN = {"model": "DRU", "cutoff": {"low": 2, "high": 90}, "model.optimizer.lr": {"low": "1e-4", "high": 1, "log": True}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"search": "rnadom"}, "search is 'rnadom': did you mean 'random'"),
+        ({"search": "tpe"}, "trials is None; give the number of settings to try"),
+        ({"search": "random", "trials": 0}, "trials is 0"),
+        ({"search": "tpe", "trials": 2, "by": "p10"}, "by is 'p10', which is not among its criteria"),
+        ({"trials": 3}, "has trials, which search: grid does not use"),
+        ({"search": "random", "trials": 2, "by": "worst"}, "has by, which search: random does not use"),
+        ({"candidates": [OPEN]}, "cutoff is a range, which a grid cannot try"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 5, "high": 2}}]}, "give low below high"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 0, "high": 2, "log": True}}]}, "log a low above 0"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": "a", "high": 2}}]}, "give low below high"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 1, "high": float("inf")}}]}, "give low below high"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 1, "high": 2, "log": "yes please"}}]}, "give low below"),
+        ({"candidates": [{"model": ["DRU", "ERM"]}], "search": "random", "trials": 1}, "one method an entry"),
+    ],
+)
+def test_a_search_that_cannot_be(tmp_path, changes, said):
+    with pytest.raises(InputError, match=said):
+        Plan.read(written(tmp_path / "s.yaml", **changes))
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "study").glob("*.yaml")))
+def test_every_configuration_of_a_study_is_one(name):
+    plan = Plan.read(CONFIGS / f"study/{name}.yaml")
+    settings = {candidate.setting for candidate in plan.candidates}
+    counts = {
+        "jtt16": 16,
+        "jtt16_insteval": 16,
+        "jtt16_synthetic": 16,
+        "synthetic": 1 + 10 + 4 + 4 + 1 + 4,
+        "text": 1 + 8 + 6 + 6 + 1,
+        "table": 1 + 3 + 2 + 1,
+    }
+    assert len(settings) == counts[name]
+
+
+def test_the_file_that_the_documentation_shows_is_one(tmp_path):
+    page = (CONFIGS.parent / "docs/studies.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "s.yaml").write_text(block.replace("../data", str(CONFIGS / "data")), encoding="utf-8")
+    plan = Plan.read(tmp_path / "s.yaml")
+    assert len(plan.candidates) == (16 + 4) * 3
+    assert plan.criteria == ("qdcg10", "worst")
+    write_shared(tmp_path, plan)
+    check_options(tmp_path, plan, train)

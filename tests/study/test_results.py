@@ -1,0 +1,102 @@
+"""What a study found, read from its folder."""
+
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+
+from drurank.cli import main
+from drurank.errors import InputError
+from drurank.study import Result, Study, study_table
+from runs import read_json
+
+
+def test_what_is_not_in_the_plan_any_more_is_left_out_and_said(results, tmp_path):
+    shutil.copytree(results, tmp_path / "study")
+    plan = read_json(results / "plan.json")
+    kept = dict(list(plan.items())[3:])
+    (tmp_path / "study/plan.json").write_text(json.dumps(kept), encoding="utf-8")
+    study = Study.load(tmp_path / "study")
+    assert {result.manifest["key"] for result in study} == set(kept)
+    assert "Left out: 3 finished candidates of earlier plans in this folder." in study.caveats()
+    (tmp_path / "study/plan.json").write_text('{"other": "ERM, seed 0"}', encoding="utf-8")
+    with pytest.raises(InputError, match="has no finished candidate, and 12 of earlier plans"):
+        Study.load(tmp_path / "study")
+
+
+def test_a_trial_that_has_become_no_candidate_yet_is_named(results, tmp_path):
+    shutil.copytree(results, tmp_path / "study")
+    (one, *_) = read_json(results / "plan.json")
+    trials = {"DRU-x-0-0": "DRU trial 0, seed 0", "DRU-x-0-1": "DRU trial 1, seed 0"}
+    (tmp_path / "study/plan.json").write_text(json.dumps(trials), encoding="utf-8")
+    (tmp_path / "study/trials").mkdir()
+    (tmp_path / "study/trials/DRU-x-0-0.json").write_text(json.dumps({"key": one}), encoding="utf-8")
+    study = Study.load(tmp_path / "study")
+    assert [result.manifest["key"] for result in study] == [one]
+    assert study.unfinished == ("DRU trial 1, seed 0",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", b""),
+        ("manifest.json", b'{"key": "x"'),
+        ("manifest.json", b"{}"),
+        ("manifest.json", b"[]"),
+        ("manifest.json", b"\xff\xfe"),
+        ("groups.parquet", b""),
+        ("groups.parquet", b"PAR1 half"),
+        ("groups.parquet", None),
+    ],
+)
+def test_a_damaged_candidate_is_named(results, tmp_path, name, content, capsys):
+    shutil.copytree(results, tmp_path / "study")
+    file = sorted(tmp_path.glob(f"study/candidates/*/{name}"))[0]
+    file.unlink() if content is None else file.write_bytes(content)
+    with pytest.raises(SystemExit) as stop:
+        main(["study", "concordance", "--folder", str(tmp_path / "study")])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert str(file) in said
+    assert f"remove {file.parent} and run the study again" in said
+
+
+def test_the_split_of_unseen_groups_is_shown_or_else_that_of_test(results):
+    (one, *_) = Study.load(results).results
+    names = pa.array([name.removeprefix("ood_") for name in one.groups["split"].to_pylist()])
+    other = Result(one.folder, one.manifest)
+    other.__dict__["groups"] = one.groups.set_column(one.groups.column_names.index("split"), "split", names)
+    assert Study(one.folder, (one,)).split(None) == "ood_test"
+    assert Study(one.folder, (other,)).split(None) == "test"
+    assert Study(one.folder, (one,)).split("ood_val") == "ood_val"
+
+
+def test_a_frame_holds_every_count(results):
+    pytest.importorskip("pandas")
+    study = Study.load(results)
+    frame = study.frame()
+    columns = ["method", "setting", "seed", "key", "criterion", "split", "group", "count", "correct"]
+    assert list(frame.columns) == columns
+    for result in study:
+        mine = frame[(frame.key == result.manifest["key"]) & (frame.criterion == "worst") & (frame.split == "ood_test")]
+        counts = result.counts("worst", "ood_test")
+        assert dict(zip(mine.group, mine.correct, strict=True)) == dict(zip(counts.groups, counts.correct, strict=True))
+        assert set(mine.seed) == {result.seed}
+
+
+def test_data_or_budgets_that_differ_are_said(results, tmp_path):
+    shutil.copytree(results, tmp_path / "study")
+    (file, *_) = tmp_path.glob("study/candidates/*/manifest.json")
+    manifest = read_json(file)
+    manifest["data"]["fingerprint"], manifest["budget"]["steps"] = "other", 9
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    said = study_table(Study.load(tmp_path / "study"), "qdcg10").remarks
+    assert any(sentence.startswith("data differ") and "other: " in sentence for sentence in said)
+    assert any(sentence.startswith("optimizer steps differ") for sentence in said)
+
+
+def test_a_folder_without_a_study(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["study", "table", "--folder", str(tmp_path)])
+    assert "has no finished candidate" in capsys.readouterr().err
