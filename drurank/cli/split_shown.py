@@ -23,7 +23,7 @@ ROLES = {"id": "trains", "ood": "is OOD", "left out": "is left out"}
 
 def show(manifest: Mapping[str, Any], output: str) -> None:
     """Show the splits, the distances to train where they were measured, and what was left out."""
-    splits = {name: SplitContent(**summary) for name, summary in manifest["splits"].items()}
+    splits = {name: SplitFacts(**summary) for name, summary in manifest["splits"].items()}
     labels = list(next(iter(splits.values())).label_shares)
     written = sum(split.rows for split in splits.values())
     table = Table("", title=escape(f"{output}: {written:,} of {manifest['source']['rows']:,} rows"))

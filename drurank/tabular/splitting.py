@@ -142,7 +142,7 @@ def split_by_group(
 
 def summarise(
     split: np.ndarray, label: np.ndarray, group: np.ndarray, label_names: Sequence[str]
-) -> dict[str, SplitContent]:
+) -> dict[str, SplitFacts]:
     """What each split that has rows holds.
 
     Args:
