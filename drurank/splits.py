@@ -11,4 +11,4 @@ def lacking(wanted: tuple[str, ...], found: list[str]) -> str | None:
     """What is said where none of the wanted splits has rows, after the name of what lacks them; else ``None``."""
     if set(wanted) & set(found):
         return None
-    return f"has no rows in split {' or '.join(wanted)}; found {', '.join(found) or 'none'}; give some rows to it"
+    return f"has no rows in split {' or '.join(wanted)}; found {', '.join(found) or 'none'}; assign some rows to it"

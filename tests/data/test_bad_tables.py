@@ -114,7 +114,7 @@ CELLS = {
     "no training rows of which to drop some": (
         {(row, "s"): "ood_val" for row in range(4)},
         {"missing": "drop"},
-        ["column 's' has no rows in split train", "give some rows to it"],
+        ["column 's' has no rows in split train", "assign some rows to it"],
     ),
     "no validation rows": (
         {(4, "s"): "train", (5, "s"): "train"},

@@ -37,7 +37,7 @@ def test_source_of_the_page_is_fitted_and_tested(words, run, tmp_path):
 
 def test_source_of_the_page_is_inspected(words):
     seen = main(["inspect", *map(str, words)])
-    assert {part.part: (part.rows, part.groups) for part in seen.parts} == {
+    assert {split.split: (split.rows, split.groups) for split in seen.splits} == {
         "train": (30, 3),
         "ood_val": (8, 1),
         "ood_test": (12, 1),

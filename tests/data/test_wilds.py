@@ -286,7 +286,7 @@ def test_without_training_or_validation(tmp_path, tiny):
     folder = written(tmp_path / "a", [(split.replace("0.0", "-1.0", 1), *rest) for split, *rest in ROWS])
     assert said(folder, tiny) == (
         f"{folder}/splits/user.csv: column 'split' has no rows in split train; found id_val, ood_val, id_test, "
-        "ood_test; give some rows to it"
+        "ood_test; assign some rows to it"
     )
 
 
