@@ -96,6 +96,8 @@ class GroupModule(LightningModule):
         detect: bool = False,
     ) -> None:
         super().__init__()
+        if type(self) is GroupModule:
+            raise InputError("GroupModule is the base of the methods; use one of them, such as ERM")
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
