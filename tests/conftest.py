@@ -13,20 +13,18 @@ from runs import QUIET, SMALL
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 SLOW = (
-    "processes/test_distributed.py",
-    "processes/test_torchrun.py",
-    "processes/test_kill.py",
-    "study/test_runs.py",
-    "study/test_queue.py",
+    "study",
+    "processes",
     "methods/test_every_method.py",
-    "methods/test_resume_every_method.py",
-    "methods/test_jtt.py",
-    "training/test_resume.py",
     "data/test_text_runs.py",
+    "methods/test_resume_every_method.py",
     "cli/test_configs.py",
+    "test_noise.py",
+    "methods/test_jtt.py",
     "cli/test_real_runs.py",
+    "training/test_resume.py",
 )
-"""Files that start processes or train for longer, the longest first; the quick suite leaves them out."""
+"""Folders and files that start processes or compute for longer, the longest first; not in the quick suite."""
 
 
 def pytest_configure(config):
@@ -43,15 +41,18 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """Mark what is slow, and run it first, so that of two workers none has a long file left in the end."""
-    folder = Path(__file__).parent
-    files = {folder / name: place for place, name in enumerate(SLOW)}
-    missing = [str(file) for file in files if not file.is_file()]
+    slow = [Path(__file__).parent / name for name in SLOW]
+    missing = [str(path) for path in slow if not path.exists()]
     if missing:
-        raise pytest.UsageError(f"SLOW of tests/conftest.py names files that are not there: {', '.join(missing)}")
+        raise pytest.UsageError(f"SLOW of tests/conftest.py names what is not there: {', '.join(missing)}")
+
+    def place(item):
+        return next((number for number, path in enumerate(slow) if item.path.is_relative_to(path)), len(slow))
+
+    items.sort(key=place)
     for item in items:
-        if item.path in files:
+        if place(item) < len(slow):
             item.add_marker("slow")
-    items.sort(key=lambda item: files.get(item.path, len(files)))
 
 
 @pytest.fixture(autouse=True, scope="session")
