@@ -211,9 +211,7 @@ def test_a_database_that_cannot_be_used(tmp_path, storage, said):
 def test_a_damaged_database_is_named(tmp_path):
     (tmp_path / "study").mkdir()
     (tmp_path / "study/study.db").write_text("no database " * 1000, encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"sqlite database .* not a database.*remove it: finished candidates stay"
-    ):
+    with pytest.raises(InputError, match=r"sqlite database .* not a database.*remove it: finished candidates stay"):
         Queue(tmp_path / "study", "plan")
 
 
