@@ -21,7 +21,7 @@ from drurank.training import preflight
 from drurank.training.contract import checked_batch
 from drurank.training.global_batch import gather_rows
 from drurank.training.last_layer import check_subsets, mean_coefficients
-from drurank.training.stages import choose_only_selectable
+from drurank.training.stages import choose_any, choose_only_selectable
 
 MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]
@@ -94,6 +94,11 @@ class DFR(ERM):
         super().on_fit_start()
         preflight.check_last_layer(self._owner, [value for _, value in self.named_parameters(remove_duplicate=False)])
         choose_only_selectable(self.trainer)
+
+    def teardown(self, stage: str) -> None:
+        """Also give the trainer its own callbacks back."""
+        super().teardown(stage)
+        choose_any(self.trainer)
 
     def on_train_start(self) -> None:
         """Also refuse rows and networks from which no last layer can be fitted."""

@@ -282,6 +282,8 @@ class GroupModule(LightningModule):
         ends = trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch
         reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
         preflight.check_evaluation(trainer.val_dataloaders)
+        if reads:
+            preflight.check_training_pass(trainer)
         self.evaluation.begin(trainer.val_dataloaders, "val", self.record if reads else None, self.device)
 
     def on_test_epoch_start(self) -> None:
@@ -335,6 +337,7 @@ class GroupModule(LightningModule):
         trainer: Any = self.trainer
         self.evaluation.find_criteria(trainer, grouped=getattr(trainer.datamodule, "grouped", True))
         preflight.check_run(self, trainer, trainer.datamodule)
+        preflight.check_attached(self, trainer)
 
     def configure_model(self) -> None:
         """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
@@ -364,6 +367,7 @@ class GroupModule(LightningModule):
         train = trainer.train_dataloader.dataset
         self.watch.begin(len(train), self.device)
         self.begin_tables(train)
+        saving.leave_ended_epoch(trainer, self.ended_epoch)
         preflight.check_begun(self, trainer)
         batches = batches_of(trainer.train_dataloader)
         if batches is not None:

@@ -16,7 +16,7 @@ from drurank.methods.const import check_factor
 from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.training import preflight
 from drurank.training.record import UNKNOWN, EpochRecord
-from drurank.training.stages import Stages, choose_only_selectable
+from drurank.training.stages import Stages, choose_any, choose_only_selectable
 
 Semantics = Literal["reweight", "repeat"]
 
@@ -91,6 +91,11 @@ class JTT(GroupModule):
         """Also keep the first stage out of the choice of checkpoints."""
         super().on_fit_start()
         choose_only_selectable(self.trainer)
+
+    def teardown(self, stage: str) -> None:
+        """Also give the trainer its own callbacks back."""
+        super().teardown(stage)
+        choose_any(self.trainer)
 
     def on_train_end(self) -> None:
         """Say so where the run ended, as by ``max_time``, before there was anything to choose."""

@@ -96,6 +96,26 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
         method.network = method.builder.rebuild(saved, type(method).__name__)
 
 
+def leave_ended_epoch(trainer: Any, ended_epoch: int) -> None:
+    """Go on with the next epoch where a checkpoint holds the end of the last one.
+
+    With ``max_steps`` Lightning takes every resume for one from within an epoch, ends the finished epoch again and
+    counts it twice.
+
+    Args:
+        trainer: what resumes; its loops are restored.
+        ended_epoch: the epoch whose end the checkpoint holds.
+    """
+    loop = trainer.fit_loop
+    now, total = loop.epoch_progress.current, loop.epoch_progress.total
+    is_whole = now.ready == now.started == now.processed
+    if loop.restarting and is_whole and now.processed == ended_epoch + 1 and ended_epoch >= 0:
+        now.completed, total.completed = now.processed, total.processed
+        loop._restarting = False  # the loop's own setter is what takes the epoch for unfinished
+        loop.epoch_loop.restarting = False
+        loop.reset_restart_stage()
+
+
 def warn_within_epoch(trainer: Any) -> None:
     """Warn of a checkpoint from within an epoch, after which the epoch is not what it would have been."""
     progress = trainer.fit_loop.epoch_loop.batch_progress

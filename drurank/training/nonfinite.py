@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Literal
 
 import torch
@@ -38,6 +39,9 @@ class NonFiniteWatch(Callback):
         check_choice("on_nonfinite", on_nonfinite, OnNonfinite)
         self.on_nonfinite, self.detect, self.hint = on_nonfinite, detect, hint
         self._steps = self._skipped = 0
+        self._broken = self._bad = self._first_break = torch.zeros(0)
+        self._before: list[tuple[Tensor, Tensor]] = []
+        self._state_before: dict[str, Tensor] = {}
 
     @property
     def skips(self) -> bool:
@@ -89,15 +93,17 @@ class NonFiniteWatch(Callback):
         self._steps += 1
         if bool(nn.utils.get_total_norm(present).isfinite()):
             return
-        optimizer.zero_grad(set_to_none=True)
+        scaled = getattr(trainer.precision_plugin, "scaler", None) is not None
+        if not scaled:  # the scaler of half precision leaves such a step out by itself
+            optimizer.zero_grad(set_to_none=True)
         with torch.no_grad():
             for buffer, before in self._before:
                 buffer.copy_(before)
         state = pl_module.state
         constant = {name: value for name, value in state.items() if name.startswith(pl_module.constant_state)}
         pl_module.state = {**constant, **self._state_before}
-        # The scaler of half precision tries large scales by itself; those steps did not go wrong.
-        self._skipped += getattr(trainer.precision_plugin, "scaler", None) is None
+        # The scaler tries large scales by itself; those steps did not go wrong.
+        self._skipped += not scaled
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Stop a run whose objective is not finite, looked at once a logging interval."""
@@ -112,15 +118,14 @@ class NonFiniteWatch(Callback):
                 "lower the learning rate, clip gradients (gradient_clip_val=1), or look for extreme inputs "
                 f"(detect=True names rows, on_nonfinite='skip' leaves such steps out){self.hint}"
             )
-        if trainer.is_last_batch:
-            steps, skipped = self._steps, self._skipped
-            self._steps = self._skipped = 0
-            if skipped:
-                self._say_what_was_skipped(trainer, steps, skipped)
         self._broken.zero_()
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Rank no groups by a network that is broken; Lightning calls this before the method's own hook."""
+        """Say what was left out, and rank no groups by a network that is broken, before the method's own hook."""
+        steps, skipped = self._steps, self._skipped
+        self._steps = self._skipped = 0
+        if skipped:
+            self._say_what_was_skipped(trainer, steps, skipped)
         check_weights(pl_module)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
@@ -169,6 +174,8 @@ def check_weights(module: Any) -> None:
     """
     broken = broken_entry(module.state_dict())
     if broken is not None:
+        if isinstance(ending := sys.exception(), InputError):
+            raise ending  # a callback saves as the run ends with it: the reason stays the first one
         raise InputError(
             f"{broken} became nan or inf in epoch {module.current_epoch}, and no checkpoint is written; lower the "
             "learning rate, or clip gradients (gradient_clip_val=1)"

@@ -1,7 +1,7 @@
 """Everything that a run is refused for, so that it ends in one sentence before it begins.
 
 Each check is a function of the method, the trainer and the data module (``None`` where loaders are given) that raises
-``InputError``. ``RUN`` is checked before anything is written, ``FIT`` too where the run is a fit, ``START`` once the
+``InputError``. ``RUN`` is checked before loaders are made, ``FIT`` too where the run is a fit, ``START`` once the
 loaders are made. A method adds its own: ``fit_checks``, and ``begun_checks`` for when its tables are made. The file is
 long so that a refusal is looked for in one place only.
 """
@@ -60,7 +60,20 @@ def check_begun(method: Any, trainer: Any) -> None:
         check(method, trainer, trainer.datamodule)
 
 
-# Before anything is written.
+def check_attached(method: Any, trainer: Any) -> None:
+    """Refuse a fit without the method's own callbacks, which Lightning has attached by the time of ``setup``.
+
+    Raises:
+        InputError: naming the line to write.
+    """
+    if trainer.state.fn == "fit" and method.watch not in trainer.callbacks:
+        raise InputError(
+            f"{type(method).__name__} has a configure_callbacks of its own without the callback that watches for nan; "
+            "return [*super().configure_callbacks(), ...]"
+        )
+
+
+# Before loaders are made.
 
 
 def whole_accumulation(method: Any, trainer: Any, datamodule: Any) -> None:
@@ -198,15 +211,6 @@ def groups_have_halves(method: Any, trainer: Any, datamodule: Any) -> None:
 # Once the loaders are made.
 
 
-def watch_is_attached(method: Any, trainer: Any, datamodule: Any) -> None:
-    """The method's own callbacks are there."""
-    if method.watch not in trainer.callbacks:
-        raise InputError(
-            f"{type(method).__name__} has a configure_callbacks of its own without the callback that watches for nan; "
-            "return [*super().configure_callbacks(), ...]"
-        )
-
-
 def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
     """The training loader reads rows that know their groups, and groups to rank where the method ranks them."""
     train = getattr(trainer.train_dataloader, "dataset", None)
@@ -224,6 +228,12 @@ def training_set_is_evaluated(method: Any, trainer: Any, datamodule: Any) -> Non
     if method.accuracy_from != "evaluation" or trainer.limit_val_batches == 0:
         return
     _validation_ends_epochs(trainer)
+    if trainer.val_dataloaders is not None:  # else they are made before the first epoch that is validated
+        check_training_pass(trainer)
+
+
+def check_training_pass(trainer: Any) -> None:
+    """Refuse a fit without the training set among its validation loaders; see ``training_set_is_evaluated``."""
     train = trainer.train_dataloader.dataset
     marked = [loader.dataset for loader in as_list(trainer.val_dataloaders) if split_of(loader) == "train"]
     for found in marked:
@@ -255,7 +265,6 @@ def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
 
 
 START: tuple[Check, ...] = (
-    watch_is_attached,
     training_set_is_grouped,
     training_set_is_evaluated,
     restored_tables_fit,

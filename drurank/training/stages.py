@@ -103,33 +103,41 @@ class SelectableOnly:
 
     def on_train_batch_end(self, trainer: Any, method: Any, *of_batch: Any) -> None:
         """Only where the epoch may be chosen."""
-        if method.selectable:
+        if getattr(method, "selectable", True):
             self.callback.on_train_batch_end(trainer, method, *of_batch)
 
     def on_train_epoch_end(self, trainer: Any, method: Any) -> None:
         """Only where the epoch may be chosen."""
-        if method.selectable:
+        if getattr(method, "selectable", True):
             self.callback.on_train_epoch_end(trainer, method)
 
     def on_validation_end(self, trainer: Any, method: Any) -> None:
         """Only where the epoch may be chosen."""
-        if method.selectable:
+        if getattr(method, "selectable", True):
             self.callback.on_validation_end(trainer, method)
 
 
 def choose_only_selectable(trainer: Any) -> None:
     """Wrap the trainer's callbacks that monitor a criterion, so that they leave out epochs that are not selectable.
 
-    One with ``save_last`` saves nothing in those epochs; you are warned if no other callback does.
+    One with ``save_last`` saves nothing at the end of those epochs; you are warned if no other callback does.
     """
     keepers = [callback for callback in trainer.callbacks if isinstance(callback, ModelCheckpoint)]
     if any(keeper.save_last for keeper in keepers) and all(keeper.monitor for keeper in keepers):
         rank_zero_warn(
-            "no last checkpoint is saved until epochs can be chosen; for one add a ModelCheckpoint without monitor"
+            "at the end of epochs that cannot be chosen no last checkpoint is saved; for one add a ModelCheckpoint "
+            "without monitor"
         )
     trainer.callbacks[:] = [
         SelectableOnly(callback)
         if isinstance(getattr(callback, "monitor", None), str) and type(callback) is not SelectableOnly
         else callback
         for callback in trainer.callbacks
+    ]
+
+
+def choose_any(trainer: Any) -> None:
+    """Give the trainer its own callbacks back, after ``choose_only_selectable``."""
+    trainer.callbacks[:] = [
+        callback.callback if type(callback) is SelectableOnly else callback for callback in trainer.callbacks
     ]
