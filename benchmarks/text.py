@@ -24,12 +24,11 @@ import torch
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from encoders import write_distilbert
-
 from drurank.cli import main
 from drurank.data import Text
 from drurank.networks import TextClassifier
 from drurank.text.pretrained import load_tokenizer
+from encoders import write_distilbert
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 ROWS = {"train": 1600, "ood_val": 600, "id_val": 200, "ood_test": 1600, "id_test": 300}

@@ -146,15 +146,16 @@ def refused(run, capsys):
 
 
 @pytest.fixture
-def pretend(monkeypatch):
-    """Pretend to be one of several processes."""
+def pretend():
+    """Pretend to be one of several processes, until the end of the test."""
+    with pytest.MonkeyPatch.context() as patch:
 
-    def to_be(rank, world):
-        monkeypatch.setattr(dist, "is_initialized", lambda: world > 1)
-        monkeypatch.setattr(dist, "get_rank", lambda: rank)
-        monkeypatch.setattr(dist, "get_world_size", lambda: world)
+        def to_be(rank, world):
+            patch.setattr(dist, "is_initialized", lambda: world > 1)
+            patch.setattr(dist, "get_rank", lambda: rank)
+            patch.setattr(dist, "get_world_size", lambda: world)
 
-    return to_be
+        yield to_be
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from encoders import write_tiny
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -11,7 +11,7 @@ from drurank.criteria import compute_criteria, criterion, default_criteria
 from drurank.errors import InputError
 from drurank.imports import import_code, import_words
 from drurank.report import report_predictions
-from drurank.study import Study
+from drurank.study import Study, study_table
 from runs import SMALL, read_csv, read_json
 from studies import SMALL as STUDY
 from studies import written
@@ -90,7 +90,7 @@ def test_study_hands_the_criterion_on_to_its_workers(tmp_path, capsys):
     (result,) = study
     counts = result.counts("below80", "ood_test")
     share = np.mean(counts.correct / counts.count < 0.8)
-    table = study.table("below80", cells=["below80"])
+    table = study_table(study, "below80", cells=["below80"])
     assert table.rows[0].cells["ood_test", "below80"].values == (pytest.approx(share),)
     assert f"| {100 * share:.1f} |" in table.render("markdown")
 

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from clusters import PARTS, assert_by_the_rule
-from encoders import write_tiny
 
+from clusters import PARTS, assert_by_the_rule
 from drurank.cli import main
+from encoders import write_tiny
 from runs import CONFIGS, read_csv, read_json
 
 MAX_LENGTH = 12

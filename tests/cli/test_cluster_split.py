@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from clusters import FARTHEST, PARTS, SIX, TWO, assert_by_the_rule, writers
 
+from clusters import FARTHEST, PARTS, SIX, TWO, assert_by_the_rule, writers
 from drurank.cli import main
 from drurank.splits import SPLITS
 from runs import CONFIGS, read_csv, read_json

@@ -6,8 +6,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 import yaml
-from encoders import write_tiny
 
+from encoders import write_tiny
 from reference import criteria
 from runs import CONFIGS, FIT, QUIET, SMALL, read_csv, read_json
 

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from faults import WORDS, look, sound, ten_faults
 
 from drurank.cli import main
 from drurank.cli.inspect import data_words
 from drurank.errors import InputError
+from faults import WORDS, look, sound, ten_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT.parent / "shared" / "data"

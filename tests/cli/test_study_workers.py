@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-import endless_study
 import pytest
 
+import endless_study
 from drurank.cli.study_workers import device_of
 from drurank.study import Plan
 from drurank.study.queue import Queue

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from encoders import write_tiny
 
+from encoders import write_tiny
 from texts import rows
 
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
-from bad_tables import HEADER, ROLES, ROWS, fit, said, write_csv, write_parquet
 
+from bad_tables import HEADER, ROLES, ROWS, fit, said, write_csv, write_parquet
 from drurank.data import Table
 from drurank.errors import InputError
 from drurank.tabular.rules import find

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from encoders import write_tiny
 from pyarrow import feather
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoTokenizer
@@ -26,6 +25,7 @@ from drurank.text import cache as cache_module
 from drurank.text.features import embed_texts
 from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
+from encoders import write_tiny
 
 BERT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 KINDS = {

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+
+from drurank.errors import InputError
 from small_tables import (
     GROUP,
     LABEL,
@@ -27,8 +29,6 @@ from small_tables import (
     restored,
     written,
 )
-
-from drurank.errors import InputError
 
 
 def test_numbers_are_standardised_by_the_training_rows_alone(tmp_path):

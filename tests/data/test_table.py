@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+
 from small_tables import GROUP, LABEL, SPLIT, TEST, TRAIN, VAL, C, X, fitted, inputs, parquet, written
 
 # Labels

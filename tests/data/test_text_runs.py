@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from encoders import write_tiny
 from transformers import AutoTokenizer
 
 from drurank.cli import main
@@ -19,6 +18,7 @@ from drurank.data import Text
 from drurank.errors import InputError
 from drurank.methods import DFR, DRU, ERM, JTT
 from drurank.networks import MLP, TextClassifier
+from encoders import write_tiny
 from runs import read_csv, read_json
 from texts import SPLITS, data_of, ready, rows, words_of
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from encoders import write_tiny
 
 from drurank.data import WILDS, Text
 from drurank.errors import InputError
+from encoders import write_tiny
 from runs import CONFIGS, read_json
 
 HEADER = (

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 import torch.distributed as dist
-from encoders import write_tiny
 
 from drurank.data import Text
 from drurank.data.sampler import rank_and_world
 from drurank.methods import DRU
 from drurank.networks import TextClassifier
 from drurank.text import tokens
+from encoders import write_tiny
 from many_data import GLOBAL_BATCH, Watch, python_trainer
 
 TRAIN = 37  # the last global batch has a single row, so that a process has none

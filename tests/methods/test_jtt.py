@@ -195,9 +195,9 @@ def test_command_line_chooses_in_the_second_stage_and_logs_both(fit, run, tmp_pa
         (["--model.first_stage_epochs", 3], "max_epochs is 3 and first_stage_epochs 3"),
         (["--model.first_stage_epochs", 1, "--trainer.check_val_every_n_epoch", 2], "the errors of epoch 1 would not"),
         (["--model.first_stage_epochs", 1, "--trainer.max_steps", 4], "max_steps is 4 and the first stage has 4"),
-        (["--trainer.limit_val_batches", 1], "limit_val_batches=1 leaves out training rows"),
-        (["--trainer.limit_val_batches", 0], "limit_val_batches=0 leaves out training rows"),
-        (["--trainer.val_check_interval", 3], "val_check_interval=3 leaves out the end of an epoch of 4 batches"),
+        (["--trainer.limit_val_batches", 1], "limit_val_batches 1 leaves out training rows"),
+        (["--trainer.limit_val_batches", 0], "limit_val_batches 0 leaves out training rows"),
+        (["--trainer.val_check_interval", 3], "val_check_interval 3 leaves out the end of an epoch of 4 batches"),
         (["--trainer.fast_dev_run", "true"], "fast_dev_run trains one epoch and JTT two stages"),
         (["--model.upweight_factor", 0], "upweight_factor is 0"),
         (["--model.semantics", "twice"], "twice"),
@@ -285,10 +285,10 @@ def test_that_no_last_checkpoint_is_saved_is_said(trainer, tmp_path, method):
 @pytest.mark.parametrize(
     ("words", "before"),
     [
-        (["--model.first_stage_epochs", 2], "first_stage_epochs=1"),
-        (["--model.upweight_factor", 50], "upweight_factor=5"),
-        (["--model.semantics", "repeat"], "semantics='reweight'"),
-        (["--model.accuracy_from", "training"], "accuracy_from='evaluation'"),
+        (["--model.first_stage_epochs", 2], "--model.first_stage_epochs 1,"),
+        (["--model.upweight_factor", 50], "--model.upweight_factor 5.0,"),
+        (["--model.semantics", "repeat"], "--model.semantics reweight,"),
+        (["--model.accuracy_from", "training"], "--model.accuracy_from evaluation,"),
     ],
 )
 def test_what_made_the_error_set_cannot_change_on_resume(fit, refused, tmp_path, words, before):

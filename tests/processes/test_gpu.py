@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from encoders import write_tiny
 from lightning.pytorch import Callback
 
 from drurank.data import Shortcut, Text
 from drurank.methods import DFR, DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP, TextClassifier
+from encoders import write_tiny
 from reference import accuracies, criteria, discounts, ranks, spread
 
 pytestmark = [

@@ -104,7 +104,7 @@ def test_signal_before_an_epoch_has_ended_leaves_no_file_that_would_not_be_exact
         pytest.raises(SIGTERMException),
     ):
         run.fit(DRU(), datamodule=Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16))
-    said = "stopped by SIGTERM in epoch 0: no epoch had ended, so there is nothing to go on from"
+    said = "stopped by SIGTERM in epoch 0: no epoch had ended, so there is nothing to resume"
     assert said in [record.getMessage() for record in caplog.records]
     assert list(tmp_path.rglob("*.ckpt")) == []
 

@@ -19,7 +19,7 @@ def test_options_of_words_or_null_have_no_picture(results):
     assert options_with_grid(Study(study.folder, tuple(other))) == ["y"]
 
 
-def test_pictures_and_report_are_made_again_without_training(results, tmp_path):
+def test_pictures_and_report_are_made_again_without_training(results, tmp_path, pictures):
     shutil.copytree(results, tmp_path / "study")
     main(["study", "report", "--folder", str(tmp_path / "study")])
     text = (tmp_path / "study/report.md").read_text(encoding="utf-8")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats
-from simulations import simulated
 
 from drurank.errors import InputError
 from drurank.study.statistics import bootstrapped_t, concordance, paired_difference
+from simulations import simulated
 
 
 @pytest.mark.parametrize(

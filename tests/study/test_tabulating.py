@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from simulations import simulated
 
 from drurank.errors import InputError
 from drurank.study import Study, study_table
 from drurank.study.tabulating import column_cells
+from simulations import simulated
 
 
 def test_a_table_by_hand(results):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.feather as pa_feather
 import pyarrow.parquet as pq
 import pytest
+
 from bad_tables import HEADER, ROWS, said, write_csv, write_parquet
 
 # Files: name, bytes, and what must be said.

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from clusters import FARTHEST, PARTS, SIX, TWO, assert_by_the_rule, writers
 
+from clusters import FARTHEST, PARTS, SIX, TWO, assert_by_the_rule, writers
 from drurank.errors import InputError
 from drurank.splits import SPLITS
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from faults import look, put, rows_of, sound, ten_faults
 
 from drurank.tabular.inspection import smallest_difference
+from faults import look, put, rows_of, sound, ten_faults
 from runs import read_csv, read_json
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_tables import X, fitted, parquet, written
 
 from drurank.errors import InputError
 from drurank.tabular.rules.features import determines
+from small_tables import X, fitted, parquet, written
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from faults import SIZE, found, look, put, rows_of, sound
 from rich.console import Console
 
 from drurank.cli.inspect import print_inspection
@@ -19,6 +18,7 @@ from drurank.tabular.rows import gather_rows
 from drurank.tabular.rules.copies import alike_rows
 from drurank.tabular.rules.features import others_agree
 from drurank.tabular.rules.spelling import plain_spelling
+from faults import SIZE, found, look, put, rows_of, sound
 from runs import read_json
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 import torch
-from encoders import minilm, write_distilbert, write_tiny
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from drurank.errors import InputError
 from drurank.networks import MLP, Sizes, TextClassifier
 from drurank.networks.factory import is_plain
 from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
+from encoders import minilm, write_distilbert, write_tiny
 
 TEXTS = ["The room was fine, the breakfast awful.", "no", "a good stay " * 9]
 

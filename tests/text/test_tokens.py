@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from encoders import write_tiny
 from transformers import AutoModel, AutoTokenizer
 
 from drurank.errors import InputError
@@ -18,6 +17,7 @@ from drurank.text.cache import digest_of, made_once
 from drurank.text.features import embed_texts
 from drurank.text.pretrained import load_tokenizer
 from drurank.text.tokens import tokenise
+from encoders import write_tiny
 
 TEXTS = ["", "a", "good " * 300, "\U0001f600 fine", "שלום bad", "x\0y", "NA", "null", "good", "awful awful"]
 

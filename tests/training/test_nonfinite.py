@@ -1,5 +1,8 @@
 """nan and inf: the run stops and says where, or leaves the steps out; nothing of them is kept."""
 
+import math
+from types import SimpleNamespace
+
 import pytest
 import torch
 from lightning.pytorch import Callback
@@ -8,11 +11,14 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from drurank import methods
+from drurank.callbacks import BestByCriterion
 from drurank.data import GroupedDataset, Shortcut, evaluation_loader
 from drurank.data.dataset import make_loader
 from drurank.errors import InputError
-from drurank.methods import ERM, GroupDRO
+from drurank.methods import DRU, ERM, GroupDRO
 from drurank.training.losses import CrossEntropy
+from drurank.training.nonfinite import NonFiniteWatch, broken_entry, has_gradient
+from fits import own_loaders
 
 METHODS = [name for name in methods.__all__ if name not in ("GroupModule", "DFR")]
 
@@ -224,3 +230,128 @@ def test_data_module_rows_are_those_of_the_source(trainer):
     part.dataset.tensors[0][7] = torch.nan
     with pytest.raises(InputError, match=f"training rows {int(part.rows[7])} "):
         trainer().fit(ERM(detect=True), datamodule=data)
+
+
+class Failing(nn.Module):
+    """Gives nan in training, or, in evaluation, for rows whose first input is negative."""
+
+    def __init__(self, training):
+        super().__init__()
+        self.linear, self.in_training = nn.Linear(3, 2), training
+
+    def forward(self, x):
+        if self.training:
+            return self.linear(x) * (math.nan if self.in_training else 1)
+        return torch.where(x[:, :1] < 0, math.nan, self.linear(x))
+
+
+def test_run_stops_when_the_loss_is_nan_and_keeps_no_best(trainer, tmp_path):
+    train, val = own_loaders()
+    best = BestByCriterion("worst", dirpath=str(tmp_path / "checkpoints"))
+    module = DRU(network=Failing(training=True))
+    with pytest.raises(InputError, match="loss became nan or inf in epoch 0"):
+        trainer(max_epochs=3, callbacks=[best], enable_checkpointing=True).fit(
+            module, train, [val, evaluation_loader(train)]
+        )
+    assert module.state["weight"].isfinite().all()
+    assert best.best_model_path == ""
+    assert not list(tmp_path.rglob("*.ckpt"))
+
+
+@pytest.mark.parametrize("every", [0, 1, 50])
+def test_logging_interval_does_not_matter_for_that(trainer, every):
+    train, _ = own_loaders()
+    with pytest.raises(InputError, match="loss became nan or inf in epoch 0"):
+        trainer(log_every_n_steps=every).fit(ERM(network=Failing(training=True)), train)
+
+
+CPU, NAN, INF = torch.device("cpu"), math.nan, math.inf
+
+
+def batch_end(watch, batch_idx=0, last=True, every=50, rows=6):
+    """The end of a batch of a training set of two groups, numbered from row 100 in its source."""
+    group = torch.arange(rows) % 2
+    train = SimpleNamespace(rows=torch.arange(100, 100 + rows), group=group, group_names=["a", "b"])
+    trainer = SimpleNamespace(
+        log_every_n_steps=every, is_last_batch=last, current_epoch=3, train_dataloader=SimpleNamespace(dataset=train)
+    )
+    watch.on_train_batch_end(trainer, None, None, None, batch_idx)
+
+
+def note(watch, losses, batch_idx=0, first=0):
+    losses = torch.tensor(losses)
+    watch.note(losses, losses.mean(), torch.arange(first, first + len(losses)), batch_idx)
+
+
+def test_rows_of_the_first_broken_batch_are_named_and_not_those_of_later_ones():
+    watch = NonFiniteWatch("stop", detect=True)
+    watch.begin(6, CPU)
+    note(watch, [1.0, 2.0], 0)
+    note(watch, [NAN, 2.0], 1, first=2)
+    note(watch, [NAN, INF], 2, first=4)  # the weights are nan by now
+    with pytest.raises(InputError, match=r"nan or inf in epoch 3, first in training rows 102 \(groups a\)"):
+        batch_end(watch)
+
+
+def test_begin_forgets_what_was_noted():
+    watch = NonFiniteWatch("stop", detect=True)
+    watch.begin(6, CPU)
+    note(watch, [NAN, 1.0])
+    watch.begin(6, CPU)
+    note(watch, [1.0, 2.0])
+    batch_end(watch)
+
+
+@pytest.mark.parametrize(
+    ("every", "batch_idx", "last", "looks"),
+    [(3, 2, False, True), (3, 1, False, False), (0, 2, False, False), (0, 2, True, True), (3, 1, True, True)],
+)
+def test_it_is_looked_at_once_a_logging_interval_and_at_the_end(every, batch_idx, last, looks):
+    watch = NonFiniteWatch("stop", detect=False, hint="; the hint")
+    watch.begin(2, CPU)
+    note(watch, [INF, 1.0])
+    if looks:
+        with pytest.raises(InputError, match="the hint"):
+            batch_end(watch, batch_idx, last, every)
+    else:
+        batch_end(watch, batch_idx, last, every)
+
+
+def test_objective_that_is_nan_with_finite_losses_stops_too():
+    watch = NonFiniteWatch("stop", detect=True)
+    watch.begin(6, CPU)
+    watch.note(torch.tensor([1.0, 2.0]), torch.tensor(NAN), torch.tensor([0, 1]), 0)
+    with pytest.raises(InputError, match="with every loss finite"):
+        batch_end(watch)
+
+
+def test_optimizer_is_handed_no_gradient_that_is_not_finite():
+    parameter, other = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([parameter, other], lr=1.0)
+    buffer = torch.zeros(1)
+    method = SimpleNamespace(
+        trainer=SimpleNamespace(accumulate_grad_batches=1),
+        buffers=lambda: [buffer],
+        state={"weight": torch.ones(3), "q": torch.zeros(1)},
+        constant_state=("weight",),
+    )
+    trainer = SimpleNamespace(precision_plugin=None)
+    watch = NonFiniteWatch("skip", detect=False)
+    watch.begin(3, CPU)
+    for gradient, stepped in ((NAN, False), (1.0, True)):
+        watch.begin_step(method, 0)
+        buffer += 1
+        method.state["q"] = method.state["q"] + 1
+        parameter.grad, other.grad = torch.tensor([gradient, 1.0]), torch.tensor([1.0])
+        watch.on_before_optimizer_step(trainer, method, optimizer)
+        assert has_gradient(optimizer) == stepped
+        assert buffer.item() == method.state["q"].item() == float(stepped)
+    with pytest.warns(UserWarning, match="1 of 2 steps of epoch 3 had a gradient that is nan or inf and were left out"):
+        batch_end(watch)
+
+
+def test_broken_entry_is_the_first():
+    state = {"fine": torch.ones(2), "about": "nothing", "bad": torch.tensor([0, INF]), "worse": torch.tensor([NAN])}
+    assert broken_entry(state) == "bad"
+    assert broken_entry({"fine": torch.ones(2), "numbers": torch.arange(3)}) is None
+    assert broken_entry({}) is None

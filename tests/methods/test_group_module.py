@@ -1,0 +1,258 @@
+"""What all methods share: weights by the last epoch's predictions, your own network, loaders and method."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch import Callback, seed_everything
+from torch import nn
+from torch.utils.data import DataLoader
+
+from drurank import methods
+from drurank.data import GroupedDataset, evaluation_loader
+from drurank.methods import DRU, ERM, Const, GroupModule, Worst
+from fits import Watch, dru_weights, network, own_loaders, own_network, plain_sgd, record_of, small
+from reference import accuracies, spread
+
+METHODS = [
+    *(DRU(rank_by=r, upweight=u, cutoff=30) for r in ("index", "quantile") for u in ("all", "misclassified")),
+    *(DRU(ties=ties, cutoff=60, normalize_weights=True) for ties in ("min", "average", "ordinal")),
+    Worst(2),
+    Worst(2, "all"),
+    Const(3),
+    ERM(),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.title)
+def test_stacked_candidates_are_weighted_and_reduced_as_in_a_loop(method):
+    generator = np.random.default_rng(1)
+    correct, group = generator.integers(-1, 2, (3, 2, 40)), generator.integers(-1, 6, 40)
+    stacked = method.reweight(record_of(correct, group, 6))
+    loop = [[method.reweight(record_of(c, group, 6)) for c in row] for row in correct]
+    torch.testing.assert_close(stacked, torch.stack([torch.stack(row) for row in loop]), rtol=0, atol=0)
+
+    losses, index = generator.random((3, 2, 7)), generator.permutation(40)[:7]
+    batch = {"index": torch.as_tensor(index), "share": 1 / 7}
+    objective = method.reduce(torch.as_tensor(losses), batch, {"weight": stacked})
+    by_hand = (np.asarray(stacked)[..., index] * losses).mean(axis=-1)
+    np.testing.assert_allclose(objective, by_hand, rtol=1e-6)
+
+
+def worst_weights(correct, group, upweight):
+    accuracy = accuracies(correct, group, group.max() + 1)
+    return spread(np.where(accuracy == accuracy.min(), 4.0, 1.0), correct, group, upweight)
+
+
+@pytest.mark.parametrize(
+    ("method", "weights", "accuracy_from", "workers"),
+    [
+        (lambda **k: DRU(**k), dru_weights, "evaluation", 0),
+        (lambda **k: DRU(**k), dru_weights, "evaluation", 2),  # persistent workers, which see no later weights
+        (lambda **k: DRU(**k), dru_weights, "training", 0),
+        (
+            lambda **k: DRU("index", "all", 3, "average", normalize_weights=True, **k),
+            lambda c, g: dru_weights(c, g, "index", "all", 3, "average", mean_1=True),
+            "evaluation",
+            0,
+        ),
+        (lambda **k: Worst(4, "all", **k), lambda c, g: worst_weights(c, g, "all"), "evaluation", 0),
+        (lambda **k: Worst(4, **k), lambda c, g: worst_weights(c, g, "misclassified"), "training", 0),
+        (lambda **k: Const(3, **k), lambda c, g: np.where(c, 1.0, 3.0), "evaluation", 0),
+    ],
+    ids=["qDRU+M", "workers", "training", "gDRU+G", "Worst+G", "Worst+M", "Const+M"],
+)
+def test_objective_uses_the_weights_of_the_last_epochs_predictions(trainer, method, weights, accuracy_from, workers):
+    torch.manual_seed(3)
+    data = small(num_workers=workers)
+    watch = Watch(data.part("train"))
+    module = method(accuracy_from=accuracy_from, network=network(), optimizer=plain_sgd(1.0))
+    trainer(max_epochs=3, callbacks=[watch]).fit(module, datamodule=data)
+    assert watch.assert_weights_follow(weights, accuracy_from) >= 2
+
+
+@pytest.mark.parametrize("method", [DRU, Worst, Const])
+def test_first_epoch_is_erm(trainer, method):
+    def parameters(cls):
+        torch.manual_seed(0)
+        module = cls(network=network())
+        trainer().fit(module, datamodule=small())
+        return torch.cat([p.detach().flatten() for p in module.parameters()]), module.state["weight"]
+
+    (erm, _), (other, weight) = parameters(ERM), parameters(method)
+    torch.testing.assert_close(other, erm, rtol=0, atol=0)
+    assert weight.max() > 1  # and the second is not
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
+def test_tables_keep_their_types_in_half_precision(trainer, precision):
+    module = DRU(network=network())
+    trainer(max_epochs=2, precision=precision).fit(module, datamodule=small())
+    assert module.record.correct.dtype == torch.int8
+    assert (module.record.correct >= 0).all()
+    assert module.state["weight"].dtype == torch.float32
+    correct, group = module.record.correct.numpy(), module.record.group.numpy()
+    np.testing.assert_allclose(module.state["weight"], dru_weights(correct, group), rtol=1e-6)
+    (split,) = module.evaluation.splits
+    assert all(counted.dtype == torch.int64 for counted in split.criteria.counts())
+    assert module.sample_losses(torch.zeros(1, 2, dtype=torch.bfloat16), torch.zeros(1).long()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
+@pytest.mark.parametrize("method", [name for name in methods.__all__ if name != "GroupModule"])
+def test_every_method_trains_in_half_precision(trainer, method, precision):
+    module = getattr(methods, method)()
+    trainer(max_epochs=2, precision=precision).fit(module, datamodule=small())
+    assert all(value.isfinite().all() for value in module.state_dict().values())
+    assert module.state["weight"].dtype == torch.float32
+
+
+@pytest.mark.parametrize("accuracy_from", ["evaluation", "training"])
+def test_own_network_and_loaders_are_weighted_alike(trainer, accuracy_from):
+    train, val = own_loaders()
+    vals = [val, evaluation_loader(train)] if accuracy_from == "evaluation" else val
+    watch = Watch(train.dataset)
+    module = DRU(network=own_network(), accuracy_from=accuracy_from, optimizer=plain_sgd(0.5))
+    run = trainer(max_epochs=3, callbacks=[watch])
+    run.fit(module, train, vals)
+    assert watch.assert_weights_follow(dru_weights, accuracy_from) >= 2
+    assert not any("train_" in key and key != "train_loss" for key in run.callback_metrics)
+
+
+def test_training_pass_may_stand_anywhere_among_the_loaders(trainer):
+    train, val = own_loaders()
+    watch = Watch(train.dataset)
+    run = trainer(callbacks=[watch])
+    module = DRU(network=own_network())
+    run.fit(module, train, [evaluation_loader(train), val])
+    watch.assert_weights_follow(dru_weights, "evaluation")
+    with torch.no_grad():
+        right = module(val.dataset.dataset.tensors[0]).argmax(dim=1) == val.dataset.dataset.tensors[1]
+    assert float(run.callback_metrics["val_overall"]) == pytest.approx(float(right.float().mean()))
+
+
+def test_network_may_take_several_named_inputs(trainer):
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.numbers, self.codes = nn.Linear(2, 2), nn.Embedding(3, 2)
+
+        def forward(self, x, code):
+            return self.numbers(x) + self.codes(code)
+
+    def rows(split=None):
+        items = [{"x": torch.randn(2), "code": i % 3, "label": i % 2} for i in range(12)]
+        return GroupedDataset(items, ["a", "b", "b"] * 4, split=split)
+
+    train, val = rows(), rows("val")
+    module = DRU(network=Two())
+    trainer(max_epochs=2).fit(module, DataLoader(train, 4), [DataLoader(val, 4), evaluation_loader(train)])
+    correct, group = module.record.correct.numpy(), module.record.group.numpy()
+    assert group.tolist() == [0, 1, 1] * 4
+    np.testing.assert_allclose(module.state["weight"], dru_weights(correct, group), rtol=1e-6)
+
+
+class OneScore(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Logistic(nn.Module):
+    def forward(self, logits, label):
+        return nn.functional.binary_cross_entropy_with_logits(logits[:, 0], label.float(), reduction="none")
+
+
+def test_network_of_one_score_is_cut_at_0(trainer):
+    train, val = own_loaders()
+    module = DRU(network=OneScore(), loss=Logistic())
+    trainer().fit(module, train, [val, evaluation_loader(train)])
+    x, label = train.dataset.dataset.tensors
+    with torch.no_grad():
+        right = (module.network(x)[:, 0] > 0).long() == label
+    assert module.record.correct.tolist() == right.int().tolist()
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_pass_that_is_cut_short_leaves_the_weights_and_warns(trainer, limit):
+    module = DRU(network=network())
+    with pytest.warns(UserWarning, match="weights stay"):
+        trainer(limit_val_batches=limit).fit(module, datamodule=small())
+    assert (module.state["weight"] == 1).all()
+
+
+def test_epoch_without_validation_leaves_the_weights_of_the_last(trainer):
+    class Weights(Callback):
+        def __init__(self):
+            self.by_epoch = []
+
+        def on_train_epoch_start(self, trainer, module):
+            self.by_epoch.append(module.state["weight"].clone())
+
+    weights = Weights()
+    module = DRU(network=network())
+    with pytest.warns(UserWarning, match="gave no predictions") as caught:
+        trainer(max_epochs=4, check_val_every_n_epoch=2, callbacks=[weights]).fit(module, datamodule=small())
+    said = " ".join(str(warning.message) for warning in caught)
+    assert re.findall(r"epoch (\d) gave no predictions", said) == ["0", "2"]
+    zero, one, two, three = weights.by_epoch
+    assert (zero == 1).all()
+    assert (one == 1).all()
+    assert two.max() > 1
+    torch.testing.assert_close(three, two, rtol=0, atol=0)
+
+
+def test_sanity_check_is_no_prediction_of_the_first_epoch(trainer):
+    # The check before training may read all batches; if they counted, an epoch without validation would have news.
+    module = DRU(network=network())
+    with pytest.warns(UserWarning, match="weights stay"):
+        trainer(num_sanity_val_steps=-1, check_val_every_n_epoch=2).fit(module, datamodule=small())
+    assert (module.state["weight"] == 1).all()
+
+
+class HalfWorst(GroupModule):
+    """The worse half of the groups by accuracy weighs 2, and the loss is the batch's greatest."""
+
+    needs_groups = True
+    accuracy_from = "evaluation"
+
+    def reweight(self, record):
+        accuracy = record.group_accuracy()[0]
+        worse = accuracy <= accuracy.nanmedian(dim=-1, keepdim=True).values
+        return record.to_samples(worse * 1.0 + 1, only_wrong=False)
+
+    def reduce(self, losses, batch, state):
+        state["batches"] = state.get("batches", torch.zeros(losses.shape[:-1])) + 1
+        return (state["weight"][..., batch["index"]] * losses).amax(dim=-1)
+
+
+def test_method_of_your_own_is_short_and_trains(trainer):
+    assert len(inspect.getsource(HalfWorst).splitlines()) < 40
+    data = small()
+    module = HalfWorst(network=network())
+    trainer(max_epochs=2).fit(module, datamodule=data)
+    correct, group = module.record.correct.numpy(), module.record.group.numpy()
+    accuracy = accuracies(correct, group, 6)
+    worse = accuracy <= np.sort(accuracy)[2]  # the lower median of six
+    np.testing.assert_array_equal(module.state["weight"], np.where(worse, 2.0, 1.0)[group])
+    assert float(module.state["batches"]) == 8
+    losses = torch.tensor([[1.0, 3.0], [5.0, 2.0]])
+    state = {"weight": torch.tensor([[1.0, 2.0, 1.0], [1.0, 2.0, 2.0]])}
+    assert module.reduce(losses, {"index": torch.tensor([2, 1])}, state).tolist() == [6, 10]
+
+
+def test_two_seeds_differ_and_one_repeats_itself(trainer):
+    def parameters(seed):
+        seed_everything(seed)
+        module = DRU()
+        trainer(max_epochs=2).fit(module, datamodule=small())
+        return torch.cat([p.detach().flatten() for p in module.parameters()])
+
+    first, again, other = parameters(1), parameters(1), parameters(2)
+    torch.testing.assert_close(again, first, rtol=0, atol=0)
+    assert (first - other).abs().max() > 1e-3
