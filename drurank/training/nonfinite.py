@@ -37,7 +37,6 @@ class NonFiniteWatch(Callback):
     def __init__(self, on_nonfinite: OnNonfinite, detect: bool, hint: str = "") -> None:
         check_choice("on_nonfinite", on_nonfinite, OnNonfinite)
         self.on_nonfinite, self.detect, self.hint = on_nonfinite, detect, hint
-        self._steps = self._skipped = 0
 
     @property
     def skips(self) -> bool:
@@ -46,6 +45,7 @@ class NonFiniteWatch(Callback):
 
     def begin(self, rows: int, device: torch.device) -> None:
         """Make the marks, for a training set of so many rows."""
+        self._steps = self._skipped = 0
         self._broken = torch.zeros((), dtype=torch.bool, device=device)
         self._bad = torch.zeros(rows if self.detect else 0, dtype=torch.bool, device=device)
         self._first_break = torch.full((), NEVER, dtype=torch.int64, device=device)

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, Timer
-from torch.utils.data import DataLoader
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.data import GroupedDataset, evaluation_loader
+from drurank.data.dataset import make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.training import preflight
@@ -184,3 +186,13 @@ def test_checkpoints_that_cannot_be_used_are_refused(checkpoint, to_train, said)
 def test_checkpoint_that_can_be_used_gives_what_is_ours():
     checkpoint = {"drurank": {"method": "drurank.methods.DRU"}, "state_dict": {"a": torch.ones(1)}}
     assert preflight.check_loaded(checkpoint, to_train=False) == {"method": "drurank.methods.DRU"}
+
+
+def test_hook_that_hides_ours_is_noticed(trainer):
+    class Other(DRU):
+        def on_train_epoch_end(self):
+            pass
+
+    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
+    with pytest.raises(InputError, match=r"does not call super\(\)'s"):
+        trainer(max_epochs=2).fit(Other(network=nn.Linear(2, 2), accuracy_from="training"), make_loader(rows, 4))
