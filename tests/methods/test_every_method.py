@@ -21,6 +21,7 @@ from runs import read_csv, read_json
 PARTS = {"insteval": ["ood_test", "id_test"], "wisdm_har": ["ood_test", "id_test"], "compas": ["id_test"]}
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
 METHODS = [name for name in methods.__all__ if name != "GroupModule"]
+GENERATED = ("Synthetic", "Shortcut")
 DATA = {
     "Synthetic": ["--data", "Synthetic", "--data.groups", "[6,4,4]", "--data.group_size", 10],
     "Shortcut": ["--data", "Shortcut", "--data.groups", "[6,4,4]", "--data.group_size", 10],
@@ -54,7 +55,7 @@ def words_of(tmp_path_factory):
 
     @functools.cache
     def words(name):
-        if name in ("Synthetic", "Shortcut"):
+        if name in GENERATED:
             return [*DATA[name], "--data.batch_size", 16]
         path = FOLDER / f"{name}.parquet"
         if not path.is_file():
@@ -67,15 +68,20 @@ def words_of(tmp_path_factory):
     return words
 
 
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("method", METHODS)
+PAIRS = [
+    *((method, GENERATED[number % 2]) for number, method in enumerate(METHODS)),
+    *((method, data) for data in DATA if data not in GENERATED for method in METHODS),
+]
+
+
+@pytest.mark.parametrize(("method", "data"), PAIRS)
 def test_method_is_trained_and_reported(fit, run, words_of, tmp_path, capsys, method, data):
     quick = ["--model.subsets", 2] if method == "DFR" else []
     made = fit(tmp_path, *quick, method=method, epochs=2, data=words_of(data))
     rows = [row for row in read_csv(made / "metrics.csv") if "val_qdcg10" in row]
     assert [row["epoch"] for row in rows] == ["0", "1"]
     assert all(math.isfinite(float(value)) for row in rows for value in row.values())
-    if method != "DRU" and data != "Shortcut":
+    if method != "DRU" and data not in GENERATED:
         return  # a report reads what is in the run's folder: each method's and each data set's, but not all pairs
     run("test", "--run", made)
     report = read_json(made / "test/qdcg10/report.json")
