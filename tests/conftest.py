@@ -13,8 +13,12 @@ from runs import QUIET, SMALL
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 SLOW = (
-    "study",
+    "cli/test_study.py",
     "processes",
+    "study",
+    "cli/test_study_workers.py",
+    "test_imports.py",
+    "test_extras.py",
     "methods/test_every_method.py",
     "data/test_text_runs.py",
     "methods/test_resume_every_method.py",
@@ -22,7 +26,7 @@ SLOW = (
     "test_noise.py",
     "methods/test_jtt.py",
     "cli/test_real_runs.py",
-    "training/test_resume.py",
+    "training/test_checkpoint.py",
 )
 """Folders and files that start processes or compute for longer, the longest first; not in the quick suite."""
 

@@ -127,8 +127,8 @@ class DFR(ERM):
             same = features.ndim == 2 and torch.allclose(network.head(features), scores)
         if not same:
             raise InputError(
-                f"DFR needs a network with scores head(features(x)) and features [B, d]; {type(network).__name__} is "
-                "none"
+                "DFR needs a network whose scores are head(features(x)), with features [B, d]; those of "
+                f"{type(network).__name__} are not"
             )
 
     @contextmanager

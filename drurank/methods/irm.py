@@ -31,12 +31,11 @@ class IRM(ERM):
     over the ``m`` groups of the global batch, with ``L_g(s)`` the mean loss of a group's samples at scores times ``s``,
     over its samples at even or odd places of the batch. The product of two halves estimates the squared slope without
     bias, if no row of the group is drawn twice, and may be negative. The second mean is over the ``m'`` groups with two
-    distinct rows or more. ``w`` is
-    ``min(1, penalty_weight)`` for the first steps, then ``penalty_weight``. Where that is a change, the optimizer's
-    memory (its moments) is emptied; its learning rate goes on as scheduled. Batches hold some groups with equally many
-    samples each (the sampler ``groups_per_batch``). A batch holds few of many groups; what comes of it
-    stands in ``benchmarks/RESULTS.md``. (Arjovsky, Bottou, Gulrajani, Lopez-Paz: Invariant Risk Minimization,
-    2019; in this form in Koh et al.: WILDS, 2021.)
+    distinct rows or more. ``w`` is ``min(1, penalty_weight)`` for the first steps, then ``penalty_weight``. Where that
+    is a change, the optimizer's moments are cleared; its learning rate goes on as scheduled. Batches hold some groups
+    with equally many samples each (the sampler ``groups_per_batch``). Where there are many groups, a batch holds few of
+    them; ``benchmarks/RESULTS.md`` shows the effect. (Arjovsky, Bottou, Gulrajani, Lopez-Paz: Invariant Risk
+    Minimization, 2019; in this form in Koh et al.: WILDS, 2021.)
 
     Args:
         penalty_weight: ``lambda``, weight of the penalty beside the mean loss of the groups, 0 or more.
@@ -82,7 +81,7 @@ class IRM(ERM):
         return weighted_sum(on_loss, losses) + self._weight() * (penalty - penalty.detach() / 2)
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Empty the optimizer's memory where the weight of the penalty changes."""
+        """Clear the optimizer's moments where the weight of the penalty changes."""
         super().on_train_batch_start(batch, batch_idx)
         if self.penalty_weight > 1 and self.global_step == self.anneal_steps:
             for optimizer in self.trainer.optimizers:

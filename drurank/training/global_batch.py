@@ -90,12 +90,12 @@ def gather_rows(rows: Tensor, *, fill: float, largest: int | None = None) -> Ten
     return torch.stack(parts, dim=-1).flatten(-2)
 
 
-def gather_predictions(index: Tensor, right: Tensor, largest: int | None = None) -> tuple[Tensor, Tensor]:
-    """Rows of all processes and whether each is right, in the order of the global batch; see ``gather_rows``."""
-    index, right = (gather_rows(rows.long(), fill=-1, largest=largest) for rows in (index, right))
-    # Where there is no row stands the first of all once more, which the first process always has.
-    none = index < 0
-    return torch.where(none, index[:1], index), torch.where(none, right[:1], right)
+def gather_predictions(index: Tensor, correct: Tensor, largest: int | None = None) -> tuple[Tensor, Tensor]:
+    """Rows of all processes and whether each is correct, in the order of the global batch; see ``gather_rows``."""
+    index, correct = (gather_rows(rows.long(), fill=-1, largest=largest) for rows in (index, correct))
+    # Places without a row repeat the very first row, which the first process always has.
+    missing = index < 0
+    return torch.where(missing, index[:1], index), torch.where(missing, correct[:1], correct)
 
 
 def gather_losses(losses: Tensor, batch: Mapping[str, Any], *, fill: float) -> Tensor:

@@ -50,6 +50,7 @@ class NonFiniteWatch(Callback):
 
     def begin(self, rows: int, device: torch.device) -> None:
         """Make the marks, for a training set of so many rows."""
+        self._steps = self._skipped = 0
         self._broken = torch.zeros((), dtype=torch.bool, device=device)
         self._bad = torch.zeros(rows if self.detect else 0, dtype=torch.bool, device=device)
         self._first_break = torch.full((), NEVER, dtype=torch.int64, device=device)

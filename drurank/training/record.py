@@ -136,7 +136,10 @@ class EpochRecord:
             InputError: if it is of another number of samples.
         """
         if state["correct"].shape != self.correct.shape:
-            raise InputError(f"a record of {len(state['correct']):,} samples for {len(self.correct):,} of them")
+            raise InputError(
+                f"the saved record has {len(state['correct']):,} samples and the training set {len(self.correct):,}; "
+                "give the data it was made with"
+            )
         device = self.correct.device
         self.correct, self._fresh = (state[key].to(device, copy=True) for key in ("correct", "fresh"))
         self.news = state["news"]

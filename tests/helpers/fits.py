@@ -1,4 +1,4 @@
-"""Small networks, rows and fits, records of told counts, and who watches the weights of a training."""
+"""Small networks, data and records with given counts, and a callback that checks the weights of a training."""
 
 import numpy as np
 import pytest

@@ -228,8 +228,8 @@ def tied():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Elsewhere(2), r"scores head\(features\(x\)\)"),
-        (lambda: Long(2), r"scores head\(features\(x\)\)"),
+        (lambda: Elsewhere(2), r"scores are head\(features\(x\)\)"),
+        (lambda: Long(2), r"scores are head\(features\(x\)\)"),
         (normed, "a plain weight and bias of its own"),
         (tied, "a plain weight and bias of its own"),
     ],

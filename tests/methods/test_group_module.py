@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback, seed_everything
+from lightning.pytorch.tuner import Tuner
 from torch import nn
 from torch.utils.data import DataLoader
 
 from drurank import methods
 from drurank.data import GroupedDataset, evaluation_loader
 from drurank.methods import DRU, ERM, Const, GroupModule, Worst
+from drurank.training.nonfinite import NonFiniteWatch
 from fits import Watch, dru_weights, network, own_loaders, own_network, plain_sgd, record_of, small
 from reference import accuracies, spread
 
@@ -256,3 +258,33 @@ def test_two_seeds_differ_and_one_repeats_itself(trainer):
     first, again, other = parameters(1), parameters(1), parameters(2)
     torch.testing.assert_close(again, first, rtol=0, atol=0)
     assert (first - other).abs().max() > 1e-3
+
+
+def test_first_validation_may_be_that_of_the_second_epoch(trainer):
+    run = trainer(max_epochs=2, num_sanity_val_steps=0, check_val_every_n_epoch=2)
+    method = DRU(network=own_network())
+    train, val = own_loaders()
+    with pytest.warns(UserWarning, match="epoch 0 gave no predictions"):
+        run.fit(method, train, [val, evaluation_loader(train)])
+    assert (method.record.correct >= 0).all()
+
+
+def test_lightnings_tuner_finds_a_rate(trainer):
+    class Rated(DRU):
+        def __init__(self, lr=1e-3, **kwargs):
+            super().__init__(**kwargs)
+            self.lr = lr
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=self.lr)
+
+    found = Tuner(trainer(max_epochs=2)).lr_find(Rated(), datamodule=small(), num_training=8, update_attr=False)
+    assert len(found.results["lr"]) == 8
+
+
+def test_watch_is_attached_once_and_only_that_of_the_method(trainer):
+    run, first, second = trainer(), ERM(), DRU()
+    for method in (first, first, second):
+        run.fit_loop.max_epochs = run.current_epoch + 1
+        run.fit(method, datamodule=small())
+        assert [callback for callback in run.callbacks if isinstance(callback, NonFiniteWatch)] == [method.watch]

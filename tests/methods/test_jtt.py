@@ -131,15 +131,14 @@ def everything_of(method):
     return {**method.state_dict(), **moments, **method.state, "correct": method.record.correct}
 
 
-@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("interval", ["epoch", "step"])
-def test_resume_in_either_stage_goes_on_exactly(trainer, tmp_path, workers, interval):
+def test_resume_in_either_stage_goes_on_exactly(trainer, tmp_path, interval):
     def fit(**options):
         seed_everything(0, verbose=False)
         method = JTT(first_stage_epochs=2, lr_scheduler=LinearDecay, lr_interval=interval)
         keep = ModelCheckpoint(dirpath=tmp_path, save_top_k=-1, filename="{epoch}")
         run = trainer(max_epochs=5, callbacks=[keep], enable_checkpointing=True)
-        run.fit(method, datamodule=Shortcut(**SIZE, num_workers=workers), **options)
+        run.fit(method, datamodule=Shortcut(**SIZE), **options)
         return everything_of(method), run.lr_scheduler_configs[0].scheduler.get_last_lr()
 
     whole, rate = fit()
@@ -282,6 +281,12 @@ def test_that_no_last_checkpoint_is_saved_is_said(trainer, tmp_path, method):
         trainer(max_epochs=2, callbacks=[keep], enable_checkpointing=True).fit(method(), datamodule=Shortcut(**SIZE))
 
 
+@pytest.fixture(scope="module")
+def made(fit, tmp_path_factory):
+    """Folder of a run of two epochs, one of each stage."""
+    return fit(tmp_path_factory.mktemp("jtt"), method="JTT", epochs=2)
+
+
 @pytest.mark.parametrize(
     ("words", "before"),
     [
@@ -291,8 +296,7 @@ def test_that_no_last_checkpoint_is_saved_is_said(trainer, tmp_path, method):
         (["--model.accuracy_from", "training"], "--model.accuracy_from evaluation,"),
     ],
 )
-def test_what_made_the_error_set_cannot_change_on_resume(fit, refused, tmp_path, words, before):
-    made = fit(tmp_path, method="JTT", epochs=2)
+def test_what_made_the_error_set_cannot_change_on_resume(made, refused, words, before):
     said = refused("fit", "--ckpt_path", made / "checkpoints/last.ckpt", *words, "--trainer.max_epochs", 4)
     assert f"the checkpoint was made with {before}" in said
 
@@ -301,3 +305,11 @@ def test_refused_in_python():
     for options in ({"first_stage_epochs": 1.5}, {"first_stage_epochs": True}, {"accuracy_from": "both"}):
         with pytest.raises(InputError, match=next(iter(options))):
             JTT(**options)
+
+
+def test_callbacks_are_given_back_after_a_fit(trainer):
+    best, stop = ModelCheckpoint(monitor="val_worst", mode="max"), EarlyStopping("val_worst", mode="max")
+    run = trainer(max_epochs=2, callbacks=[stop, best], enable_checkpointing=True)
+    run.fit(JTT(), datamodule=Shortcut(**SIZE))
+    assert run.early_stopping_callback is stop
+    assert run.checkpoint_callback is best

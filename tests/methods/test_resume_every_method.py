@@ -13,7 +13,7 @@ from drurank.methods import DRU, JTT, GroupDRO
 EPOCHS = 4
 METHODS = {name: getattr(methods, name) for name in methods.__all__ if name != "GroupModule"}
 METHODS["JTT"] = lambda **options: JTT(first_stage_epochs=2, **options)
-METHODS["GroupDRO sagawa"] = lambda **options: GroupDRO("sagawa", **options)
+METHODS["GroupDRO sagawa"] = lambda **options: GroupDRO("sagawa", generalization_adjustment=2, **options)
 
 
 def everything_of(method, run):
@@ -62,6 +62,7 @@ def test_every_method(trainer, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["DRU", "JTT", "GroupDRO", "IRM"])
 def test_every_order_of_rows_with_loader_workers(trainer, tmp_path, name):
+    """Workers begin to read before Lightning tells the sampler its epoch."""
     assert_resumed_is_whole(trainer, tmp_path, METHODS[name], workers=2, most=2)
 
 
@@ -74,6 +75,7 @@ FLAGS = {
     "loaders anew": {"reload_dataloaders_every_n_epochs": 1},
     "clipping": {"gradient_clip_val": 0.1},
     "no sanity check": {"num_sanity_val_steps": 0},
+    "a limit of steps": {"max_steps": 10**6},
     "bf16": {"precision": "bf16-mixed"},
 }
 

@@ -1,6 +1,7 @@
 """nan and inf: the run stops and says where, or leaves the steps out; nothing of them is kept."""
 
 import math
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -346,8 +347,9 @@ def test_optimizer_is_handed_no_gradient_that_is_not_finite():
         watch.on_before_optimizer_step(trainer, method, optimizer)
         assert has_gradient(optimizer) == stepped
         assert buffer.item() == method.state["q"].item() == float(stepped)
+    trainer.current_epoch = 3
     with pytest.warns(UserWarning, match="1 of 2 steps of epoch 3 had a gradient that is nan or inf and were left out"):
-        batch_end(watch)
+        watch.on_train_epoch_end(trainer, nn.Linear(1, 1))
 
 
 def test_broken_entry_is_the_first():
@@ -355,3 +357,41 @@ def test_broken_entry_is_the_first():
     assert broken_entry(state) == "bad"
     assert broken_entry({"fine": torch.ones(2), "numbers": torch.arange(3)}) is None
     assert broken_entry({}) is None
+
+
+def test_a_run_that_ends_within_an_epoch_says_what_it_left_out(trainer):
+    run = trainer(max_epochs=2, max_steps=4)  # of 6 an epoch
+    with pytest.raises(InputError, match=r"4 of 4 steps of epoch 0 .* so nothing was learned"):
+        run.fit(ERM(network=nn.Linear(2, 2), optimizer=sgd, on_nonfinite="skip"), *loaders(broken=range(24)))
+
+
+class Scaler:
+    """Stands for the scaler of half precision, which leaves out steps by itself."""
+
+
+def test_gradients_are_left_to_the_scaler_of_half_precision():
+    parameter = nn.Parameter(torch.ones(2))
+    optimizer, buffer = torch.optim.SGD([parameter], lr=1.0), torch.zeros(1)
+    method = SimpleNamespace(
+        trainer=SimpleNamespace(accumulate_grad_batches=1), buffers=lambda: [buffer], state={}, constant_state=()
+    )
+    watch = NonFiniteWatch("skip", detect=False)
+    watch.begin(3, CPU)
+    watch.begin_step(method, 0)
+    buffer += 1
+    parameter.grad = torch.tensor([NAN, 1.0])
+    run = SimpleNamespace(precision_plugin=SimpleNamespace(scaler=Scaler()), current_epoch=0)
+    watch.on_before_optimizer_step(run, method, optimizer)
+    assert has_gradient(optimizer)
+    assert buffer.item() == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        watch.on_train_epoch_end(run, nn.Linear(1, 1))  # the scale was too large, which is nothing to say
+
+
+def test_what_is_saved_as_a_run_ends_does_not_hide_why(trainer, tmp_path):
+    keep = ModelCheckpoint(dirpath=tmp_path, save_on_exception=True)
+    run = trainer(max_epochs=2, callbacks=[keep], enable_checkpointing=True)
+    with pytest.raises(InputError, match="the training loss became nan or inf in epoch 0"):
+        run.fit(ERM(network=nn.Linear(2, 2), optimizer=sgd), *loaders(broken=range(24)))
+    assert not list(tmp_path.glob("*.ckpt"))

@@ -12,8 +12,8 @@ from torch.utils.data import TensorDataset
 from drurank.data import GroupedDataset, evaluation_loader
 from drurank.data.dataset import make_loader
 from drurank.errors import InputError
-from drurank.methods import DRU, ERM
-from drurank.training.contract import checked_batch, checked_correct
+from drurank.methods import DRU
+from drurank.training.contract import checked_correct
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_code.md"
 
@@ -104,80 +104,9 @@ def test_images(trainer):
     assert (method.record.correct >= 0).all()
 
 
-def test_batches_that_are_tuples():
-    batch = (torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([4, 5]), torch.tensor([6, 7]))
-    assert ERM().unpack(batch)["index"].tolist() == [6, 7]
-    assert ERM().unpack(list(batch))["group"].tolist() == [4, 5]
-
-
-@pytest.mark.parametrize(
-    ("batch", "said"),
-    [
-        ((torch.zeros(2), torch.zeros(2)), "a batch is a tuple, not a dict with inputs, label, group, index"),
-        ({"x": 1, "label": 2}, "a batch is a dict with x, label, not"),
-        ("abc", "a batch is a str"),
-    ],
-)
-def test_other_batches_are_refused_with_the_remedy(batch, said):
-    with pytest.raises(InputError, match=said) as error:
-        ERM().unpack(batch)
-    assert "override unpack(batch)" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("right", "said"),
-    [
-        (lambda output, label: (output.argmax(1) == label).float(), r"is_correct gave torch\.float32 \[4\]"),
-        (lambda output, label: (output.argmax(1) == label)[:, None], r"is_correct gave torch\.bool \[4, 1\]"),
-        (lambda output, label: (output.argmax(1) == label).all(), r"is_correct gave torch\.bool \[\]"),
-    ],
-)
-def test_is_correct_must_give_one_bool_a_sample(trainer, right, said):
-    class Other(ERM):
-        def is_correct(self, output, label):
-            return right(output, label)
-
-    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
-    with pytest.raises(InputError, match=said):
-        trainer().fit(Other(network=nn.Linear(2, 2)), make_loader(rows, 4))
-
-
 def test_scores_of_nan_are_right_by_no_notion(page):
     output, label = torch.tensor([[torch.nan, -1.0], [1.0, -1.0]]), torch.tensor([[0, 0], [1, 0]])
     assert checked_correct(page["several"].is_correct(output, label), output).tolist() == [False, True]
-
-
-@pytest.mark.parametrize("name", ["index", "group"])
-@pytest.mark.parametrize("change", [lambda v: v.int(), lambda v: v[:, None], lambda v: v[:1], lambda v: v.tolist()])
-def test_what_unpack_gives_is_looked_at(name, change):
-    class Other(ERM):
-        def unpack(self, batch):
-            return {**batch, name: change(batch[name])}
-
-    batch = {"inputs": torch.zeros(2, 3), "label": torch.zeros(2), "group": torch.arange(2), "index": torch.arange(2)}
-    with pytest.raises(InputError, match=f"as {name}; it must give a dict"):
-        checked_batch(Other().unpack(batch))
-
-
-@pytest.mark.parametrize("weight", [None, torch.ones(3), [1.0] * 8])
-def test_weights_of_another_length_are_refused(trainer, weight):
-    class Other(ERM):
-        def reweight(self, record):
-            return weight
-
-    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
-    with pytest.raises(InputError, match="must give a tensor of 8 weights"):
-        trainer().fit(Other(network=nn.Linear(2, 2)), make_loader(rows, 4))
-
-
-def test_hook_that_hides_ours_is_noticed(trainer):
-    class Other(DRU):
-        def on_train_epoch_end(self):
-            pass
-
-    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
-    with pytest.raises(InputError, match=r"does not call super\(\)'s"):
-        trainer(max_epochs=2).fit(Other(network=nn.Linear(2, 2), accuracy_from="training"), make_loader(rows, 4))
 
 
 @pytest.mark.parametrize(
@@ -190,17 +119,6 @@ def test_hook_that_hides_ours_is_noticed(trainer):
 def test_group_numbers_with_gaps_are_refused(groups, said):
     with pytest.raises(InputError, match=said):
         GroupedDataset(TensorDataset(torch.zeros(2, 1), torch.zeros(2).long()), groups)
-
-
-def test_labels_that_are_floats_ask_for_a_notion_of_right(trainer):
-    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.randn(8)), torch.arange(8) % 4)
-
-    class Squared(nn.Module):
-        def forward(self, output, label):
-            return (output[:, 0] - label) ** 2
-
-    with pytest.raises(InputError, match="override is_correct"):
-        trainer().fit(ERM(network=nn.Linear(2, 1), loss=Squared()), make_loader(rows, 4))
 
 
 def test_what_was_loaded_is_fitted_anew_on_other_data_with_another_rate(trainer, tmp_path):

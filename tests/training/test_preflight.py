@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, Timer
-from torch.utils.data import DataLoader
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.data import GroupedDataset, evaluation_loader
+from drurank.data.dataset import make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.training import preflight
@@ -130,8 +132,6 @@ BY_GROUP = {"draw_of": lambda method: "groups_per_batch"}
             "each of 3 groups",
             {"datamodule": {**BY_GROUP, "batch_size": 5, "groups_per_batch": 3}},
         ),
-        (preflight.watch_is_attached, "without the callback that watches", {"trainer": {"callbacks": []}}),
-        (preflight.watch_is_attached, None, {"trainer": {"callbacks": [NonFiniteWatch("stop", detect=False)]}}),
         (preflight.training_set_is_grouped, "is a NoneType", {"trainer": {"train_dataloader": None}}),
     ],
 )
@@ -147,6 +147,16 @@ def test_penalty_comes_into_force_within_the_run(steps, passes):
     method = {"penalty_weight": 3, "anneal_steps": steps}
     of(preflight.penalty_comes_into_force, None if passes else "the run has 8 steps", method, RUN)
     of(preflight.penalty_comes_into_force, None, {**method, "penalty_weight": 1}, RUN)
+
+
+def test_a_fit_without_the_watch_is_refused():
+    watch, other = NonFiniteWatch("stop", detect=False), NonFiniteWatch("stop", detect=False)
+    method = SimpleNamespace(watch=watch)
+    for callbacks in ([], [other]):  # that of another method does not watch this one
+        with pytest.raises(InputError, match=r"return \[\*super\(\).configure_callbacks\(\), ...\]"):
+            preflight.check_attached(method, SimpleNamespace(state=SimpleNamespace(fn="fit"), callbacks=callbacks))
+        preflight.check_attached(method, SimpleNamespace(state=SimpleNamespace(fn="test"), callbacks=callbacks))
+    preflight.check_attached(method, SimpleNamespace(state=SimpleNamespace(fn="fit"), callbacks=[watch]))
 
 
 def test_a_hook_that_did_not_end_the_epoch_before_is_noticed():
@@ -184,3 +194,13 @@ def test_checkpoints_that_cannot_be_used_are_refused(checkpoint, to_train, said)
 def test_checkpoint_that_can_be_used_gives_what_is_ours():
     checkpoint = {"drurank": {"method": "drurank.methods.DRU"}, "state_dict": {"a": torch.ones(1)}}
     assert preflight.check_loaded(checkpoint, to_train=False) == {"method": "drurank.methods.DRU"}
+
+
+def test_hook_that_hides_ours_is_noticed(trainer):
+    class Other(DRU):
+        def on_train_epoch_end(self):
+            pass
+
+    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
+    with pytest.raises(InputError, match=r"does not call super\(\)'s"):
+        trainer(max_epochs=2).fit(Other(network=nn.Linear(2, 2), accuracy_from="training"), make_loader(rows, 4))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from drurank.errors import InputError
 from drurank.training.record import EpochRecord
 
 NAN = math.nan
@@ -164,3 +165,8 @@ def test_bookkeeping_takes_at_most_six_bytes_a_sample():
         record.commit()
     tables = [value for value in vars(record).values() if isinstance(value, torch.Tensor)]
     assert sum(table.numel() * table.element_size() for table in tables) <= 6 * 1000
+
+
+def test_state_of_another_number_of_samples_is_refused():
+    with pytest.raises(InputError, match="the saved record has 6 samples and the training set 1"):
+        EpochRecord(torch.tensor([0]), 1).load_state_dict(known().state_dict())
