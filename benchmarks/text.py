@@ -93,7 +93,7 @@ class Rows:
         return list(self.data.training_loader(None).sampler)[:number]
 
     def cut(self, index: list[int], *, padded: bool) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        batch = self.data.part("train")[index]
+        batch = self.data.dataset("train")[index]
         inputs = batch["inputs"]
         if padded:
             ids = inputs["input_ids"]

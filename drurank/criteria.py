@@ -243,7 +243,7 @@ def compute_criteria(
     """Several criteria from the counts of groups.
 
     Args:
-        correct: samples classified rightly by group, int64 ``[..., m]``, of numpy or torch.
+        correct: samples classified correctly by group, int64 ``[..., m]``, of numpy or torch.
         count: samples by group, int64 ``[..., m]``.
         names: criteria by name; those that every run logs, if not given.
         min_count: leave out groups with fewer samples; ``overall`` counts every sample all the same.

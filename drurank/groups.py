@@ -38,7 +38,7 @@ class Groups:
         """Groups by their counts.
 
         Args:
-            correct: samples classified rightly by group, int64 ``[..., m]``.
+            correct: samples classified correctly by group, int64 ``[..., m]``.
             count: samples by group, int64 ``[..., m]``.
             min_count: leave out groups with fewer samples; ``overall`` counts every sample all the same.
             shrink: take as a group's accuracy its posterior mean, see :func:`drurank.spread.shrunk_accuracy`.

@@ -67,7 +67,7 @@ def criteria_noise(
     """Interval and noise floor of several criteria.
 
     Args:
-        correct: samples classified rightly by group, integer ``[m]``.
+        correct: samples classified correctly by group, integer ``[m]``.
         count: samples by group, integer ``[m]``; groups without samples are left out.
         names: criteria by name; those that every run logs, if not given.
         spread: that of true group accuracy; fitted, if not given.
@@ -149,7 +149,7 @@ def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, 
     right and the upper one 1 where all are.
 
     Args:
-        correct: samples classified rightly by group, integer ``[m]``.
+        correct: samples classified correctly by group, integer ``[m]``.
         count: samples by group, integer ``[m]``, at least 1.
 
     Returns:

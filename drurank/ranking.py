@@ -41,7 +41,7 @@ def group_accuracy(correct: Tensor, group: Tensor, num_groups: int) -> tuple[Ten
     """Accuracy of each group, ``a_g = correct / seen in g``.
 
     Args:
-        correct: whether each sample was classified rightly, bool or 0/1, ``[..., n]``.
+        correct: whether each sample was classified correctly, bool or 0/1, ``[..., n]``.
         group: group of each sample, integer in ``[0, num_groups)``, ``[n]`` or ``[..., n]``; a negative group means
             that the sample belongs to none and is left out.
         num_groups: number of groups ``m``.

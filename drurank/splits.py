@@ -1,7 +1,7 @@
-"""Names of the parts that data falls into."""
+"""Names of the splits."""
 
 SPLITS = ("train", "id_val", "ood_val", "val", "id_test", "ood_test", "test")
-"""Part of a row: *OOD* parts hold groups that training lacks, *ID* parts other rows of training's groups."""
+"""Splits of rows: *OOD* ones hold groups that training lacks, *ID* ones other rows of training's groups."""
 
 TRAINING, VALIDATION, TEST = ("train",), ("ood_val", "val", "id_val"), ("ood_test", "test", "id_test")
 """Splits by what they are for, the one that most hangs on first."""

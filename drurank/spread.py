@@ -62,7 +62,7 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     """Fit the distribution of true group accuracy by likelihood.
 
     Args:
-        correct: samples classified rightly by group, integer ``[m]``.
+        correct: samples classified correctly by group, integer ``[m]``.
         count: samples by group, integer ``[m]``; groups without samples are left out.
 
     Returns:
@@ -104,7 +104,7 @@ def shrunk_accuracy(correct: Array, count: Array) -> Array:
     """Posterior mean of each group's true accuracy: the fewer its samples, the nearer to the mean of all.
 
     Args:
-        correct: samples classified rightly by group, int64 ``[..., m]``, of numpy or torch.
+        correct: samples classified correctly by group, int64 ``[..., m]``, of numpy or torch.
         count: samples by group, int64 ``[..., m]``.
 
     Returns:

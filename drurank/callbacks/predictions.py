@@ -37,11 +37,11 @@ class PredictionWriter(BasePredictionWriter):
         datasets = [loader.dataset for loader in as_list(trainer.predict_dataloaders)]
         by_loader = predictions if len(datasets) > 1 else [predictions]
         names = getattr(trainer.datamodule, "label_names", None)  # type: ignore[attr-defined]
-        parts = [_gather(batches) for batches in by_loader]
+        gathered = [_gather(batches) for batches in by_loader]
         folder = trainer.log_dir  # asks all processes
         if not trainer.is_global_zero or folder is None:
             return
-        tables = [_table(part, dataset, names) for part, dataset in zip(parts, datasets, strict=True)]
+        tables = [_table(rows, dataset, names) for rows, dataset in zip(gathered, datasets, strict=True)]
         table = pa.concat_tables(tables).sort_by([("split", "ascending"), ("row", "ascending")])
         file = Path(folder) / PREDICTIONS_FILE
         replace_file(file, lambda path: pa_parquet.write_table(table, path))
@@ -54,20 +54,20 @@ def _gather(batches: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
         return mine
     everyone: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(everyone, mine)
-    return {key: torch.cat([part[key] for part in everyone]) for key in mine}
+    return {key: torch.cat([rows[key] for rows in everyone]) for key in mine}
 
 
-def _table(part: dict[str, Tensor], dataset: Any, label_names: list[str] | None) -> pa.Table:
-    classes = part["probability"].shape[1]
+def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None) -> pa.Table:
+    classes = rows["probability"].shape[1]
     names = label_names or [str(i) for i in range(classes)]
-    probability = pa.FixedSizeListArray.from_arrays(part["probability"].numpy().reshape(-1), classes)
+    probability = pa.FixedSizeListArray.from_arrays(rows["probability"].numpy().reshape(-1), classes)
     field = pa.field("probabilities", probability.type, metadata={"labels": "\n".join(names)})
     columns = {
-        "row": pa.array(dataset.rows[part["index"]].numpy()),
-        "split": pa.array([dataset.split or "predict"] * len(part["index"]), pa.string()),
-        "group": _named(part["group"], dataset.group_names),
-        "label": _named(part["label"], names),
-        "prediction": _named(part["prediction"], names),
+        "row": pa.array(dataset.rows[rows["index"]].numpy()),
+        "split": pa.array([dataset.split or "predict"] * len(rows["index"]), pa.string()),
+        "group": _named(rows["group"], dataset.group_names),
+        "label": _named(rows["label"], names),
+        "prediction": _named(rows["prediction"], names),
     }
     schema = pa.schema([*(pa.field(name, array.type) for name, array in columns.items()), field])
     return pa.Table.from_arrays([*columns.values(), probability], schema=schema)

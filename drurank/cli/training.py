@@ -157,12 +157,14 @@ class GroupCLI(LightningCLI):
         preflight.check_run(self.model, self.trainer, self.datamodule)
         self.datamodule.setup("fit")
         if self.model.needs_groups:
-            preflight.check_groups(self.datamodule.part("train"), type(self.model).__name__)
+            preflight.check_groups(
+                self.datamodule.dataset("train"), type(self.model).__name__, self.model.without_groups
+            )
         self.datamodule.training_loader(self.model)
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
             preflight.check_resume(
-                self.model, read_saved(checkpoint), self.datamodule.sizes, self.datamodule.part("train")
+                self.model, read_saved(checkpoint), self.datamodule.sizes, self.datamodule.dataset("train")
             )
             state = read_checkpoint(checkpoint).get(type(self.datamodule).__qualname__)
             self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
@@ -189,7 +191,7 @@ class GroupCLI(LightningCLI):
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
         file = checkpoint if run is None else next(iter(read_selection(Path(run)).values()))["file"]
         saved = read_checkpoint(file)
-        # What the trainer does once it has made the folder; the parts that are read here are kept.
+        # What the trainer does once it has made the folder; the datasets that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
         preflight.check_run(self.model, self.trainer, self.datamodule)
         state = next((saved[name] for name in _kin(type(self.datamodule)) if name in saved), None)

@@ -174,7 +174,7 @@ class FileData(GroupDataModule):
     def raw_rows(self) -> GroupedRows:
         """The rows as they stand in the file, nothing refused."""
 
-    def make_part(self, split: str) -> GroupedDataset:
+    def make_dataset(self, split: str) -> GroupedDataset:
         """Check and encode the rows of one split."""
         encoder, data, rows = self.encoder, self._rows, self._index[split]
         if not self._checked:
@@ -223,7 +223,7 @@ class FileData(GroupDataModule):
             self._encoder, self._checked = self.read_encoder(state_dict), False
             for name in ("_rows", "_index"):  # Which rows are used depends on the features.
                 self.__dict__.pop(name, None)
-            self.forget_parts()
+            self.forget_datasets()
 
     @cached_property
     def _table(self) -> pa.Table:

@@ -56,7 +56,7 @@ class GroupDataModule(LightningDataModule, ABC):
         check_choice("sampler", sampler, Sampler)
         self.num_workers, self.sampler, self.groups_per_batch = num_workers, sampler, groups_per_batch
         self.pool_batches: int | None = None
-        self._parts: dict[str, GroupedDataset] = {}
+        self._datasets: dict[str, GroupedDataset] = {}
 
     @property
     def grouped(self) -> bool:
@@ -68,7 +68,7 @@ class GroupDataModule(LightningDataModule, ABC):
         """Names of the splits that have rows."""
 
     @abstractmethod
-    def make_part(self, split: str) -> GroupedDataset:
+    def make_dataset(self, split: str) -> GroupedDataset:
         """Read or generate the rows of one split; called once, when they are first needed."""
 
     @property
@@ -81,15 +81,15 @@ class GroupDataModule(LightningDataModule, ABC):
     def label_names(self) -> list[str]:
         """Label of each class number, as written in the data."""
 
-    def part(self, split: str) -> GroupedDataset:
+    def dataset(self, split: str) -> GroupedDataset:
         """The rows of one split."""
-        if split not in self._parts:
-            self._parts[split] = self.make_part(split)
-        return self._parts[split]
+        if split not in self._datasets:
+            self._datasets[split] = self.make_dataset(split)
+        return self._datasets[split]
 
-    def forget_parts(self) -> None:
+    def forget_datasets(self) -> None:
         """Make the datasets again when they are next needed."""
-        self._parts = {}
+        self._datasets = {}
 
     def setup(self, stage: str) -> None:
         """Check, before a run begins, that the splits it needs have rows; before a fit, read all of them."""
@@ -97,7 +97,7 @@ class GroupDataModule(LightningDataModule, ABC):
             self._need("train")
             self._need(*VALIDATION)
             for split in self.splits():
-                self.part(split)
+                self.dataset(split)
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """Training rows in a new order each epoch."""
@@ -124,7 +124,7 @@ class GroupDataModule(LightningDataModule, ABC):
                 f"pool_batches is {self.pool_batches} and the sampler 'groups_per_batch', which does not use it; "
                 "leave it out, or give another sampler"
             )
-        train = self.part("train")
+        train = self.dataset("train")
         sampler = GlobalBatchSampler(
             train,
             self.batch_size,
@@ -143,20 +143,20 @@ class GroupDataModule(LightningDataModule, ABC):
         return getattr(method, "sampler", "shuffle") if self.sampler == "auto" else self.sampler
 
     def val_dataloader(self) -> list[DataLoader[Batch]]:
-        """Validation parts, and in a fit the training set too where the method looks at its errors."""
+        """Validation splits, and in a fit the training set too where the method looks at its errors."""
         loaders = self._evaluation(self._need(*VALIDATION))
         trainer = self.trainer
         if trainer is not None and trainer.state.fn == "fit" and _looks_at_errors(trainer.lightning_module):
-            training = TrainingPass(self.part("train"))
+            training = TrainingPass(self.dataset("train"))
             loaders.append(make_loader(training, self.eval_batch_size, **self._options()))
         return loaders
 
     def test_dataloader(self) -> list[DataLoader[Batch]]:
-        """Test parts."""
+        """Test splits."""
         return self._evaluation(self._need(*TEST))
 
     def predict_dataloader(self) -> list[DataLoader[Batch]]:
-        """All parts."""
+        """All splits."""
         return self._evaluation(self.splits())
 
     def _need(self, *splits: str) -> list[str]:
@@ -167,17 +167,20 @@ class GroupDataModule(LightningDataModule, ABC):
         return [split for split in splits if split in found]
 
     def raw_rows(self) -> GroupedRows:
-        """Label, group and split of every row, to be looked at before a run; here of the parts as they are made."""
-        parts = [self.part(split) for split in self.splits()]
-        groups = list(dict.fromkeys(name for part in parts for name in part.group_names))
+        """Label, group and split of every row, to be looked at before a run; here of the datasets as they are made."""
+        datasets = [self.dataset(split) for split in self.splits()]
+        groups = list(dict.fromkeys(name for dataset in datasets for name in dataset.group_names))
         place = {name: code for code, name in enumerate(groups)}
-        renumbered = [np.array([*(place[name] for name in part.group_names), -1])[part.group.numpy()] for part in parts]
+        renumbered = [
+            np.array([*(place[name] for name in dataset.group_names), -1])[dataset.group.numpy()]
+            for dataset in datasets
+        ]
         return GroupedRows(
             source=self.describe(),
             splits=self.splits(),
-            split=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+            split=np.repeat(np.arange(len(datasets)), [len(dataset) for dataset in datasets]),
             label_names=self.label_names,
-            label=np.concatenate([part[list(range(len(part)))]["label"].numpy() for part in parts]),
+            label=np.concatenate([dataset[list(range(len(dataset)))]["label"].numpy() for dataset in datasets]),
             group_names=groups,
             group=np.concatenate(renumbered),
             grouped=self.grouped,
@@ -188,7 +191,7 @@ class GroupDataModule(LightningDataModule, ABC):
         return f"the {type(self).__name__} data"
 
     def _evaluation(self, splits: list[str]) -> list[DataLoader[Batch]]:
-        return [make_loader(self.part(split), self.eval_batch_size, **self._options()) for split in splits]
+        return [make_loader(self.dataset(split), self.eval_batch_size, **self._options()) for split in splits]
 
     def _options(self) -> dict[str, Any]:
         return {"num_workers": self.num_workers, "pin_memory": torch.cuda.is_available()}

@@ -21,11 +21,11 @@ SETTINGS: dict[int, tuple[Sequence[Sequence[float]], Sequence[float]]] = {
     3: (((0, 1, 1, 1), (1, 1, 1, 1), (1, 5, 1, 5)), (0.2, 0.2, 0.8)),
     4: (((1, 1, 0, 0), (1, 1, 0, 0), (0, 0, 1, 1)), (0.2, 0.2, 0.8)),
 }
-PARTS = ("train", "ood_val", "ood_test")
+GENERATED = ("train", "ood_val", "ood_test")
 
 
 class Generated(GroupDataModule):
-    """What the generators share: three parts of groups of equal size, numbered one after the other.
+    """What the generators share: three splits with groups of equal size, numbered one after the other.
 
     Args:
         groups: number of groups for training, OOD validation and OOD test.
@@ -56,21 +56,23 @@ class Generated(GroupDataModule):
 
     def splits(self) -> list[str]:
         """All three."""
-        return list(PARTS)
+        return list(GENERATED)
 
-    def make_part(self, split: str) -> GroupedDataset:
-        """Generate one part; each has a stream of random numbers of its own."""
-        place = PARTS.index(split)
+    def make_dataset(self, split: str) -> GroupedDataset:
+        """Generate one split; each has a stream of random numbers of its own."""
+        place = GENERATED.index(split)
         m, before = self.groups[place], sum(self.groups[:place])
         x, y = self.draw(place, m, np.random.default_rng([self.seed, place]))
         rows = InMemory(torch.from_numpy(x.reshape(-1, 2)).float(), torch.from_numpy(y.reshape(-1)).long())
-        names = [f"{part}_{number}" for part, size in zip(PARTS, self.groups, strict=True) for number in range(size)]
+        names = [
+            f"{split}_{number}" for split, size in zip(GENERATED, self.groups, strict=True) for number in range(size)
+        ]
         number = np.repeat(np.arange(before, before + m), self.group_size)
         return GroupedDataset(rows, number, split=split, group_names=names, num_seen=self.groups[0])
 
     @abstractmethod
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Features ``[m, group_size, 2]`` and labels 0/1 ``[m, group_size]`` of part number ``place``."""
+        """Features ``[m, group_size, 2]`` and labels 0/1 ``[m, group_size]`` of split number ``place``."""
 
 
 class Synthetic(Generated):
@@ -204,7 +206,7 @@ class Shortcut(Generated):
         self.flipped, self.agreement = flipped, agreement
 
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """See the class; the flipped groups are the last ones of the part."""
+        """See the class; the flipped groups are the last ones of the split."""
         y = np.tile(np.arange(self.group_size) % 2, (m, 1))
         flipped = np.arange(m) >= m - round(self.flipped[place] * m)
         chance = np.where(flipped, 1 - self.agreement, self.agreement)[:, None]

@@ -38,7 +38,7 @@ class WILDS(Text):
 
     Its folder is read as it lies on disk, without the package ``wilds``; nothing is downloaded. Get it from
     ``pangwei/wilds-amazon`` on the Hugging Face hub, its author's mirror: extract the archive so that
-    ``<path>/amazon_v2.1/reviews.csv`` is there. The parts are those of ``splits/user.csv`` (0 train, 1 ood_val, 2
+    ``<path>/amazon_v2.1/reviews.csv`` is there. The splits are those of ``splits/user.csv`` (0 train, 1 ood_val, 2
     id_val, 3 ood_test, 4 id_test; -1 is left out), so ``p10`` of ``ood_test`` is the official metric. The rows that
     messages and predictions name are those of ``reviews.csv``.
 

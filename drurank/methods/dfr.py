@@ -40,8 +40,8 @@ class DFR(ERM):
     strength is chosen on half of the rows.)
 
     Args:
-        split: the part whose rows are used: ``train``, or ``id_val`` beside another validation part to choose by; the
-            criteria ``id_val_*`` then say nothing, as it was trained on. Only that part needs groups.
+        split: the split whose rows are used: ``train``, or ``id_val`` beside another validation split to choose by; the
+            criteria ``id_val_*`` then say nothing, as it was trained on. Only that split needs groups.
         subsets: number of balanced subsets, 1 or more.
         penalty: on the coefficients; ``l2``, or the paper's ``l1``, which takes ten times as long where rows are many.
         inverse_strength: how weak the penalty is, above 0 (``C`` of scikit-learn).
@@ -51,6 +51,7 @@ class DFR(ERM):
         InputError: if an option is out of range.
     """
 
+    without_groups = "give split='id_val', if that has groups"
     fit_checks = (
         preflight.weights_can_be_replaced,
         preflight.last_epoch_is_known,
@@ -182,9 +183,9 @@ class DFR(ERM):
         trainer: Any = self.trainer
         if self.split == "train":
             return evaluation_loader(trainer.train_dataloader).dataset  # type: ignore[return-value]
-        part = trainer.datamodule.part(self.split)
-        preflight.check_groups(part, "DFR")
-        return TrainingPass(part)
+        rows = trainer.datamodule.dataset(self.split)
+        preflight.check_groups(rows, "DFR", self.without_groups)
+        return TrainingPass(rows)
 
     def _draw(self, group: Tensor) -> tuple[Tensor, np.ndarray]:
         """Rows that are in any subset, ``[k]``, and the places in them of each subset's rows, ``[subsets, ...]``."""

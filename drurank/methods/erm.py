@@ -12,4 +12,4 @@ class ERM(GroupModule):
         **kwargs: those of ``GroupModule``.
     """
 
-    accuracy_from = "training"  # its errors make no weights, so that the free ones do
+    accuracy_from = "training"  # no weights come from its errors, so no extra pass is needed

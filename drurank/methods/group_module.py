@@ -1,7 +1,14 @@
 """What every method is: one LightningModule that holds its parts.
 
-``training_step`` -> ``record`` -> ``on_train_epoch_end`` -> ``reweight`` -> weights -> the next step
-``validation_step`` -> counts -> criteria -> checkpoint
+The order of events of an epoch, with what each hook of ours does:
+
+1. ``training_step``: losses, ``reduce`` with the weights in force, objective. With ``accuracy_from="training"`` it
+   writes to the record which rows are correct.
+2. ``validation_step``, after the last batch: writes which rows of each split are correct; with
+   ``accuracy_from="evaluation"`` also those of the training set, read once more, to the record.
+3. ``on_validation_epoch_end``: counts by group -> criteria -> logger; the record comes into force, if whole.
+4. ``on_train_epoch_end``: record -> ``reweight`` -> weights of the next epoch.
+5. ``ModelCheckpoint`` and ``EarlyStopping`` look at the criteria, so that a file holds the new weights.
 """
 
 from __future__ import annotations
@@ -69,6 +76,8 @@ class GroupModule(LightningModule):
     accuracy_from: AccuracyFrom = "evaluation"
     """Whose predictions the record holds: those of a pass at the epoch's end, or those made while it trained."""
     needs_groups: bool = False
+    without_groups: ClassVar[str] = "use ERM, Const, JTT, CVaR or ChiSquare"
+    """What to do where training rows have no group and the method needs them."""
     sampler: ClassVar[Draw] = "shuffle"
     """Which rows an epoch draws, where the data is told nothing else."""
     fixed_options: ClassVar[tuple[str, ...]] = ()
@@ -78,7 +87,9 @@ class GroupModule(LightningModule):
     nan_hint: ClassVar[str] = ""
     """What else, beside what all methods share, makes the objective nan or inf."""
     fit_checks: ClassVar[tuple[preflight.Check, ...]] = ()
+    """What a fit of this method is also refused for, before anything is written."""
     begun_checks: ClassVar[tuple[preflight.Check, ...]] = ()
+    """The same, once the loaders and the tables are made."""
 
     # Not "hyper_parameters": LightningCLI lets what it finds there override the command line.
     CHECKPOINT_HYPER_PARAMS_KEY = "drurank_hyper_parameters"
@@ -109,10 +120,10 @@ class GroupModule(LightningModule):
         self.watch = NonFiniteWatch(on_nonfinite, detect, self.nan_hint)
         self.stages = Stages()
         self.state: dict[str, Tensor] = {}
-        """The weights and whatever tensors ``reduce`` puts beside them; empty before training, saved with it."""
+        """The weights and whatever tensors ``reduce`` puts beside them; empty before training, saved in checkpoints."""
         self.record: EpochRecord
-        self.ended_epoch = -2
-        """The last epoch whose end was dealt with; -1 once training has begun."""
+        self.ended_epoch: int | None = None
+        """The last epoch whose end was dealt with, -1 in the first one; ``None`` before training."""
         self.fingerprint = ""
         """What tells the training set from others."""
         self.restored: dict[str, Any] | None = None
@@ -363,18 +374,18 @@ class GroupModule(LightningModule):
     def on_train_start(self) -> None:
         """Begin the tables of the training samples, and end an epoch that a checkpoint left without its end."""
         trainer: Any = self.trainer
-        preflight.check_start(self, trainer)
+        preflight.run_checks(preflight.START, self, trainer)
         train = trainer.train_dataloader.dataset
         self.watch.begin(len(train), self.device)
         self.begin_tables(train)
         saving.leave_ended_epoch(trainer, self.ended_epoch)
-        preflight.check_begun(self, trainer)
+        preflight.run_checks(self.begun_checks, self, trainer)
         batches = batches_of(trainer.train_dataloader)
         if batches is not None:
             rank_zero_info(f"{self.title}: batches of {batches}")
         self.stages.end_schedules(trainer, self.current_epoch)
         saving.warn_within_epoch(trainer)
-        if self.ended_epoch < self.current_epoch - 1:
+        if self.ended_epoch is not None and self.ended_epoch < self.current_epoch - 1:
             # The checkpoint was written after the last batch of an epoch and before its end. Lightning counts that
             # epoch as ended, and would not count the next one as begun.
             self._end_epoch(self.current_epoch - 1)

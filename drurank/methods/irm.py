@@ -111,7 +111,7 @@ def penalty_shares(group: Tensor, index: Tensor, slopes: Tensor) -> tuple[Tensor
         for groups with one row.
     """
     number = number_in_batch(group)
-    odd = halves(number, first_in_batch(number_in_batch(index))) % 2 == 1
+    odd = place_in_group(number, first_in_batch(number_in_batch(index))) % 2 == 1
     one = torch.ones_like(slopes)
     count, odd_count = sum_in_batch(one, number), sum_in_batch(odd.to(one.dtype), number)
     total, odd_total = sum_in_batch(slopes, number), sum_in_batch(slopes * odd, number)
@@ -127,7 +127,7 @@ def penalty_shares(group: Tensor, index: Tensor, slopes: Tensor) -> tuple[Tensor
     return spread_in_batch(on_loss, number), on_slope
 
 
-def halves(number: Tensor, first: Tensor) -> Tensor:
+def place_in_group(number: Tensor, first: Tensor) -> Tensor:
     """Place of each sample among the distinct rows of its group in the batch, from 0, int64 ``[N]``.
 
     Args:

@@ -24,7 +24,7 @@ def predicted_class(preds: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def is_correct(preds: Tensor, target: Tensor) -> Tensor:
-    """Whether each sample is classified rightly, bool ``[N]``.
+    """Whether each sample is classified correctly, bool ``[N]``.
 
     Args:
         preds: class by sample, integer ``[N]``, or scores, float ``[N, C]``.
@@ -109,7 +109,7 @@ class GroupAccuracy(Metric):
         """Count a batch of which it is known already what is right.
 
         Args:
-            correct: whether each sample was classified rightly, bool ``[N]``.
+            correct: whether each sample was classified correctly, bool ``[N]``.
             group: group of each sample, integer ``[N]``, negative for none.
 
         Raises:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -27,3 +28,7 @@ class Sizes:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cardinalities", tuple(self.cardinalities))
+
+    def as_plain(self) -> dict[str, Any]:
+        """All of it as plain values; with a list, since a tuple makes YAML unreadable for a safe reader."""
+        return {**asdict(self), "cardinalities": list(self.cardinalities)}

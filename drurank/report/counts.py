@@ -23,7 +23,7 @@ class SplitCounts:
     Attributes:
         split: name of the split, as ``ood_test``.
         groups: name of each group, ``[m]``.
-        correct: samples classified rightly by group, int64 ``[m]``.
+        correct: samples classified correctly by group, int64 ``[m]``.
         count: samples by group, int64 ``[m]``, 1 or more.
         seen: whether each group has training rows, bool ``[m]``; ``None`` where that is not known.
     """
@@ -43,7 +43,7 @@ class SplitCounts:
         Args:
             split: name of the split.
             groups: name by group.
-            correct: samples classified rightly by group, int64 ``[m]``.
+            correct: samples classified correctly by group, int64 ``[m]``.
             count: samples by group, int64 ``[m]``.
             num_seen: how many of the groups, from the first, have training rows; ``None`` where that is not known.
         """

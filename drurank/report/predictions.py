@@ -90,7 +90,7 @@ def report_predictions(
 
 
 def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.ndarray:
-    """Whether each row is classified rightly, bool ``[n]``.
+    """Whether each row is classified correctly, bool ``[n]``.
 
     Args:
         label: the right classes.
@@ -132,7 +132,7 @@ def count_by_split(
     """Counts by group of each split, splits with unseen groups first.
 
     Args:
-        right: whether each row is classified rightly, bool ``[n]``.
+        right: whether each row is classified correctly, bool ``[n]``.
         code: group of each row, int64 ``[n]``.
         groups: name by group.
         split: the split of each row.

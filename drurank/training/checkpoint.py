@@ -8,7 +8,6 @@ and sizes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from lightning.fabric.plugins import TorchCheckpointIO
@@ -96,7 +95,7 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
         method.network = method.builder.rebuild(saved, type(method).__name__)
 
 
-def leave_ended_epoch(trainer: Any, ended_epoch: int) -> None:
+def leave_ended_epoch(trainer: Any, ended_epoch: int | None) -> None:
     """Go on with the next epoch where a checkpoint holds the end of the last one.
 
     With ``max_steps`` Lightning takes every resume for one from within an epoch, ends the finished epoch again and
@@ -109,7 +108,7 @@ def leave_ended_epoch(trainer: Any, ended_epoch: int) -> None:
     loop = trainer.fit_loop
     now, total = loop.epoch_progress.current, loop.epoch_progress.total
     is_whole = now.ready == now.started == now.processed
-    if loop.restarting and is_whole and now.processed == ended_epoch + 1 and ended_epoch >= 0:
+    if loop.restarting and is_whole and now.processed > 0 and ended_epoch == now.processed - 1:
         now.completed, total.completed = now.processed, total.processed
         loop._restarting = False  # the loop's own setter is what takes the epoch for unfinished
         loop.epoch_loop.restarting = False
@@ -131,8 +130,7 @@ def warn_within_epoch(trainer: Any) -> None:
 def log_sizes(loggers: Iterable[Any], sizes: Sizes | None) -> None:
     """Have the loggers note the network's sizes, which are in no configuration."""
     for logger in loggers if sizes is not None else ():
-        # As a list, since a tuple would make hparams.yaml unreadable for a safe reader.
-        logger.log_hyperparams({**asdict(sizes), "cardinalities": list(sizes.cardinalities)})  # type: ignore[arg-type, union-attr]
+        logger.log_hyperparams(sizes.as_plain())  # type: ignore[union-attr]
 
 
 def write_whole(trainer: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from torch import nn
@@ -36,9 +35,8 @@ class NetworkBuilder:
 
     def state_dict(self, network: nn.Module | None) -> dict[str, Any]:
         """Plain values from which the network can be built again."""
-        saved: dict[str, Any] = {"network": self.description, "sizes": None}
-        if self.sizes is not None:
-            saved["sizes"] = {**asdict(self.sizes), "cardinalities": list(self.sizes.cardinalities)}
+        sizes = None if self.sizes is None else self.sizes.as_plain()
+        saved: dict[str, Any] = {"network": self.description, "sizes": sizes}
         arguments = getattr(network, "saved_arguments", None)
         if callable(arguments):
             saved["rebuild"] = arguments()

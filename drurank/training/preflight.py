@@ -48,15 +48,9 @@ def check_run(method: Any, trainer: Any, datamodule: Any) -> None:
         check(method, trainer, datamodule)
 
 
-def check_start(method: Any, trainer: Any) -> None:
-    """Refuse a fit whose loaders do not give what the method needs; see ``check_run``."""
-    for check in START:
-        check(method, trainer, trainer.datamodule)
-
-
-def check_begun(method: Any, trainer: Any) -> None:
-    """Refuse a fit by its tables, once those of a checkpoint are in force; see ``check_run``."""
-    for check in method.begun_checks:
+def run_checks(checks: Sequence[Check], method: Any, trainer: Any) -> None:
+    """Run ``START`` once the loaders are made, and ``begun_checks`` once the tables are; see ``check_run``."""
+    for check in checks:
         check(method, trainer, trainer.datamodule)
 
 
@@ -220,7 +214,7 @@ def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
             "loader of it"
         )
     if method.needs_groups:
-        check_groups(train, type(method).__name__)
+        check_groups(train, type(method).__name__, method.without_groups)
 
 
 def training_set_is_evaluated(method: Any, trainer: Any, datamodule: Any) -> None:
@@ -417,7 +411,7 @@ def check_hooks(method: Any) -> None:
     Raises:
         InputError: naming the hooks of which one is overridden.
     """
-    if method.ended_epoch < method.current_epoch - 1:
+    if method.ended_epoch is None or method.ended_epoch < method.current_epoch - 1:
         raise InputError(
             f"{type(method).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
             "super()'s, which ranks the groups; call it first"
@@ -437,16 +431,18 @@ def check_criteria(method: Any, values: dict[str, Tensor]) -> None:
         )
 
 
-def check_groups(train: GroupedDataset, method: str) -> None:
+def check_groups(train: GroupedDataset, method: str, remedy: str) -> None:
     """Refuse to rank the groups of rows that have none or one.
+
+    Args:
+        train: the rows.
+        method: name of the method's class.
+        remedy: what to do where a row has no group.
 
     Raises:
         InputError: if a row has no group, or all have the same.
     """
     if bool((train.group < 0).any()):
-        remedy = (
-            "give split='id_val', if that has groups" if method == "DFR" else "use ERM, Const, JTT, CVaR or ChiSquare"
-        )
         raise InputError(f"{method} needs the group of every row it trains on, and some have none; {remedy}")
     if train.num_training_groups == 1:
         raise InputError(f"{method} ranks groups and there is only one; name the group column, or use ERM or Const")

@@ -1,4 +1,4 @@
-"""Which samples are known to be classified rightly, and what that makes of their groups."""
+"""Which samples are known to be classified correctly, and what that makes of their groups."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EpochRecord:
 
         Args:
             index: the samples' places in the dataset, int64 ``[B]``, in ``[0, n)``.
-            correct: whether each was classified rightly, bool ``[B]``.
+            correct: whether each was classified correctly, bool ``[B]``.
         """
         self._fresh.index_copy_(0, index, correct.to(torch.int8))
 
@@ -86,23 +86,23 @@ class EpochRecord:
             accuracy = shrunk_accuracy(right, count)
         return accuracy, count
 
-    def to_samples(self, group_value: Tensor, *, only_wrong: bool, default: float = 1.0) -> Tensor:
+    def to_samples(self, group_value: Tensor, *, only_wrong: bool) -> Tensor:
         """Give each sample the value of its group.
 
         Args:
             group_value: value by group, float ``[..., m]``.
             only_wrong: only to samples whose prediction in force is wrong.
-            default: what every other sample gets, those without a group or a prediction among them.
 
         Returns:
-            Values by sample, float32 ``[..., n]``.
+            Values by sample, float32 ``[..., n]``; 1 for every other one, those without a group or a prediction among
+            them.
         """
         group = self.known_group()
         lead = torch.broadcast_shapes(group_value.shape[:-1], group.shape[:-1])  # type: ignore[no-untyped-call]
         index = group.clamp(min=0).long().expand(*lead, -1)
         value = group_value.to(torch.float32).expand(*lead, -1).gather(-1, index)
         takes = (self.correct == 0) if only_wrong else (group >= 0)
-        return torch.where(takes & (group >= 0), value, default)
+        return torch.where(takes & (group >= 0), value, 1.0)
 
     def group_mean(self, sample_value: Tensor) -> Tensor:
         """Mean of a per-sample value over each group's samples, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""

@@ -30,7 +30,7 @@ def test_checkpoint_loads_by_itself_and_on_other_data(fit, words, kind):
     torch.testing.assert_close(dict(method.state_dict()), dict(saved), rtol=0, atol=0)
     trainer = Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False)
     (result,) = trainer.test(method, datamodule=Shortcut(groups=[3, 2, 5], group_size=4), verbose=False)
-    batch = Shortcut(groups=[3, 2, 5], group_size=4).part("ood_test")[list(range(20))]
+    batch = Shortcut(groups=[3, 2, 5], group_size=4).dataset("ood_test")[list(range(20))]
     with torch.no_grad():
         right = method.eval()(batch["inputs"]).argmax(dim=1) == batch["label"]
     assert result["test_overall"] == pytest.approx(float(right.double().mean()))

@@ -157,7 +157,7 @@ def test_what_is_written_can_be_fitted():
     table.setup("fit")
     assert set(table.splits()) == PARTS
     for part, unseen in (("ood_val", True), ("ood_test", True), ("id_val", False), ("id_test", False)):
-        data = table.part(part)
+        data = table.dataset(part)
         assert bool((data.group >= data.num_seen).all()) is unseen
         assert bool((data.group < data.num_seen).all()) is not unseen
 

@@ -79,7 +79,7 @@ def test_weights_table_follows_from_its_accuracies(done):
 def test_last_rows_of_the_weights_table_are_what_the_network_gets_right(done):
     data = Shortcut(groups=[6, 4, 4], group_size=10)
     method = DRU.load_from_checkpoint(done / "checkpoints/last.ckpt").eval()
-    batch = data.part("train")[list(range(60))]
+    batch = data.dataset("train")[list(range(60))]
     with torch.no_grad():
         right = (method(batch["inputs"]).argmax(dim=1) == batch["label"]).numpy()
     table = read_csv(done / "weights.csv")[-6:]
@@ -177,7 +177,7 @@ def test_predictions_are_those_of_the_checkpoint(done, predictions):
     method = DRU.load_from_checkpoint(done / "checkpoints/worst.ckpt").eval()
     assert predictions.num_rows == 140
     for split, size in (("train", 60), ("ood_val", 40), ("ood_test", 40)):
-        part = data.part(split)
+        part = data.dataset(split)
         rows = sorted((row for row in predictions.to_pylist() if row["split"] == split), key=lambda row: row["row"])
         batch = part[list(range(len(part)))]
         assert [row["row"] for row in rows] == list(range(size))
@@ -261,7 +261,7 @@ def test_run_and_checkpoint_are_tested_on_other_groups_and_numbers_of_rows(copie
     content = of_run["splits"]["ood_test"]
     assert (content["rows"], content["groups"], content["groups_unseen_in_training"]) == (63, 9, 9)
     method = DRU.load_from_checkpoint(copied / "checkpoints/worst.ckpt").eval()
-    batch = Shortcut(groups=[6, 3, 9], group_size=7, seed=5).part("ood_test")[list(range(63))]
+    batch = Shortcut(groups=[6, 3, 9], group_size=7, seed=5).dataset("ood_test")[list(range(63))]
     with torch.no_grad():
         right = (method(batch["inputs"]).argmax(dim=1) == batch["label"]).double()
     assert content["criteria"]["overall"]["value"] == pytest.approx(float(right.mean()))

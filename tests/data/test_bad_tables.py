@@ -331,7 +331,7 @@ def evaluated(tmp_path, cells=(), header=HEADER, rows=ROWS, fn="test", **options
     table.trainer = SimpleNamespace(state=SimpleNamespace(fn=fn))
     table.load_state_dict(state)
     with pytest.raises(InputError) as error:
-        table.part("ood_test")
+        table.dataset("ood_test")
     return str(error.value)
 
 
@@ -369,7 +369,7 @@ def test_booleans_where_training_had_numbers(tmp_path):
     with pytest.raises(
         InputError, match=r"bad\.parquet: column 'x' held numbers in training and holds bool here; write"
     ):
-        table.part("ood_test")
+        table.dataset("ood_test")
 
 
 @pytest.mark.parametrize("fn", ["validate", "test", "predict"])

@@ -164,7 +164,7 @@ def test_drop_says_how_many_of_which_split_and_column(tmp_path, caplog):
     x, c = [1.0, None, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], ["u", "", "v", "u", "v", "", "v", None]
     with caplog.at_level(logging.INFO):
         table = fitted(parquet(tmp_path, x=x, c=c), missing="drop")
-    assert [table.part(split).rows.tolist() for split in table.splits()] == [[0, 3], [2, 6], [4]]
+    assert [table.dataset(split).rows.tolist() for split in table.splits()] == [[0, 3], [2, 6], [4]]
     assert "left out 2 of 4 train rows, which lack a feature (x 1, c 2)" in caplog.text
     assert "left out 1 of 2 test rows, which lack a feature (c 1)" in caplog.text
     assert "val" not in caplog.text
@@ -182,7 +182,7 @@ def test_the_encoding_of_a_checkpoint_is_used_on_a_table_of_test_rows(tmp_path):
     table = restored(state, str(tmp_path / "new.parquet"), tmp_path)
     expected = [[-0.25 / math.sqrt(3.6875), 1, 0, 0], [26.75 / math.sqrt(3.6875), 0, 0, 1]]
     np.testing.assert_allclose(inputs(table, "test").numpy(), expected, rtol=1e-6)
-    part = table.part("test")
+    part = table.dataset("test")
     assert (part[[0, 1]]["label"].tolist(), part.group_names, part.group.tolist()) == (
         [1, 0],
         ["a", "b", "new"],
@@ -211,16 +211,16 @@ def test_rows_that_training_would_not_miss_are_not_dropped(tmp_path):
     path = parquet(tmp_path, x=X, c=C)
     state = fitted(path, features="x").state_dict()
     other = parquet(tmp_path, "other.parquet", x=X, c=[None] * 8)
-    assert len(restored(state, other, tmp_path, missing="drop").part("val")) == 2
+    assert len(restored(state, other, tmp_path, missing="drop").dataset("val")) == 2
 
 
 def test_another_checkpoint_after_the_first_counts(tmp_path):
     path = parquet(tmp_path, x=X, c=C)
     other = parquet(tmp_path, "other.parquet", x=[*X[:7], None], c=[None] * 3 + C[3:])
     table = restored(fitted(path, features="x").state_dict(), other, tmp_path, missing="drop")
-    assert [table.part(split).rows.tolist() for split in ("val", "test")] == [[2, 6], [4]]
+    assert [table.dataset(split).rows.tolist() for split in ("val", "test")] == [[2, 6], [4]]
     table.load_state_dict(fitted(path, features="c").state_dict())
-    assert [table.part(split).rows.tolist() for split in ("val", "test")] == [[6], [4, 7]]
+    assert [table.dataset(split).rows.tolist() for split in ("val", "test")] == [[6], [4, 7]]
     assert inputs(table, "test").tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
@@ -246,7 +246,7 @@ def test_predicting_needs_neither_label_nor_group_nor_split(tmp_path):
     state = fitted(parquet(tmp_path, x=X)).state_dict()
     path = written(tmp_path, "x\n1\n5\n", "new.csv")
     table = restored(state, path, tmp_path, fn="predict")
-    batch = table.part("test")[[0, 1]]
+    batch = table.dataset("test")[[0, 1]]
     assert (table.splits(), batch["label"].tolist(), batch["group"].tolist()) == (["test"], [-1, -1], [-1, -1])
 
 
@@ -259,7 +259,7 @@ def test_an_empty_line_of_a_single_column_is_a_row(tmp_path):
 def test_predicting_takes_blank_labels_and_groups(tmp_path):
     state = fitted(parquet(tmp_path, x=X)).state_dict()
     path = written(tmp_path, "x,label,group,split\n1,,b,test\n5,yes,,test\n", "new.csv")
-    batch = restored(state, path, tmp_path, fn="predict").part("test")[[0, 1]]
+    batch = restored(state, path, tmp_path, fn="predict").dataset("test")[[0, 1]]
     assert (batch["label"].tolist(), batch["group"].tolist()) == ([-1, 1], [1, -1])
 
 
@@ -277,7 +277,7 @@ def test_a_category_spelt_almost_as_in_training_is_warned_of(tmp_path, trained, 
         tmp_path, f"x,c,label,group,split\n2,q,no,b,test\n1,{said},no,b,test\n1,{said.upper()},no,b,test\n", "new.csv"
     )
     with pytest.warns(UserWarning, match="counts as unseen") as caught:
-        restored(state, path, tmp_path).part("test")
+        restored(state, path, tmp_path).dataset("test")
     expected = f"new.csv: column 'c', row 1 (the first is 0): '{said}' counts as unseen; training has '{known}'"
     assert [expected in str(warning.message) for warning in caught] == [True]
 
@@ -299,7 +299,7 @@ def test_booleans_are_the_same_in_every_format(tmp_path, words, recwarn):
 def test_booleans_are_alike_however_a_file_writes_them(tmp_path, recwarn, yes, no):
     dm = fitted(parquet(tmp_path, x=X, c=[True, False] * 4), categorical="c")
     path = written(tmp_path, f"x,c,label,group,split\n1,{yes},no,b,test\n1,{no},no,b,test\n", "new.csv")
-    inputs = restored(dm.state_dict(), path, tmp_path).part("test")[[0, 1]]["inputs"]
+    inputs = restored(dm.state_dict(), path, tmp_path).dataset("test")[[0, 1]]["inputs"]
     assert inputs[:, -3:].tolist() == [[0, 0, 1], [0, 1, 0]]  # the slots of unseen, false, true
     assert not recwarn.list
 

@@ -19,7 +19,7 @@ class Halves(GroupDataModule):
     def splits(self):
         return self._names
 
-    def make_part(self, split):
+    def make_dataset(self, split):
         return GroupedDataset(pairs(), list("aabbcc"), split=split)
 
     @property

@@ -53,7 +53,7 @@ def test_rows_labels_and_groups_are_those_of_the_file(both):
     assert table.splits() == [split for split in SPLITS if (columns["split"] == split).any()]
     known = np.unique(columns["group"][columns["split"] == "train"])
     for split in table.splits():
-        part = table.part(split)
+        part = table.dataset(split)
         rows = np.flatnonzero(columns["split"] == split)
         np.testing.assert_array_equal(part.rows.numpy(), rows)
         np.testing.assert_array_equal(np.array(part.group_names)[part.group.numpy()], columns["group"][rows])
@@ -67,12 +67,12 @@ def test_insteval_has_the_groups_of_its_readme(insteval):
     table, columns = insteval
     names = set()
     for split in table.splits():
-        part = table.part(split)
+        part = table.dataset(split)
         names |= {part.group_names[number] for number in part.group.unique().tolist()}
     assert len(names) == len(np.unique(columns["group"])) == 1682
     assert table.label_names == ["1", "2", "3", "4", "5"]
-    seen = set(np.unique(table.part("train").group.numpy()))
-    assert not seen & set(table.part("ood_val").group.tolist())
+    seen = set(np.unique(table.dataset("train").group.numpy()))
+    assert not seen & set(table.dataset("ood_val").group.tolist())
 
 
 def test_insteval_is_one_hot_of_codes(insteval):
@@ -89,7 +89,7 @@ def test_insteval_is_one_hot_of_codes(insteval):
         for place, value in enumerate(columns[name][rows]):
             expected[place, start + (values.index(str(value)) + 1 if str(value) in values else 0)] = 1
         start += len(values) + 1
-    np.testing.assert_array_equal(table.part("ood_test")[list(range(500))]["inputs"].numpy(), expected)
+    np.testing.assert_array_equal(table.dataset("ood_test")[list(range(500))]["inputs"].numpy(), expected)
 
 
 def test_wisdm_is_standardised_with_indicators_of_missing_cells(wisdm):
@@ -107,7 +107,7 @@ def test_wisdm_is_standardised_with_indicators_of_missing_cells(wisdm):
     expected = np.stack(expected, axis=1)
     assert expected.shape[1] == table.sizes.in_features == 42 + 3
     for split in SPLITS:
-        part = table.part(split)
+        part = table.dataset(split)
         got = part[list(range(len(part)))]["inputs"].numpy()
         np.testing.assert_allclose(got, expected[part.rows.numpy()], rtol=1e-4, atol=1e-5)
 
@@ -117,7 +117,7 @@ def test_compas_is_standardised(compas):
     names = ["age", "priors", "juv_fel", "juv_misd", "juv_other", "felony"]
     values = np.stack([columns[name] for name in names], axis=1).astype(float)
     train = values[columns["split"] == "train"]
-    part = table.part("id_val")
+    part = table.dataset("id_val")
     got = part[list(range(len(part)))]["inputs"]
     assert got.dtype == torch.float32
     expected = (values[part.rows.numpy()] - train.mean(axis=0)) / train.std(axis=0)

@@ -18,7 +18,7 @@ PARTS = ("train", "ood_val", "ood_test")
 
 def rows_of(data, split):
     """Inputs ``[m, size, 2]``, labels ``[m, size]`` and groups ``[m]`` of one part, as numpy arrays."""
-    part = data.part(split)
+    part = data.dataset(split)
     shape = (data.groups[PARTS.index(split)], data.group_size)
     batch = part[list(range(len(part)))]
     group = batch["group"].numpy().reshape(shape)
@@ -68,7 +68,9 @@ def test_settings_are_those_of_the_paper(setting):
 
 
 def test_setting_3_is_the_default():
-    torch.testing.assert_close(Synthetic().part("train").dataset.inputs, Synthetic(3).part("train").dataset.inputs)
+    torch.testing.assert_close(
+        Synthetic().dataset("train").dataset.inputs, Synthetic(3).dataset("train").dataset.inputs
+    )
 
 
 def test_strength_is_a_truncated_normal_in_data_units():
@@ -127,7 +129,7 @@ def test_sizes_names_and_types_of_synthetic():
     data = Synthetic()
     names = []
     for split, groups in zip(PARTS, (1000, 500, 500), strict=True):
-        part = data.part(split)
+        part = data.dataset(split)
         x, y, group = rows_of(data, split)
         assert x.shape == (groups, 75, 2)
         assert set(np.unique(y)) == {0, 1}
@@ -136,7 +138,7 @@ def test_sizes_names_and_types_of_synthetic():
         names.append({part.group_names[g] for g in group})
         assert len(names[-1]) == groups
     assert len(set.union(*names)) == 2000, "no group is in two parts"
-    batch = data.part("train")[[3, 1]]
+    batch = data.dataset("train")[[3, 1]]
     assert batch["inputs"].dtype == torch.float32
     assert batch["label"].dtype == batch["group"].dtype == batch["index"].dtype == torch.int64
     assert batch["index"].tolist() == [3, 1]
@@ -146,7 +148,7 @@ def test_sizes_names_and_types_of_synthetic():
 @pytest.mark.parametrize("kind", [Synthetic, Shortcut])
 def test_seed_decides_the_data_and_parts_do_not_disturb_each_other(kind):
     def inputs(split, **options):
-        return kind(**{"groups": [5, 4, 3], **options}).part(split).dataset.inputs
+        return kind(**{"groups": [5, 4, 3], **options}).dataset(split).dataset.inputs
 
     for split in PARTS:
         torch.testing.assert_close(inputs(split), inputs(split), rtol=0, atol=0)

@@ -28,7 +28,7 @@ from small_tables import GROUP, LABEL, SPLIT, TEST, TRAIN, VAL, C, X, fitted, in
 def test_labels_are_in_the_order_of_numbers_or_the_alphabet(tmp_path, values, order):
     table = fitted(parquet(tmp_path, x=X, label=values))
     assert table.label_names == order
-    label = table.part("train")[[0, 1, 2, 3]]["label"]
+    label = table.dataset("train")[[0, 1, 2, 3]]["label"]
     assert label.tolist() == [1, 0, 0, 1]
     assert label.dtype == torch.int64
 
@@ -36,20 +36,20 @@ def test_labels_are_in_the_order_of_numbers_or_the_alphabet(tmp_path, values, or
 def test_a_class_that_only_training_has_counts(tmp_path):
     table = fitted(parquet(tmp_path, x=X, label=["c", "a", "a", "b", "a", "c", "b", "a"]))
     assert table.sizes.num_classes == 3
-    assert table.part("val")[[0, 1]]["label"].tolist() == [0, 1]
+    assert table.dataset("val")[[0, 1]]["label"].tolist() == [0, 1]
 
 
 # Groups
 
 
 def groups(table, split):
-    part = table.part(split)
+    part = table.dataset(split)
     return [part.group_names[number] if number >= 0 else None for number in part.group.tolist()]
 
 
 def test_training_groups_are_numbered_by_name_and_new_ones_follow(tmp_path):
     table = fitted(parquet(tmp_path, x=X))
-    train, val, test = (table.part(split) for split in ("train", "val", "test"))
+    train, val, test = (table.dataset(split) for split in ("train", "val", "test"))
     assert (train.group_names, train.group.tolist()) == (["a", "b"], [1, 0, 0, 1])
     assert (val.group_names, val.group.tolist()) == (["a", "b", "d"], [2, 0])
     assert (test.group_names, test.group.tolist()) == (["a", "b", "c"], [2, 1])
@@ -60,7 +60,7 @@ def test_training_groups_are_numbered_by_name_and_new_ones_follow(tmp_path):
 def test_new_groups_are_numbered_by_name_too(tmp_path):
     names = [*"ab", *"wrqztypx"]
     lines = [f"{i},{'ab'[i % 3 == 0]},{name},{'train' if i < 3 else 'val'}" for i, name in enumerate(["a", *names])]
-    part = fitted(written(tmp_path, "x,label,group,split\n" + "\n".join(lines))).part("val")
+    part = fitted(written(tmp_path, "x,label,group,split\n" + "\n".join(lines))).dataset("val")
     assert part.group_names == [*"ab", *"pqrtwxyz"]
     assert part.group.tolist() == [6, 4, 3, 9, 5, 8, 2, 7]
 
@@ -72,7 +72,7 @@ def test_groups_of_a_csv_are_taken_as_written(tmp_path):
     table = fitted(written(tmp_path, "x,label,group,split\n" + "\n".join(lines)))
     expected = ["007", "NA", "None", "7", "\u00e9", "\u00e9", "null", "1.0", "1", "nan"]
     assert groups(table, "train") == groups(table, "val") == expected
-    assert table.part("train").num_groups == 9
+    assert table.dataset("train").num_groups == 9
 
 
 @pytest.mark.parametrize(
@@ -100,33 +100,33 @@ def test_several_group_columns_cross_and_the_label_may_be_one(tmp_path):
     table = fitted(path, group=["age", "label"], exclude="group")
     assert groups(table, "val") == ["1 | yes", "1 | no"]
     # Training has 1 no, 2 yes, 1 yes, 2 no.
-    assert table.part("train").group.tolist() == [0, 3, 1, 2]
+    assert table.dataset("train").group.tolist() == [0, 3, 1, 2]
 
 
 def test_names_with_the_joiner_in_them_stay_apart(tmp_path):
     path = parquet(tmp_path, x=X, g=["a | b", "a"] * 4, h=["c", "b | c"] * 4)
-    assert len(set(fitted(path, group="g,h", exclude="group").part("train").group.tolist())) == 2
+    assert len(set(fitted(path, group="g,h", exclude="group").dataset("train").group.tolist())) == 2
 
 
 def test_group_in_eval_allows_blank_groups_in_training_alone(tmp_path):
     group = [None, "a", "d", "", "c", "b", "a", "b"]
     table = fitted(parquet(tmp_path, x=X, group=group), group_in="eval")
-    assert table.part("train").group.tolist() == [-1, 0, -1, 1]
+    assert table.dataset("train").group.tolist() == [-1, 0, -1, 1]
     assert groups(table, "test") == ["c", "b"]
 
 
 def test_group_in_eval_allows_that_no_training_row_has_a_group(tmp_path):
     group = [None if split == "train" else name for split, name in zip(SPLIT, GROUP, strict=True)]
     table = fitted(parquet(tmp_path, x=X, group=group), group_in="eval")
-    assert table.part("train").group.tolist() == [-1] * 4
-    assert (groups(table, "val"), table.part("val").num_seen) == (["d", "a"], 0)
+    assert table.dataset("train").group.tolist() == [-1] * 4
+    assert (groups(table, "val"), table.dataset("val").num_seen) == (["d", "a"], 0)
 
 
 def test_without_a_group_column_all_rows_are_one(tmp_path):
     table = fitted(parquet(tmp_path, x=X), group=None, exclude="group")
     assert not table.grouped
-    assert table.part("train").group.tolist() == [0] * 4
-    assert table.part("train").num_groups == 1
+    assert table.dataset("train").group.tolist() == [0] * 4
+    assert table.dataset("train").num_groups == 1
 
 
 # Splits and rows
@@ -135,15 +135,15 @@ def test_without_a_group_column_all_rows_are_one(tmp_path):
 def test_rows_of_a_split_know_their_place_in_the_file(tmp_path):
     table = fitted(parquet(tmp_path, x=X))
     assert table.splits() == ["train", "val", "test"]
-    assert [table.part(split).rows.tolist() for split in table.splits()] == [TRAIN, VAL, TEST]
-    assert table.part("val")[[1]]["index"].tolist() == [1]
+    assert [table.dataset(split).rows.tolist() for split in table.splits()] == [TRAIN, VAL, TEST]
+    assert table.dataset("val")[[1]]["index"].tolist() == [1]
 
 
 def test_all_split_names_and_other_spellings(tmp_path):
     split = ["train", "id_val", "dev", "train", "val", "id_test", "ood_test", "test"]
     group = ["b", "a", "d", "a", "c", "b", "e", "b"]
     table = fitted(parquet(tmp_path, x=X, split=split, group=group), split_names={"dev": "ood_val"})
-    assert {name: table.part(name).rows.tolist() for name in table.splits()} == {
+    assert {name: table.dataset(name).rows.tolist() for name in table.splits()} == {
         "train": [0, 3],
         "id_val": [1],
         "ood_val": [2],
@@ -157,8 +157,8 @@ def test_all_split_names_and_other_spellings(tmp_path):
 def test_identical_rows_are_as_many_samples(tmp_path):
     lines = ["1,a,g,train"] * 4 + ["1,b,g,train", "2,b,g,train"] + ["1,a,g,val"] * 2
     table = fitted(written(tmp_path, "x,label,group,split\n" + "\n".join(lines)))
-    assert table.part("train").rows.tolist() == [0, 1, 2, 3, 4, 5]
-    assert len(table.part("val")) == 2
+    assert table.dataset("train").rows.tolist() == [0, 1, 2, 3, 4, 5]
+    assert len(table.dataset("val")) == 2
 
 
 def test_the_order_of_rows_does_not_matter(tmp_path):
@@ -169,7 +169,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
     mixed = fitted(parquet(tmp_path, "mixed.parquet", **shuffled))
     assert mixed.state_dict()["categorical"] == straight.state_dict()["categorical"]
     for split in straight.splits():
-        one, other = straight.part(split), mixed.part(split)
+        one, other = straight.dataset(split), mixed.dataset(split)
         back = {int(order[row]): place for place, row in enumerate(other.rows.tolist())}
         where = [back[row] for row in one.rows.tolist()]
         torch.testing.assert_close(inputs(mixed, split)[where], inputs(straight, split))
@@ -202,15 +202,15 @@ def test_text_files_of_all_manners_say_the_same(tmp_path, text, name):
     table = fitted(written(tmp_path, text, name))
     expected = [(30 - 3.25) / math.sqrt(3.6875), 1, 0, 0]
     np.testing.assert_allclose(inputs(table, "val").numpy(), [expected], rtol=1e-6)
-    assert table.part("val").rows.tolist() == [4]
-    assert table.part("train")[[0, 1, 2, 3]]["label"].tolist() == [0, 1, 1, 0]
+    assert table.dataset("val").rows.tolist() == [4]
+    assert table.dataset("train")[[0, 1, 2, 3]]["label"].tolist() == [0, 1, 1, 0]
 
 
 def test_a_cell_may_have_delimiters_quotes_and_newlines(tmp_path):
     text = 'x,label,group,split\n1,a,"g,1",train\n2,b,"g""2",train\n3,a,"g\n3",train\n4,b,g4,val\n'
     table = fitted(written(tmp_path, text))
     assert groups(table, "train") == ["g,1", 'g"2', "g\n3"]
-    assert table.part("val").rows.tolist() == [3]
+    assert table.dataset("val").rows.tolist() == [3]
 
 
 def test_a_text_column_is_of_numbers_where_training_says_so(tmp_path):

@@ -32,11 +32,11 @@ def test_texts_groups_and_labels_are_taken_as_written(tmp_path, tiny):
     made = {"text": texts, "stars": [1, 2] * 5 + [1], "writer": groups, "split": splits}
     pq.write_table(pa.table(made), tmp_path / "t.parquet")
     data = ready(str(tmp_path / "t.parquet"), tiny)
-    train = data.part("train")
+    train = data.dataset("train")
     assert train.group_names[: train.num_training_groups] == sorted(["007", "7", "NA", "None", "\u00e9", "n", "nan"])
     alone = AutoTokenizer.from_pretrained(tiny)
     for split, start in (("train", 0), ("val", 8)):
-        part = data.part(split)
+        part = data.dataset(split)
         for place in range(len(part)):
             expected = alone(texts[start + place], truncation=True, max_length=64)["input_ids"]
             assert part[place]["inputs"]["input_ids"].tolist() == expected
@@ -49,7 +49,7 @@ def test_csv_cells_that_look_like_nothing_are_texts_and_groups(tmp_path, tiny):
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     data = ready(str(tmp_path / "t.csv"), tiny)
     alone = AutoTokenizer.from_pretrained(tiny)
-    train, val = data.part("train"), data.part("val")
+    train, val = data.dataset("train"), data.dataset("val")
     assert train.group_names[:4] == ["007", "7", "NA", "None"]
     assert [train.group_names[code] for code in train.group] == ["007", "NA", "None", "7"]
     assert [train[i]["inputs"]["input_ids"].tolist() for i in range(4)] == [
@@ -65,7 +65,7 @@ def test_a_nul_in_a_csv_is_a_letter_of_the_text(tmp_path, tiny):
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     data = ready(str(tmp_path / "t.csv"), tiny)
     expected = AutoTokenizer.from_pretrained(tiny)("x\0y")["input_ids"]
-    assert data.part("train")[0]["inputs"]["input_ids"].tolist() == expected
+    assert data.dataset("train")[0]["inputs"]["input_ids"].tolist() == expected
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.csv.gz", "folder"])
@@ -88,7 +88,7 @@ def test_all_formats_give_the_same_batches(tmp_path, tiny, name, table):
         path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
     data = ready(str(path), tiny)
     assert batches_of(data) == batches_of(expected)
-    one, other = (source.part("ood_test")[[3, 1]] for source in (data, expected))
+    one, other = (source.dataset("ood_test")[[3, 1]] for source in (data, expected))
     assert torch.equal(one["inputs"]["input_ids"], other["inputs"]["input_ids"])
     assert torch.equal(one["label"], other["label"])
 
@@ -107,7 +107,7 @@ def test_a_dataset_is_taken_as_it_is(tiny, table):
     parts = datasets.DatasetDict({name: some.select(np.flatnonzero(split == name)) for name in SPLITS})
     data = Text.from_dataset(parts, label="stars", group="writer", tokenizer=str(tiny), max_length=64)
     data.setup("fit")
-    assert {name: len(data.part(name)) for name in SPLITS} == SPLITS
+    assert {name: len(data.dataset(name)) for name in SPLITS} == SPLITS
     assert data.label_names == ["bad", "best", "fine"]
 
 
@@ -130,7 +130,7 @@ def test_several_columns_are_joined_by_a_newline(tmp_path, tiny):
     made["title"][0] = None
     pq.write_table(pa.table(made), tmp_path / "t.parquet")
     data = ready(str(tmp_path / "t.parquet"), tiny, text="title,text")
-    alone, train = AutoTokenizer.from_pretrained(tiny), data.part("train")
+    alone, train = AutoTokenizer.from_pretrained(tiny), data.dataset("train")
     assert train[0]["inputs"]["input_ids"].tolist() == alone("\n" + made["text"][0])["input_ids"]
     assert train[1]["inputs"]["input_ids"].tolist() == alone("awful\n" + made["text"][1])["input_ids"]
 
@@ -140,7 +140,7 @@ def test_labels_stand_for_others(table, tiny, caplog):
     assert data.label_names == ["3", "low"]
     made = rows()
     stars = np.array(made["stars"])[np.array(made["split"]) == "train"]
-    assert data.part("train").dataset.label.tolist() == [0 if star == 3 else 1 for star in stars]
+    assert data.dataset("train").dataset.label.tolist() == [0 if star == 3 else 1 for star in stars]
     assert "relabel" not in caplog.text
     ready(table, tiny, relabel={"9": "5"})
     assert "relabel names '9', which no row has as 'stars'; known: " in caplog.text
@@ -163,7 +163,7 @@ def test_labels_of_a_table_stand_for_others_too(tmp_path):
     data = Table(str(tmp_path / "t.parquet"), "y", split="split", relabel={9: 5, 10: 5})
     data.setup("fit")
     assert data.label_names == ["1", "5"]
-    assert data.part("train").dataset.label.tolist() == [1, 1, 0]
+    assert data.dataset("train").dataset.label.tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_the_shares_of_two_processes_are_the_plan_for_batches_twice_as_large(tab
 
 def test_batches_hold_texts_of_about_one_length(table, tiny):
     data = ready(table, tiny)
-    lengths = data.part("train").lengths
+    lengths = data.dataset("train").lengths
     for _ in range(3):
         batches = batches_of(data)
         # One pool holds all rows here, so that the lengths of whole batches do not overlap.
@@ -277,7 +277,7 @@ def test_pools_of_one_batch_are_what_was_shuffled(table, tiny):
     data = ready(table, tiny, pool_batches=1)
     from drurank.data.sampler import GlobalBatchSampler
 
-    plain = GlobalBatchSampler(data.part("train"), 8, shuffle=True)
+    plain = GlobalBatchSampler(data.dataset("train"), 8, shuffle=True)
     assert batches_of(data) == list(plain)
 
 

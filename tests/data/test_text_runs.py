@@ -90,7 +90,7 @@ def test_fine_tuning_learns_what_a_word_says(table, tiny, run):
 
 def test_a_frozen_encoder_gives_standardised_features_to_a_small_network(table, tiny, run, monkeypatch):
     data = ready(table, tiny, frozen=True)
-    features = data.part("train").dataset.inputs
+    features = data.dataset("train").dataset.inputs
     torch.testing.assert_close(features.mean(dim=0), torch.zeros(16), atol=1e-5, rtol=0)
     torch.testing.assert_close(features.std(dim=0, correction=0), torch.ones(16), atol=1e-5, rtol=0)
     run("fit", *words_of(table, tiny, "--data.frozen", "true", "--data.max_length", "64", network="MLP"))
@@ -101,9 +101,9 @@ def test_a_frozen_encoder_gives_standardised_features_to_a_small_network(table, 
 
 
 def test_features_are_standardised_alike_in_pieces(table, tiny, monkeypatch):
-    whole = ready(table, tiny, frozen=True).part("id_val").dataset.inputs
+    whole = ready(table, tiny, frozen=True).dataset("id_val").dataset.inputs
     monkeypatch.setattr("drurank.data.text.PIECE", 7)
-    torch.testing.assert_close(ready(table, tiny, frozen=True).part("id_val").dataset.inputs, whole)
+    torch.testing.assert_close(ready(table, tiny, frozen=True).dataset("id_val").dataset.inputs, whole)
 
 
 def test_features_of_another_encoder_with_the_same_tokenizer_are_refused(table, tiny, run, tmp_path, capsys):

@@ -92,7 +92,7 @@ def test_each_split_has_its_reviews(tmp_path, tiny, clean):
     assert data.label_names == ["1", "2", "3", "5"]
     assert data.sizes.num_classes == 4
     for split, places in PLACES.items():
-        part = data.part(split)
+        part = data.dataset(split)
         assert part.rows.tolist() == places
         assert [part.group_names[number] for number in part.group] == [ROWS[place][1] for place in places]
         stars = [data.label_names[number] for number in part[list(range(len(part)))]["label"]]
@@ -144,8 +144,8 @@ def test_it_is_what_text_reads_of_a_table_of_the_same_rows(tmp_path, tiny):
     other.setup("fit")
     assert other.state_dict() == data.state_dict()
     for split in PLACES:
-        assert tokens(other.part(split)) == tokens(data.part(split))
-        torch.testing.assert_close(other.part(split).group, data.part(split).group)
+        assert tokens(other.dataset(split)) == tokens(data.dataset(split))
+        torch.testing.assert_close(other.dataset(split).group, data.dataset(split).group)
 
 
 # What cannot be read
@@ -234,7 +234,7 @@ def test_what_is_no_number_of_stars_names_its_row_of_the_file(tmp_path, tiny, st
 
 
 def test_stars_that_are_left_out_are_not_looked_at(tmp_path, tiny):
-    assert len(fitted(written(tmp_path / "a", changed(7, stars="6")), tiny).part("train")) == 5
+    assert len(fitted(written(tmp_path / "a", changed(7, stars="6")), tiny).dataset("train")) == 5
 
 
 def test_a_blank_label_and_a_blank_reviewer_name_their_row_of_the_file(tmp_path, tiny):

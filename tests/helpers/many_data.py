@@ -81,7 +81,7 @@ class Parts(GroupDataModule):
     def splits(self):
         return list(self.rows)
 
-    def make_part(self, split):
+    def make_dataset(self, split):
         return rows(*self.rows[split], split=split)
 
     @property
@@ -96,8 +96,8 @@ class Parts(GroupDataModule):
 class Bent(Parts):
     """The same groups, and two classes that a bent line tells apart."""
 
-    def make_part(self, split):
-        group = super().make_part(split).group
+    def make_dataset(self, split):
+        group = super().make_dataset(split).group
         inputs = torch.randn(len(group), 2, generator=torch.Generator().manual_seed(1))
         label = (inputs[:, 0] + inputs[:, 1] ** 2 > 0.5).long()
         return GroupedDataset(TensorDataset(inputs, label), group, split=split)

@@ -82,7 +82,7 @@ def mean_of_one_process(devices):
 def nan_on_one_process(devices):
     """One row, so one process's loss, is nan; every process must stop and say so."""
     data = Parts(devices, ODD, ODD)
-    data.part("train").dataset.tensors[0][7] = float("nan")
+    data.dataset("train").dataset.tensors[0][7] = float("nan")
     try:
         python_trainer(devices).fit(DRU(accuracy_from="training", **frozen()), datamodule=data)
     except ValueError as error:

@@ -37,7 +37,7 @@ def fitted(path, **options):
 
 def inputs(table, split):
     """What the network gets of all rows of a split."""
-    part = table.part(split)
+    part = table.dataset(split)
     return part[list(range(len(part)))]["inputs"]
 
 

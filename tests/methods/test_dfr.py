@@ -81,7 +81,7 @@ def test_it_is_erm_with_another_last_layer(trainer, penalty, solver):
     for name, value in plain.hidden_layers.state_dict().items():
         assert torch.equal(refitted.hidden_layers.state_dict()[name], value)
     # Groups of equal size: each subset is all rows.
-    rows = data.part("train")[list(range(60))]
+    rows = data.dataset("train")[list(range(60))]
     plain.eval()
     features = plain.features(**rows["inputs"]) if isinstance(rows["inputs"], dict) else plain.features(rows["inputs"])
     features, label = features.detach().double().numpy(), rows["label"].numpy()
@@ -91,8 +91,8 @@ def test_it_is_erm_with_another_last_layer(trainer, penalty, solver):
     regression = LogisticRegression(C=0.5, l1_ratio=int(penalty == "l1"), solver=solver, max_iter=1000, random_state=0)
     # Rows of a subset come by group.
     regression.fit(
-        standard[torch.argsort(data.part("train").group, stable=True)],
-        label[torch.argsort(data.part("train").group, stable=True)],
+        standard[torch.argsort(data.dataset("train").group, stable=True)],
+        label[torch.argsort(data.dataset("train").group, stable=True)],
     )
     want = standard @ regression.coef_[0] + regression.intercept_[0]
     refitted.eval()
@@ -167,7 +167,7 @@ class Parts(GroupDataModule):
     def splits(self):
         return ["train", "ood_val", "id_val"]
 
-    def make_part(self, split):
+    def make_dataset(self, split):
         inputs = torch.randn(24, 2, generator=torch.Generator().manual_seed(len(split)))
         group = torch.arange(24) % 4 + 4 * (split == "ood_val")
         label = (inputs[:, 0] + inputs[:, 1] ** 2 > 0.5).long()
@@ -177,7 +177,7 @@ class Parts(GroupDataModule):
 def test_rows_of_a_named_split(trainer):
     method = DFR(split="id_val", network=TwoLayers(2), subsets=2)
     trainer(max_epochs=1).fit(method, datamodule=Parts())
-    rows = Parts().part("id_val")[list(range(24))]
+    rows = Parts().dataset("id_val")[list(range(24))]
     features = method.network.features(rows["inputs"]).detach().double().numpy()
     weight, bias = mean_coefficients(
         features, rows["label"].numpy(), np.arange(24)[None], num_classes=2, penalty="l2", inverse_strength=1

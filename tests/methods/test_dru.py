@@ -94,7 +94,7 @@ def test_methods_are_called_as_in_the_paper(method, title):
 
 def test_validation_within_an_epoch_does_not_reweight(trainer):
     data = small()
-    watch = Watch(data.part("train"))
+    watch = Watch(data.dataset("train"))
     module = DRU(network=network(), optimizer=plain_sgd(1.0))
     trainer(max_epochs=3, val_check_interval=0.5, callbacks=[watch]).fit(module, datamodule=data)
     assert watch.assert_weights_follow(dru_weights, "evaluation") >= 2

@@ -8,7 +8,7 @@ from fits import Watch, network, small
 
 def test_erm_weighs_every_sample_1(trainer):
     data = small()
-    watch = Watch(data.part("train"))
+    watch = Watch(data.dataset("train"))
     trainer(max_epochs=2, callbacks=[watch]).fit(ERM(network=network()), datamodule=data)
     assert watch.assert_weights_follow(lambda correct, group: np.ones(len(group)), "evaluation") == 0
 

@@ -110,7 +110,7 @@ class Uneven(GroupDataModule):
     def splits(self):
         return ["train", "val"]
 
-    def make_part(self, split):
+    def make_dataset(self, split):
         inputs = torch.randn(45, 2, generator=torch.Generator().manual_seed(len(split)))
         group = torch.arange(3).repeat_interleave(torch.tensor([5, 10, 30]))
         return GroupedDataset(InMemory(inputs, (inputs[:, 0] > 0).long()), group, split=split)
@@ -123,7 +123,7 @@ def test_every_method_takes_every_sampler(trainer, method, sampler):
     run = trainer(max_epochs=2, callbacks=[seen])
     run.fit(made, datamodule=Uneven(batch_size=16, sampler=sampler))
     assert all(value.isfinite().all() for value in made.state_dict().values())
-    group = Uneven().part("train").group
+    group = Uneven().dataset("train").group
     by_epoch = [torch.tensor(rows) for rows in seen.drawn]
     if sampler == "subsample":
         assert [group[rows].bincount().tolist() for rows in by_epoch] == [[5, 5, 5]] * 2

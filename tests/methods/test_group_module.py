@@ -69,7 +69,7 @@ def worst_weights(correct, group, upweight):
 def test_objective_uses_the_weights_of_the_last_epochs_predictions(trainer, method, weights, accuracy_from, workers):
     torch.manual_seed(3)
     data = small(num_workers=workers)
-    watch = Watch(data.part("train"))
+    watch = Watch(data.dataset("train"))
     module = method(accuracy_from=accuracy_from, network=network(), optimizer=plain_sgd(1.0))
     trainer(max_epochs=3, callbacks=[watch]).fit(module, datamodule=data)
     assert watch.assert_weights_follow(weights, accuracy_from) >= 2

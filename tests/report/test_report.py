@@ -405,7 +405,7 @@ def test_groups_are_ranked_by_shrunk_accuracy_if_so_wished(shrink):
 def test_training_set_among_the_test_loaders_is_left_out(trainer, capsys):
     data, method = Shortcut(groups=[6, 4, 4], group_size=10), DRU()
     trainer().fit(method, datamodule=data)
-    loaders = [*data.test_dataloader(), evaluation_loader(data.part("train"))]
+    loaders = [*data.test_dataloader(), evaluation_loader(data.dataset("train"))]
     trainer(callbacks=[GroupReport()], logger=CSVLogger("logs")).test(method, loaders, verbose=False)
     (report,) = Path("logs").rglob("report.json")
     assert list(read_json(report)["splits"]) == ["ood_test"]

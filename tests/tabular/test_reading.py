@@ -209,7 +209,7 @@ def test_nested_values_of_json_lines_are_no_hindrance_where_they_are_not_used(tm
     table = Table(str(tmp_path / "t.jsonl"), label="y", group="g", split="s", exclude="tokens,meta,c")
     table.setup("fit")
     # By the mean -0.25 and the deviation 1.75 of 1.5 and -2.
-    np.testing.assert_allclose(table.part("ood_val")[[0, 1]]["inputs"].numpy(), [[4.25 / 1.75]] * 2, rtol=1e-6)
+    np.testing.assert_allclose(table.dataset("ood_val")[[0, 1]]["inputs"].numpy(), [[4.25 / 1.75]] * 2, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["file", "stream", "lz4", "zstd"])
@@ -362,7 +362,7 @@ def test_the_names_of_the_parts_are_the_split(tmp_path, caplog):
     table = Table(str(tmp_path / "d"), label="y", group="g", split="part", features="x")
     table.setup("fit")
     assert (table.splits(), table.label_names) == (["train", "val", "test"], ["no", "yes"])
-    assert table.part("val").rows.tolist() == [2]
+    assert table.dataset("val").rows.tolist() == [2]
 
 
 def test_a_split_column_that_is_there_counts(tmp_path, caplog):
@@ -395,7 +395,7 @@ def test_compressed_text_is_text(tmp_path):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
     table = Table(str(tmp_path / "t.csv.gz"), label="label", group="group", split="split")
     table.setup("fit")
-    assert table.part("val")[[0]]["inputs"].tolist() == [[3.0]]
+    assert table.dataset("val")[[0]]["inputs"].tolist() == [[3.0]]
 
 
 def test_options_reach_the_file(tmp_path):
@@ -404,7 +404,7 @@ def test_options_reach_the_file(tmp_path):
     options = {"delimiter": ";", "text_encoding": "latin-1"}
     table = Table(str(tmp_path / "t.csv"), label="label", group="group", split="split", **options)
     table.setup("fit")
-    assert table.part("train").group_names == ["b", "ä"]
+    assert table.dataset("train").group_names == ["b", "ä"]
 
 
 def test_parquet_keeps_its_columns(tmp_path):

@@ -104,7 +104,7 @@ def test_file_of_an_epoch_holds_the_weights_for_the_next_beside_the_criteria_bef
     data = Shortcut(groups=[6, 4, 4], group_size=10)
 
     def right(split):
-        batch = data.part(split)[list(range(len(data.part(split))))]
+        batch = data.dataset(split)[list(range(len(data.dataset(split))))]
         with torch.no_grad():
             return (method(batch["inputs"]).argmax(dim=1) == batch["label"]).numpy(), batch["group"].numpy()
 

@@ -227,7 +227,7 @@ def test_command_line_takes_both(fit, tmp_path):
 
 def test_data_module_rows_are_those_of_the_source(trainer):
     data = Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16)
-    part = data.part("train")
+    part = data.dataset("train")
     part.dataset.tensors[0][7] = torch.nan
     with pytest.raises(InputError, match=f"training rows {int(part.rows[7])} "):
         trainer().fit(ERM(detect=True), datamodule=data)

@@ -106,11 +106,6 @@ def test_samples_get_the_value_of_their_group(only_wrong, want):
     assert got.tolist() == want
 
 
-def test_samples_that_get_no_value_get_the_default():
-    got = known().to_samples(torch.tensor([2.0, 3, 5, 7]), only_wrong=True, default=0)
-    assert got.tolist() == [0, 2, 3, 3, 0, 0]
-
-
 def test_samples_of_a_batch_of_group_values_equal_each_row():
     value = torch.tensor([[2.0, 3, 5, 7], [4.0, 6, 8, 9]])
     assert known().to_samples(value, only_wrong=False).tolist() == [[2, 2, 3, 3, 5, 1], [4, 4, 6, 6, 8, 1]]
