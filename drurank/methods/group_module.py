@@ -250,14 +250,13 @@ class GroupModule(LightningModule):
         objective = self.objective(output, losses, whole)
         whole.check_use(type(self).__name__)
         self.watch.note(losses, objective, batch["index"], batch_idx)
-        # The plain mean, without weights, so that methods can be compared by it.
-        shown = losses.detach().nan_to_num(0, 0, 0) if self.watch.skips else losses.detach()
-        mean = shown.sum() / max(rows, 1)
-        self.log("train_loss", mean, on_epoch=True, on_step=False, batch_size=rows, sync_dist=True)
+        self.watch.count(losses)
         return objective
 
     def on_train_epoch_end(self) -> None:
-        """Rank the groups anew and rewrite the samples' weights for the next epoch."""
+        """Rank the groups anew and rewrite the samples' weights for the next epoch; log the mean loss of this one."""
+        # Not by each step: a progress bar, which only the first process has, would ask for the mean over processes.
+        self.log("train_loss", self.watch.mean_loss(), sync_dist=True, reduce_fx="max")
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:

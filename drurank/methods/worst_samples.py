@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from drurank.methods.erm import ERM
 from drurank.training.global_batch import gather_rows, weighted_sum
 
 
-class WorstSamples(ERM):
+class WorstSamples(ERM, ABC):
     """Weights the losses of the global batch by a function of them all; what CVaR and chi-square DRO share."""
 
     @abstractmethod

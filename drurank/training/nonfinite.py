@@ -39,7 +39,7 @@ class NonFiniteWatch(Callback):
         check_choice("on_nonfinite", on_nonfinite, OnNonfinite)
         self.on_nonfinite, self.detect, self.hint = on_nonfinite, detect, hint
         self._steps = self._skipped = 0
-        self._broken = self._bad = self._first_break = torch.zeros(0)
+        self._broken = self._bad = self._first_break = self._loss = torch.zeros(0)
         self._before: list[tuple[Tensor, Tensor]] = []
         self._state_before: dict[str, Tensor] = {}
 
@@ -54,6 +54,7 @@ class NonFiniteWatch(Callback):
         self._broken = torch.zeros((), dtype=torch.bool, device=device)
         self._bad = torch.zeros(rows if self.detect else 0, dtype=torch.bool, device=device)
         self._first_break = torch.full((), NEVER, dtype=torch.int64, device=device)
+        self._loss = torch.zeros(2, device=device)
 
     def begin_step(self, method: Any, batch_idx: int) -> None:
         """With ``skip`` keep what a step changes beside the weights, so that it can be left out whole.
@@ -84,6 +85,23 @@ class NonFiniteWatch(Callback):
             self._bad.index_put_((index,), self._bad[index] | (~losses.detach().isfinite() & counts))
             self._first_break = torch.where(broken & (self._first_break == NEVER), batch_idx, self._first_break)
         self._broken |= broken
+
+    def count(self, losses: Tensor) -> None:
+        """Add a batch to the mean loss of the epoch; what is not finite counts as 0 where steps are left out.
+
+        Args:
+            losses: float ``[B]``; without the weights of a method, so that methods can be compared by their mean.
+        """
+        losses = losses.detach().nan_to_num(0, 0, 0) if self.skips else losses.detach()
+        self._loss += torch.stack([losses.sum(), losses.new_tensor(losses.shape[-1])])
+
+    def mean_loss(self) -> Tensor:
+        """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it."""
+        total = self._loss.clone()
+        if rank_and_world()[1] > 1:
+            dist.all_reduce(total)
+        self._loss.zero_()
+        return total[0] / total[1].clamp(min=1)
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
         """With ``skip`` leave a step out whose gradient is not finite, by handing the optimizer none."""

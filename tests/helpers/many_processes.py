@@ -12,7 +12,7 @@ import torch
 from many_command_line import command_line
 from many_methods import every_method
 from many_resume import resumed
-from many_rows import mean_of_one_process, nan_on_one_process, of_rows, own_loaders
+from many_rows import mean_of_one_process, nan_on_one_process, of_rows, own_loaders, with_a_bar
 from many_texts import of_texts
 
 
@@ -24,6 +24,7 @@ def everything(devices, folder):
         "own loaders": own_loaders(devices),
         "nan": nan_on_one_process(devices),
         "own mean": mean_of_one_process(devices),
+        "bar": with_a_bar(devices),
         "texts": of_texts(devices, folder),
         "resumed": resumed(devices, folder / "resumed") if devices == 2 else {},  # last, as it sets a seed of its own
     }

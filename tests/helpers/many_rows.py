@@ -1,5 +1,6 @@
 """Cases of rows: fewer than processes, groups that a process never sees, loaders of a person's own, one row nan."""
 
+from lightning.pytorch.callbacks import RichProgressBar, TQDMProgressBar
 from torch.utils.data import DataLoader, Sampler
 
 from drurank.data import evaluation_loader
@@ -60,6 +61,16 @@ def own_loaders(devices):
             logged = {name: float(value) for name, value in trainer.callback_metrics.items()}
             found = {"logged": logged, "correct": method.record.correct, "weight": method.state["weight"]}
             seen[accuracy_from, name] = found
+    return seen
+
+
+def with_a_bar(devices):
+    """What is logged with a progress bar, which the first process alone has; ERM's own exchange follows it."""
+    seen = {}
+    for bar in (RichProgressBar, TQDMProgressBar):
+        trainer = python_trainer(devices, 2, callbacks=[bar()], enable_progress_bar=True)
+        trainer.fit(ERM(**frozen()), datamodule=Parts(devices, ODD, ODD))
+        seen[bar.__name__] = {name: float(value) for name, value in trainer.callback_metrics.items()}
     return seen
 
 

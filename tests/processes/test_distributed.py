@@ -149,6 +149,16 @@ def test_row_drawn_again_counts_once_in_its_group(many, sampler):
         assert seen["known"]["count"].tolist() == count.tolist()
 
 
+@pytest.mark.parametrize("bar", ["RichProgressBar", "TQDMProgressBar"])
+def test_a_progress_bar_changes_nothing(alone, many, bar):
+    (should,) = alone.of("bar", bar)
+    right = np.array(ODD[0])
+    losses = np.log(1 + np.exp(np.where(right, -1, 1)))  # logits (1, 0) and (0, 1), label 0
+    assert should["train_loss"] == pytest.approx(losses.mean(), rel=1e-6)
+    for seen in many.of("bar", bar):
+        assert seen == pytest.approx(should, rel=1e-6)
+
+
 def test_objective_over_the_rows_of_one_process_is_refused(alone, many):
     assert list(alone.of("own mean")) == ["went on"]  # where there is one process they are all rows
     for said in many.of("own mean"):
