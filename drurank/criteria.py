@@ -195,7 +195,7 @@ def criterion(name: str) -> Criterion:
         return found
     member = _member(name)
     if member is None:
-        own = "" if _close(name) else "; to use one of your own, register it first (docs/criteria.md)"
+        own = "" if _close(name) else "; one of your own is registered by code that --import names (docs/criteria.md)"
         raise InputError(f"there is no criterion {name!r}: {nearest(name, _known())}{own}")
     family, number = member
     if not 1 <= number <= family.limit:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from drurank.errors import InputError
 
+PREFIX = "drurank_import_"
+"""Begins the name of a module that is a file."""
 _imported: list[str] = []
 
 
@@ -40,13 +42,28 @@ def import_code(name: str) -> None:
     _imported.append(known)
 
 
+def refuse_missing(path: str) -> None:
+    """Refuse a class of imported code where that code was not imported in this process.
+
+    Args:
+        path: import path of the class, as a configuration or a checkpoint names it.
+
+    Raises:
+        InputError: naming the file to import.
+    """
+    module = path.partition(".")[0]
+    if module.startswith(PREFIX) and module not in sys.modules:
+        name = module.removeprefix(PREFIX)
+        raise InputError(f"the run was made with --import {name}.py; give it again, before the other words")
+
+
 def import_words() -> list[str]:
     """Words of the command line by which a process of our own imports what this one did."""
     return [word for name in _imported for word in ("--import", name)]
 
 
 def _run(file: Path) -> None:
-    spec = spec_from_file_location(f"drurank_import_{file.stem}", file)
+    spec = spec_from_file_location(f"{PREFIX}{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

@@ -1,4 +1,5 @@
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import drurank.imports
 from drurank.cli import main
 from drurank.criteria import compute_criteria, criterion, default_criteria
 from drurank.errors import InputError
-from drurank.imports import import_code, import_words
+from drurank.imports import PREFIX, import_code, import_words
 from drurank.report import report_predictions
 from drurank.study import Study, study_table
 from runs import SMALL, read_csv, read_json
@@ -30,6 +31,20 @@ def own(monkeypatch):
     """What is registered and imported is forgotten after each test."""
     monkeypatch.setattr(drurank.criteria, "_registry", dict(drurank.criteria._registry))
     monkeypatch.setattr(drurank.imports, "_imported", [])
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """As in another process: nothing is registered or imported."""
+    begun = dict(drurank.criteria._registry)
+
+    def forget():
+        monkeypatch.setattr(drurank.criteria, "_registry", dict(begun))
+        monkeypatch.setattr(drurank.imports, "_imported", [])
+        for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+            del sys.modules[name]
+
+    return forget
 
 
 def below80(file, split):
@@ -135,5 +150,32 @@ def test_code_is_imported_once_and_named_to_other_processes():
 
 
 def test_unknown_criterion_says_what_to_do_about_ones_own():
-    with pytest.raises(InputError, match="to use one of your own, register it first"):
+    with pytest.raises(InputError, match="one of your own is registered by code that --import names"):
         criterion("sharpe")
+
+
+METHOD = '''
+from drurank.methods import ERM
+
+
+class Mine(ERM):
+    """A method in a file of its own."""
+'''
+
+
+def test_a_run_of_imported_code_says_what_to_import_again(run, refused, tmp_path, capsys, fresh):
+    file = tmp_path / "mine.py"
+    file.write_text(METHOD, encoding="utf-8")
+    run("fit", "--import", str(file), "--model", "Mine", *SMALL, "--trainer.max_epochs", "1")
+    assert f"python cli.py --import {file} test --run runs/version_0" in capsys.readouterr().out
+    fresh()
+    said = refused("test", "--run", "runs/version_0")
+    assert said == "the run was made with --import mine.py; give it again, before the other words"
+    run("test", "--import", str(file), "--run", "runs/version_0")
+
+
+def test_a_run_chosen_by_a_criterion_that_is_not_registered_is_not_tested(run, refused, fresh):
+    words = [*SMALL, "--model", "ERM", "--trainer.max_epochs", "1", "--select", "below80"]
+    run("fit", "--import", BELOW80, *words)
+    fresh()
+    assert "there is no criterion 'below80'" in refused("test", "--run", "runs/version_0")

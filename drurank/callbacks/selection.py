@@ -129,7 +129,7 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     """What ``selection.json`` of a run says: criterion to file (a path), value and epoch.
 
     Raises:
-        InputError: if the run has none, or a file it names is gone.
+        InputError: if the run has none, a file it names is gone, or a criterion is not known here.
     """
     file = run / SELECTION_FILE
     if not file.is_file():
@@ -139,6 +139,7 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise InputError(f"{file} is damaged; give the folder of a run that `fit` made, or fit again") from error
     for name, entry in noted.items():
+        criterion(name)  # refuses one that is not registered: the report would lack it
         if not entry["file"].is_file():
             raise InputError(f"{file} names {entry['file']} as the best by {name}, which is not there; fit again")
     return noted

@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from drurank.errors import InputError
+from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
 from drurank.run_folder.layout import CONFIG_FILE
 
@@ -43,7 +44,8 @@ def with_config_of_run(words: list[str]) -> list[str]:
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
     if folder is None or not (folder / CONFIG_FILE).is_file():
         if run:
-            raise InputError(f"{run} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
+            said = f"{run} has no {CONFIG_FILE}" if Path(run).is_dir() else f"there is no folder {run}"
+            raise InputError(f"{said}; give the folder of a run that `fit` made")
         return words
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     try:
@@ -52,6 +54,9 @@ def with_config_of_run(words: list[str]) -> list[str]:
     except (yaml.YAMLError, ValueError, TypeError) as error:
         said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
         raise InputError(said) from error
+    for named in (config.get(key) for key in ("model", "data")):
+        if isinstance(named, dict):
+            refuse_missing(str(named.get("class_path", "")))
     return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
 
 

@@ -155,4 +155,6 @@ def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: P
     if counts["WAITING"] + counts["RUNNING"]:
         print(f"The workers ended before the others were run; see {folder / LOG_FOLDER}, and run the command again.")
     if counts["COMPLETE"]:
-        print(f"Compare them: python cli.py study table --folder {shlex.quote(str(folder))}")
+        by = ["--by", plan.criteria[0]] if "qdcg10" not in plan.criteria else []  # the default of table
+        words = ["python", "cli.py", *import_words(), "study", "table", "--folder", str(folder), *by]
+        print(f"Compare them: {shlex.join(words)}")

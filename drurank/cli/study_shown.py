@@ -16,6 +16,7 @@ from rich.table import Table
 
 from drurank.errors import InputError
 from drurank.files import replace_file
+from drurank.imports import import_words
 from drurank.study.choosing import CriterionConcordance, criteria_concordance
 from drurank.study.comparing import compare, find
 from drurank.study.results import Study
@@ -219,7 +220,8 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "
     commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --on {on}"]
     commands += [f"plot --by {by} --on {on} --cells {cells}"]
     lines += ["## Commands", "", "```"]
-    lines += [f"python cli.py study {words} --folder {shlex.quote(folder)}" for words in commands] + ["```", ""]
+    program = shlex.join(["python", "cli.py", *import_words()])
+    lines += [f"{program} study {words} --folder {shlex.quote(folder)}" for words in commands] + ["```", ""]
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
     print(f"Written: {file}")
     return file

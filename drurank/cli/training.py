@@ -6,6 +6,7 @@ import atexit
 import gc
 import inspect
 import logging
+import shlex
 import signal
 import warnings
 from collections.abc import Callable
@@ -33,6 +34,7 @@ from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import remove_leftovers
+from drurank.imports import import_words
 from drurank.methods import GroupModule
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import SELECTION_FILE
@@ -222,7 +224,7 @@ class GroupCLI(LightningCLI):
         for name, entry in read_selection(Path(folder)).items():
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(entry["file"]))
         Console().print(table)
-        print(f"Test them: python cli.py test --run {folder}")
+        print(f"Test them: {shlex.join(['python', 'cli.py', *import_words(), 'test', '--run', str(folder)])}")
 
 
 def run(words: ArgsType) -> GroupCLI:

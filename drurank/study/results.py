@@ -105,8 +105,9 @@ class Result:
     def _refuse_other(self, by: str) -> None:
         if by not in self.criteria:
             raise InputError(
-                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; add it to the study's "
-                "criteria and run it again, which trains every candidate again"
+                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; give "
+                f"by={self.criteria[0]!r}, or add the other to the study's criteria and run it again, which trains "
+                "every candidate again"
             )
 
     @cached_property
