@@ -21,7 +21,8 @@ class DRU(GroupModule):
 
     After each epoch the training groups are ranked by accuracy, the worst first, and in the next one the samples of
     group ``g`` weigh ``w_g = log2(C + 2) / log2(r_g + 2)`` where ``r_g <= C``, else 1 (the paper's equation for w). The
-    first epoch is ERM. In tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
+    first epoch is ERM. Where all groups have the same accuracy none is worse than another, and all samples weigh 1. In
+    tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
 
     Args:
         rank_by: the rank ``r_g``, 0 for the worst; with ``below_g`` the number of groups strictly worse than ``g`` and
@@ -75,11 +76,10 @@ class DRU(GroupModule):
 
     def group_rank(self, record: EpochRecord) -> Tensor:
         """Rank of each group as ``rank_by`` and ``ties`` say."""
-        accuracy = record.group_accuracy(shrink=self.evaluation.shrink)[0]
-        return rank_groups(accuracy, rank_by=self.rank_by, ties=self.ties)
+        return rank_groups(self.ranked_accuracy(record), rank_by=self.rank_by, ties=self.ties)
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The discounted weight of each sample's group; see the class."""
-        by_group = discounted_weights(self.group_rank(record), self.cutoff)
+        by_group = self.where_groups_differ(discounted_weights(self.group_rank(record), self.cutoff), record)
         weight = record.to_samples(by_group, only_wrong=self.upweight == "misclassified")
         return weight / weight.mean(dim=-1, keepdim=True) if self.normalize_weights else weight

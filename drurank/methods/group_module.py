@@ -29,7 +29,7 @@ from drurank.errors import InputError
 from drurank.metrics import predicted_class
 from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
-from drurank.ranking import rank_groups
+from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
 from drurank.training import contract, preflight
@@ -177,9 +177,20 @@ class GroupModule(LightningModule):
         """Whether the end of this epoch gives new weights."""
         return True
 
+    def ranked_accuracy(self, record: EpochRecord) -> Tensor:
+        """Accuracy by which the training groups are ranked, float ``[..., m]``; nan where nothing is known of one."""
+        return record.group_accuracy(shrink=self.evaluation.shrink)[0]
+
     def group_rank(self, record: EpochRecord) -> Tensor:
         """Rank of each training group, 0 for the worst, float ``[..., m]``; nan where nothing is known of it."""
-        return rank_groups(record.group_accuracy(shrink=self.evaluation.shrink)[0])
+        return rank_groups(self.ranked_accuracy(record))
+
+    def where_groups_differ(self, weight: Tensor, record: EpochRecord) -> Tensor:
+        """Weights by group, ``[..., m]``; all 1, and you are told, where no group is known to be worse than another."""
+        differ = groups_differ(self.ranked_accuracy(record))
+        if not bool(differ.any()):
+            rank_zero_info(f"{self.title}: all training groups have the same accuracy, so none is upweighted")
+        return torch.where(differ, weight, 1.0)
 
     def first_state(self) -> dict[str, Tensor]:
         """What ``state`` holds when training begins; an entry on the CPU stays there."""

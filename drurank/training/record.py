@@ -94,10 +94,10 @@ class EpochRecord:
             only_wrong: only to samples whose prediction in force is wrong.
 
         Returns:
-            Values by sample, float32 ``[..., n]``; 1 for every other one, those without a group or a prediction among
-            them.
+            Values by sample, float32 ``[..., n]``; 1 for those without a group and, with ``only_wrong``, for all that
+            are not known to be wrong.
         """
-        group = self.known_group()
+        group = self.group
         lead = torch.broadcast_shapes(group_value.shape[:-1], group.shape[:-1])  # type: ignore[no-untyped-call]
         index = group.clamp(min=0).long().expand(*lead, -1)
         value = group_value.to(torch.float32).expand(*lead, -1).gather(-1, index)

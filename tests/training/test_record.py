@@ -95,7 +95,7 @@ def test_forgotten_predictions_are_never_committed():
 
 
 @pytest.mark.parametrize(
-    ("only_wrong", "want"), [(False, [2, 2, 3, 3, 5, 1, 1]), (True, [1, 2, 3, 3, 1, 1, 1])], ids=["all", "wrong"]
+    ("only_wrong", "want"), [(False, [2, 2, 3, 3, 5, 1, 2]), (True, [1, 2, 3, 3, 1, 1, 1])], ids=["all", "wrong"]
 )
 def test_samples_get_the_value_of_their_group(only_wrong, want):
     record = EpochRecord(torch.cat([GROUP, torch.tensor([0])]), 4)  # row 6 is never seen, row 5 has no group
