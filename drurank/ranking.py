@@ -106,12 +106,9 @@ def groups_differ(accuracy: Tensor) -> Tensor:
         accuracy: ``[..., m]``, float, ``nan`` where a group has none.
 
     Returns:
-        Bool ``[..., 1]``; false for a single group, and where all have the same accuracy.
+        Bool ``[..., 1]``; false where all that are known have the same accuracy, as with a single group or none.
     """
-    known = ~accuracy.isnan()
-    lowest = torch.where(known, accuracy, torch.inf).amin(dim=-1, keepdim=True)
-    highest = torch.where(known, accuracy, -torch.inf).amax(dim=-1, keepdim=True)
-    return lowest < highest
+    return (rank_groups(accuracy, rank_by="index") > 0).any(dim=-1, keepdim=True)
 
 
 def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:

@@ -74,12 +74,13 @@ class DRU(GroupModule):
         """Its name in the paper's tables, as qDRU+M."""
         return f"{'q' if self.rank_by == 'quantile' else 'g'}DRU+{'M' if self.upweight == 'misclassified' else 'G'}"
 
-    def group_rank(self, record: EpochRecord) -> Tensor:
+    def group_rank(self, accuracy: Tensor) -> Tensor:
         """Rank of each group as ``rank_by`` and ``ties`` say."""
-        return rank_groups(self.ranked_accuracy(record), rank_by=self.rank_by, ties=self.ties)
+        return rank_groups(accuracy, rank_by=self.rank_by, ties=self.ties)
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The discounted weight of each sample's group; see the class."""
-        by_group = self.where_groups_differ(discounted_weights(self.group_rank(record), self.cutoff), record)
+        accuracy = self.ranked_accuracy(record)
+        by_group = self.where_groups_differ(discounted_weights(self.group_rank(accuracy), self.cutoff), accuracy)
         weight = record.to_samples(by_group, only_wrong=self.upweight == "misclassified")
         return weight / weight.mean(dim=-1, keepdim=True) if self.normalize_weights else weight

@@ -181,15 +181,20 @@ class GroupModule(LightningModule):
         """Accuracy by which the training groups are ranked, float ``[..., m]``; nan where nothing is known of one."""
         return record.group_accuracy(shrink=self.evaluation.shrink)[0]
 
-    def group_rank(self, record: EpochRecord) -> Tensor:
-        """Rank of each training group, 0 for the worst, float ``[..., m]``; nan where nothing is known of it."""
-        return rank_groups(self.ranked_accuracy(record))
+    def group_rank(self, accuracy: Tensor) -> Tensor:
+        """Rank of groups of these accuracies, 0 for the worst, both float ``[..., m]``; nan where the accuracy is."""
+        return rank_groups(accuracy)
 
-    def where_groups_differ(self, weight: Tensor, record: EpochRecord) -> Tensor:
-        """Weights by group, ``[..., m]``; all 1, and you are told, where no group is known to be worse than another."""
-        differ = groups_differ(self.ranked_accuracy(record))
+    def where_groups_differ(self, weight: Tensor, accuracy: Tensor) -> Tensor:
+        """Weights by group, ``[..., m]``; all 1, and you are told, where no group is known to be worse than another.
+
+        Args:
+            weight: what groups of these accuracies weigh otherwise, float ``[..., m]``.
+            accuracy: what ``ranked_accuracy`` gave, float ``[..., m]``.
+        """
+        differ = groups_differ(accuracy)
         if not bool(differ.any()):
-            rank_zero_info(f"{self.title}: all training groups have the same accuracy, so none is upweighted")
+            rank_zero_info(f"{self.title}: no training group is worse than another, so none is upweighted")
         return torch.where(differ, weight, 1.0)
 
     def first_state(self) -> dict[str, Tensor]:

@@ -52,7 +52,8 @@ class Worst(GroupModule):
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The factor for the worst groups' samples; see the class."""
-        rank = self.group_rank(record)
+        accuracy = self.ranked_accuracy(record)
+        rank = self.group_rank(accuracy)
         by_group = torch.where(rank == 0, self.upweight_factor, torch.ones_like(rank))
-        weight = self.where_groups_differ(by_group, record)
-        return record.to_samples(weight, only_wrong=self.upweight == "misclassified")
+        by_group = self.where_groups_differ(by_group, accuracy)
+        return record.to_samples(by_group, only_wrong=self.upweight == "misclassified")

@@ -111,6 +111,13 @@ def test_samples_of_a_batch_of_group_values_equal_each_row():
     assert known().to_samples(value, only_wrong=False).tolist() == [[2, 2, 3, 3, 5, 1], [4, 4, 6, 6, 8, 1]]
 
 
+def test_samples_of_a_group_of_which_none_was_seen_get_the_default():
+    record = EpochRecord(GROUP, 4)
+    record.correct = torch.tensor([[-1, -1, 0, -1, 1, 0], [1, -1, -1, -1, 1, -1]], dtype=torch.int8)
+    got = record.to_samples(torch.tensor([[NAN, 3, 5, NAN], [2, NAN, 6, NAN]]), only_wrong=False)
+    assert got.tolist() == [[1, 1, 3, 3, 5, 1], [2, 2, 1, 1, 6, 1]]
+
+
 def test_row_seen_but_not_committed_gets_the_default():
     record = EpochRecord(GROUP, 4)
     write(record, [0], [0])
