@@ -11,7 +11,8 @@ from drurank.data import Shortcut, Text
 from drurank.methods import DFR, DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP, TextClassifier
 from encoders import write_tiny
-from reference import accuracies, criteria, discounts, ranks, spread
+from fits import dru_weights
+from reference import criteria
 
 pytestmark = [
     pytest.mark.gpu,
