@@ -16,7 +16,15 @@ from torch import Tensor
 from drurank.dcg import RankBy, accuracy_from_counts, float_like, group_dcg, precise
 from drurank.errors import InputError, check_choice
 
-__all__ = ["Ties", "add_group_sums_", "discounted_weights", "group_accuracy", "group_dcg", "rank_groups"]
+__all__ = [
+    "Ties",
+    "add_group_sums_",
+    "discounted_weights",
+    "group_accuracy",
+    "group_dcg",
+    "groups_differ",
+    "rank_groups",
+]
 
 Ties = Literal["min", "average", "ordinal"]
 
@@ -89,6 +97,18 @@ def rank_groups(accuracy: Tensor, *, rank_by: RankBy = "quantile", ties: Ties = 
     if rank_by == "quantile":
         below = below * 100 / known.sum(dim=-1, keepdim=True).clamp(min=1)
     return torch.where(known, below, torch.nan).to(float_like(accuracy))
+
+
+def groups_differ(accuracy: Tensor) -> Tensor:
+    """Whether some group is worse than another, so that there is something to upweight.
+
+    Args:
+        accuracy: ``[..., m]``, float, ``nan`` where a group has none.
+
+    Returns:
+        Bool ``[..., 1]``; false where all that are known have the same accuracy, as with a single group or none.
+    """
+    return (rank_groups(accuracy, rank_by="index") > 0).any(dim=-1, keepdim=True)
 
 
 def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:

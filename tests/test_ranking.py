@@ -14,6 +14,7 @@ from drurank.ranking import (
     discounted_weights,
     group_accuracy,
     group_dcg,
+    groups_differ,
     rank_groups,
 )
 
@@ -219,6 +220,35 @@ def test_ranks_and_weights_of_a_batch_equal_numpy_by_row(rank_by, ties):
     got = rank_groups(tensor(accuracy), rank_by=rank_by, ties=ties)
     assert_near(got, want, 1e-12)
     assert_near(discounted_weights(got, 3), over_rows(lambda row: numpy_weights(row, 3), want), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "differ"),
+    [
+        (TIED, True),
+        ([0.5, NAN, 0.9], True),
+        ([NAN, 0.7, 0.7 + 2**-52], True),
+        ([0.8] * 200, False),
+        ([0.7], False),
+        ([0.5, NAN, 0.5], False),
+        ([NAN, 0.5], False),
+        ([NAN, NAN], False),
+        ([], False),
+    ],
+)
+def test_groups_differ_where_one_is_worse_than_another(accuracy, differ):
+    assert groups_differ(tensor(accuracy)).tolist() == [differ]
+
+
+def test_groups_of_a_batch_differ_where_a_row_has_two_values():
+    accuracy = batched_accuracy()
+    accuracy[1, 2], accuracy[1, 1, 1:] = 0.25, NAN
+    want = over_rows(lambda row: [len(np.unique(row[~np.isnan(row)])) > 1], accuracy)
+    got = groups_differ(tensor(accuracy))
+    assert got.dtype == torch.bool
+    assert got.tolist() == want.tolist()
+    assert want.any()
+    assert groups_differ(torch.zeros(2, 0)).tolist() == [[False], [False]]
 
 
 @pytest.mark.parametrize("options", DCG_OPTIONS)

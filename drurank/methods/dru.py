@@ -21,7 +21,8 @@ class DRU(GroupModule):
 
     After each epoch the training groups are ranked by accuracy, the worst first, and in the next one the samples of
     group ``g`` weigh ``w_g = log2(C + 2) / log2(r_g + 2)`` where ``r_g <= C``, else 1 (the paper's equation for w). The
-    first epoch is ERM. In tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
+    first epoch is ERM. Where all groups have the same accuracy none is worse than another, and all samples weigh 1. In
+    tables: qDRU+M, qDRU+G, gDRU+M, gDRU+G.
 
     Args:
         rank_by: the rank ``r_g``, 0 for the worst; with ``below_g`` the number of groups strictly worse than ``g`` and
@@ -73,13 +74,13 @@ class DRU(GroupModule):
         """Its name in the paper's tables, as qDRU+M."""
         return f"{'q' if self.rank_by == 'quantile' else 'g'}DRU+{'M' if self.upweight == 'misclassified' else 'G'}"
 
-    def group_rank(self, record: EpochRecord) -> Tensor:
+    def group_rank(self, accuracy: Tensor) -> Tensor:
         """Rank of each group as ``rank_by`` and ``ties`` say."""
-        accuracy = record.group_accuracy(shrink=self.evaluation.shrink)[0]
         return rank_groups(accuracy, rank_by=self.rank_by, ties=self.ties)
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The discounted weight of each sample's group; see the class."""
-        by_group = discounted_weights(self.group_rank(record), self.cutoff)
+        accuracy = self.ranked_accuracy(record)
+        by_group = self.where_groups_differ(discounted_weights(self.group_rank(accuracy), self.cutoff), accuracy)
         weight = record.to_samples(by_group, only_wrong=self.upweight == "misclassified")
         return weight / weight.mean(dim=-1, keepdim=True) if self.normalize_weights else weight

@@ -29,7 +29,7 @@ from drurank.errors import InputError
 from drurank.metrics import predicted_class
 from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
-from drurank.ranking import rank_groups
+from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
 from drurank.training import contract, preflight
@@ -177,9 +177,25 @@ class GroupModule(LightningModule):
         """Whether the end of this epoch gives new weights."""
         return True
 
-    def group_rank(self, record: EpochRecord) -> Tensor:
-        """Rank of each training group, 0 for the worst, float ``[..., m]``; nan where nothing is known of it."""
-        return rank_groups(record.group_accuracy(shrink=self.evaluation.shrink)[0])
+    def ranked_accuracy(self, record: EpochRecord) -> Tensor:
+        """Accuracy by which the training groups are ranked, float ``[..., m]``; nan where nothing is known of one."""
+        return record.group_accuracy(shrink=self.evaluation.shrink)[0]
+
+    def group_rank(self, accuracy: Tensor) -> Tensor:
+        """Rank of groups of these accuracies, 0 for the worst, both float ``[..., m]``; nan where the accuracy is."""
+        return rank_groups(accuracy)
+
+    def where_groups_differ(self, weight: Tensor, accuracy: Tensor) -> Tensor:
+        """Weights by group, ``[..., m]``; all 1, and you are told, where no group is known to be worse than another.
+
+        Args:
+            weight: what groups of these accuracies weigh otherwise, float ``[..., m]``.
+            accuracy: what ``ranked_accuracy`` gave, float ``[..., m]``.
+        """
+        differ = groups_differ(accuracy)
+        if not bool(differ.any()):
+            rank_zero_info(f"{self.title}: no training group is worse than another, so none is upweighted")
+        return torch.where(differ, weight, 1.0)
 
     def first_state(self) -> dict[str, Tensor]:
         """What ``state`` holds when training begins; an entry on the CPU stays there."""

@@ -17,7 +17,8 @@ from drurank.training.record import EpochRecord
 class Worst(GroupModule):
     """Upweights the worst group of the last epoch by a constant: ``w_g = upweight_factor`` where ``r_g = 0``, else 1.
 
-    All groups tied for the worst get it. The paper's hard minimax (Worst+G, Worst+M); the first epoch is ERM.
+    All groups tied for the worst get it, and none where all groups have the same accuracy. The paper's hard minimax
+    (Worst+G, Worst+M); the first epoch is ERM.
 
     Args:
         upweight_factor: weight of the worst group's samples, ``w_g`` where ``r_g = 0``; above 0.
@@ -51,6 +52,8 @@ class Worst(GroupModule):
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The factor for the worst groups' samples; see the class."""
-        rank = self.group_rank(record)
-        weight = torch.where(rank == 0, self.upweight_factor, torch.ones_like(rank))
-        return record.to_samples(weight, only_wrong=self.upweight == "misclassified")
+        accuracy = self.ranked_accuracy(record)
+        rank = self.group_rank(accuracy)
+        by_group = torch.where(rank == 0, self.upweight_factor, torch.ones_like(rank))
+        by_group = self.where_groups_differ(by_group, accuracy)
+        return record.to_samples(by_group, only_wrong=self.upweight == "misclassified")

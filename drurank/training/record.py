@@ -94,15 +94,18 @@ class EpochRecord:
             only_wrong: only to samples whose prediction in force is wrong.
 
         Returns:
-            Values by sample, float32 ``[..., n]``; 1 for every other one, those without a group or a prediction among
-            them.
+            Values by sample, float32 ``[..., n]``, whether the sample itself was seen or not; 1 for those without a
+            group, those of a group of which no sample was seen, and, with ``only_wrong``, those not known to be wrong.
         """
-        group = self.known_group()
-        lead = torch.broadcast_shapes(group_value.shape[:-1], group.shape[:-1])  # type: ignore[no-untyped-call]
-        index = group.clamp(min=0).long().expand(*lead, -1)
-        value = group_value.to(torch.float32).expand(*lead, -1).gather(-1, index)
-        takes = (self.correct == 0) if only_wrong else (group >= 0)
-        return torch.where(takes & (group >= 0), value, 1.0)
+        index = self.group.clamp(min=0).long()
+        value = group_value.to(torch.float32)[..., index]
+        takes = self.correct == 0 if only_wrong else self._seen_by_group()[..., index]
+        return torch.where(takes & (self.group >= 0), value, 1.0)
+
+    def _seen_by_group(self) -> Tensor:
+        """Whether a sample of each group has a prediction in force, bool ``[..., m]``."""
+        seen = torch.zeros(*self.correct.shape[:-1], self.num_groups, dtype=torch.int32, device=self.correct.device)
+        return add_group_sums_(seen, torch.ones_like(self.correct), self.known_group()) > 0
 
     def group_mean(self, sample_value: Tensor) -> Tensor:
         """Mean of a per-sample value over each group's samples, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""

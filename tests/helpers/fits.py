@@ -10,12 +10,23 @@ from torch.utils.data import DataLoader, TensorDataset
 from drurank.data import GroupedDataset, Shortcut
 from drurank.networks import MLP
 from drurank.training.record import EpochRecord
-from reference import accuracies, cross_entropy, discounts, ranks, spread
+from reference import accuracies, cross_entropy, discounts, ranks, spread, unless_equal
 
 CASE_1 = ([48, 27, 9, 4], [50, 30, 15, 5])  # accuracies .96, .9, .6, .8
 
-
 TIED = ([5, 7, 5, 9, 7], [10] * 5)  # accuracies .5, .7, .5, .9, .7
+
+ALIKE = {
+    "200 groups": ([40] * 200, [50] * 200),
+    "one group": ([7], [10]),
+    "of several sizes": ([1, 2, 3, 5], [3, 6, 9, 15]),
+    "all right": ([4, 9, 2], [4, 9, 2]),
+    "all wrong": ([0, 0, 0], [4, 9, 2]),
+}
+"""Groups of which none is worse than another."""
+
+HALF_DRAWN = ([1, 0, 0, -1, 1, 1, 1, -1], [0] * 4 + [1] * 4)
+"""Predictions and groups; the last row of each group was never drawn, and the accuracies are 1/3 and 1."""
 
 
 def plain_sgd(lr):
@@ -91,7 +102,8 @@ class Watch(Callback):
 
 
 def dru_weights(correct, group, rank_by="quantile", upweight="misclassified", cutoff=100, ties="min", mean_1=False):
-    by_group = discounts(ranks(accuracies(correct, group, group.max() + 1), rank_by, ties), cutoff)
+    accuracy = accuracies(correct, group, group.max() + 1)
+    by_group = unless_equal(discounts(ranks(accuracy, rank_by, ties), cutoff), accuracy)
     weight = spread(by_group, correct, group, upweight)
     return weight / weight.mean() if mean_1 else weight
 

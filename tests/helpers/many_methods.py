@@ -65,7 +65,7 @@ def fitted(devices, method, sampler, rate=0.5, **options):
         **watch.seen(),
         "parameters": {name: value.detach().clone() for name, value in module.network.named_parameters()},
         "known": {"correct": module.record.correct, "count": count},
-        "rank": module.group_rank(module.record),
+        "rank": module.group_rank(module.ranked_accuracy(module.record)),
         "state": {name: value for name, value in module.state.items() if not name.startswith("initial.")},
     }
 

@@ -29,6 +29,12 @@ def discounts(rank, cutoff):
     return np.array([math.log2(cutoff + 2) / math.log2(r + 2) if r <= cutoff else 1.0 for r in np.asarray(rank)])
 
 
+def unless_equal(group_weight, accuracy):
+    """All 1 where the groups that have an accuracy have one and the same: then none is worse than another."""
+    values = {float(a) for a in accuracy if not np.isnan(a)}
+    return np.asarray(group_weight, float) if len(values) > 1 else np.ones(len(accuracy))
+
+
 def spread(group_weight, correct, group, upweight):
     """Weight by sample from weight by group: all samples of the group, or its misclassified ones."""
     weight = np.asarray(group_weight, float)[np.asarray(group)]

@@ -1,6 +1,7 @@
 """DRU: weights by the tables of right values, and what a training makes of them."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,19 @@ from torch.utils.data import DataLoader, TensorDataset
 from drurank.data import GroupedDataset, evaluation_loader
 from drurank.errors import InputError
 from drurank.methods import DRU
-from fits import CASE_1, TIED, Watch, dru_weights, network, plain_sgd, record_of, record_of_counts, small
+from fits import (
+    ALIKE,
+    CASE_1,
+    HALF_DRAWN,
+    TIED,
+    Watch,
+    dru_weights,
+    network,
+    plain_sgd,
+    record_of,
+    record_of_counts,
+    small,
+)
 from reference import spread
 
 DRU_TABLE = [
@@ -25,6 +38,7 @@ DRU_TABLE = [
     (TIED, {"rank_by": "index", "cutoff": 3, "ties": "average"}, [1.756471, 1.070050, 1.756471, 1, 1.070050]),
     (TIED, {"rank_by": "index", "cutoff": 3, "ties": "ordinal"}, [2.321928, 1.160964, 1.464974, 1, 1]),
     (TIED, {"rank_by": "quantile", "cutoff": 60}, [5.954196, 1.104200, 5.954196, 1, 1.104200]),
+    (([5, 5, 9], [10] * 3), {"rank_by": "index", "cutoff": 2}, [2, 2, 1]),
     (TIED, {"rank_by": "quantile", "cutoff": 100}, [6.672425, 1.237395, 6.672425, 1.049527, 1.237395]),
 ]
 
@@ -35,6 +49,37 @@ def test_dru_weights_of_the_tables_of_right_values(counts, options, by_group, up
     record, correct, group = record_of_counts(*counts)
     weight = DRU(upweight=upweight, **options).reweight(record)
     np.testing.assert_allclose(weight, spread(by_group, correct, group, upweight), atol=1e-6)
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+@pytest.mark.parametrize("counts", ALIKE.values(), ids=ALIKE)
+def test_all_samples_weigh_1_where_no_group_is_worse_than_another(counts, shrink, caplog):
+    record, _, _ = record_of_counts(*counts)
+    for cutoff, ties, upweight in product((0, 20, 100), ("min", "average", "ordinal"), ("all", "misclassified")):
+        caplog.clear()
+        weight = DRU(cutoff=cutoff, ties=ties, upweight=upweight, shrink=shrink).reweight(record)
+        np.testing.assert_array_equal(weight, np.ones(sum(counts[1])))
+        assert "no training group is worse than another, so none is upweighted" in caplog.text
+    assert (DRU("index", cutoff=500, shrink=shrink, normalize_weights=True).reweight(record) == 1).all()
+
+
+def test_groups_that_differ_less_than_by_chance_are_alike_if_shrunk(caplog):
+    record, correct, group = record_of_counts([39, 40, 41] * 20, [50] * 60)
+    assert (DRU(shrink=True).reweight(record) == 1).all()
+    assert "so none is upweighted" in caplog.text
+    caplog.clear()
+    top = math.log2(102)  # ranks are 0, 33.3 and 66.7
+    by_group = [top, top / math.log2(2 + 100 / 3), top / math.log2(2 + 200 / 3)] * 20
+    np.testing.assert_allclose(DRU().reweight(record), spread(by_group, correct, group, "misclassified"), rtol=1e-6)
+    assert "upweighted" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("upweight", "want"), [("all", [2] * 4 + [1.261860] * 4), ("misclassified", [1, 2, 2, 1, 1, 1, 1, 1])]
+)
+def test_row_never_drawn_weighs_as_its_group_where_all_samples_do(upweight, want):
+    weight = DRU("index", upweight, cutoff=2).reweight(record_of(*HALF_DRAWN, 2))
+    np.testing.assert_allclose(weight, want, atol=1e-6)
 
 
 @pytest.mark.parametrize("upweight", ["all", "misclassified"])
@@ -93,6 +138,7 @@ def test_methods_are_called_as_in_the_paper(method, title):
 
 
 def test_validation_within_an_epoch_does_not_reweight(trainer):
+    torch.manual_seed(3)
     data = small()
     watch = Watch(data.dataset("train"))
     module = DRU(network=network(), optimizer=plain_sgd(1.0))

@@ -16,7 +16,7 @@ from drurank.data import GroupedDataset, evaluation_loader
 from drurank.methods import DRU, ERM, Const, GroupModule, Worst
 from drurank.training.nonfinite import NonFiniteWatch
 from fits import Watch, dru_weights, network, own_loaders, own_network, plain_sgd, record_of, small
-from reference import accuracies, spread
+from reference import accuracies, discounts, ranks, spread, unless_equal
 
 METHODS = [
     *(DRU(rank_by=r, upweight=u, cutoff=30) for r in ("index", "quantile") for u in ("all", "misclassified")),
@@ -32,6 +32,7 @@ METHODS = [
 def test_stacked_candidates_are_weighted_and_reduced_as_in_a_loop(method):
     generator = np.random.default_rng(1)
     correct, group = generator.integers(-1, 2, (3, 2, 40)), generator.integers(-1, 6, 40)
+    correct[1, 0], correct[2, 1, group > 0] = 1, -1  # groups that are alike, and one group alone
     stacked = method.reweight(record_of(correct, group, 6))
     loop = [[method.reweight(record_of(c, group, 6)) for c in row] for row in correct]
     torch.testing.assert_close(stacked, torch.stack([torch.stack(row) for row in loop]), rtol=0, atol=0)
@@ -45,7 +46,8 @@ def test_stacked_candidates_are_weighted_and_reduced_as_in_a_loop(method):
 
 def worst_weights(correct, group, upweight):
     accuracy = accuracies(correct, group, group.max() + 1)
-    return spread(np.where(accuracy == accuracy.min(), 4.0, 1.0), correct, group, upweight)
+    by_group = unless_equal(np.where(accuracy == accuracy.min(), 4.0, 1.0), accuracy)
+    return spread(by_group, correct, group, upweight)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +77,31 @@ def test_objective_uses_the_weights_of_the_last_epochs_predictions(trainer, meth
     assert watch.assert_weights_follow(weights, accuracy_from) >= 2
 
 
+@pytest.mark.parametrize(
+    ("method", "weights"),
+    [
+        (lambda **k: DRU("quantile", "all", **k), lambda a: discounts(ranks(a), 100)),
+        (lambda **k: Worst(4, "all", **k), lambda a: np.where(a == a.min(), 4.0, 1.0)),
+    ],
+    ids=["qDRU+G", "Worst+G"],
+)
+def test_every_row_of_a_group_weighs_the_same_though_a_sampler_leaves_some_out(trainer, method, weights):
+    torch.manual_seed(3)
+    module = method(accuracy_from="training", network=network(), optimizer=plain_sgd(1.0))
+    trainer().fit(module, datamodule=small(sampler="balanced"))
+    correct, group = module.record.correct.numpy(), module.record.group.numpy()
+    drawn = correct >= 0
+    assert 0 < drawn.sum() < len(drawn)
+    assert set(group[~drawn]) == set(group[drawn]) == set(range(6))
+    by_group = weights(accuracies(correct[drawn], group[drawn], 6))
+    assert by_group.max() > by_group.min()
+    np.testing.assert_allclose(module.state["weight"], by_group[group], rtol=1e-6)
+
+
 @pytest.mark.parametrize("method", [DRU, Worst, Const])
 def test_first_epoch_is_erm(trainer, method):
     def parameters(cls):
-        torch.manual_seed(0)
+        torch.manual_seed(2)  # with it the groups differ in accuracy after one epoch
         module = cls(network=network())
         trainer().fit(module, datamodule=small())
         return torch.cat([p.detach().flatten() for p in module.parameters()]), module.state["weight"]
@@ -90,6 +113,7 @@ def test_first_epoch_is_erm(trainer, method):
 
 @pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true"])
 def test_tables_keep_their_types_in_half_precision(trainer, precision):
+    torch.manual_seed(2)
     module = DRU(network=network())
     trainer(max_epochs=2, precision=precision).fit(module, datamodule=small())
     assert module.record.correct.dtype == torch.int8
@@ -97,6 +121,7 @@ def test_tables_keep_their_types_in_half_precision(trainer, precision):
     assert module.state["weight"].dtype == torch.float32
     correct, group = module.record.correct.numpy(), module.record.group.numpy()
     np.testing.assert_allclose(module.state["weight"], dru_weights(correct, group), rtol=1e-6)
+    assert module.state["weight"].max() > 1
     (split,) = module.evaluation.splits
     assert all(counted.dtype == torch.int64 for counted in split.criteria.counts())
     assert module.sample_losses(torch.zeros(1, 2, dtype=torch.bfloat16), torch.zeros(1).long()).dtype == torch.float32
@@ -145,15 +170,17 @@ def test_network_may_take_several_named_inputs(trainer):
             return self.numbers(x) + self.codes(code)
 
     def rows(split=None):
-        items = [{"x": torch.randn(2), "code": i % 3, "label": i % 2} for i in range(12)]
+        items = [{"x": torch.randn(2), "code": i % 3, "label": int(i < 4)} for i in range(12)]
         return GroupedDataset(items, ["a", "b", "b"] * 4, split=split)
 
+    torch.manual_seed(0)
     train, val = rows(), rows("val")
     module = DRU(network=Two())
     trainer(max_epochs=2).fit(module, DataLoader(train, 4), [DataLoader(val, 4), evaluation_loader(train)])
     correct, group = module.record.correct.numpy(), module.record.group.numpy()
     assert group.tolist() == [0, 1, 1] * 4
     np.testing.assert_allclose(module.state["weight"], dru_weights(correct, group), rtol=1e-6)
+    assert module.state["weight"].max() > 1
 
 
 class OneScore(nn.Module):
@@ -197,6 +224,7 @@ def test_epoch_without_validation_leaves_the_weights_of_the_last(trainer):
             self.by_epoch.append(module.state["weight"].clone())
 
     weights = Weights()
+    torch.manual_seed(2)
     module = DRU(network=network())
     with pytest.warns(UserWarning, match="gave no predictions") as caught:
         trainer(max_epochs=4, check_val_every_n_epoch=2, callbacks=[weights]).fit(module, datamodule=small())

@@ -11,7 +11,8 @@ from drurank.data import Shortcut, Text
 from drurank.methods import DFR, DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP, TextClassifier
 from encoders import write_tiny
-from reference import accuracies, criteria, discounts, ranks, spread
+from fits import dru_weights
+from reference import criteria
 
 pytestmark = [
     pytest.mark.gpu,
@@ -72,9 +73,7 @@ def test_weights_are_those_of_numpy(on_gpu, accuracy_from):
     module = DRU(network=network, accuracy_from=accuracy_from)
     on_gpu(max_epochs=2).fit(module, datamodule=data())
     correct, group = module.record.correct.cpu().numpy(), module.record.group.cpu().numpy()
-    by_group = discounts(ranks(accuracies(correct, group, 6)), 100)
-    should = spread(by_group, correct, group, "misclassified")
-    np.testing.assert_allclose(module.state["weight"].cpu(), should, rtol=1e-6)
+    np.testing.assert_allclose(module.state["weight"].cpu(), dru_weights(correct, group), rtol=1e-6)
 
 
 def test_bookkeeping_takes_at_most_10_bytes_a_sample(on_gpu):

@@ -135,7 +135,7 @@ class Weights(Callback):
 
 def tiny(trainer, *callbacks, ckpt_path=None, method=DRU, epochs=3, **options):
     """24 rows in batches of 8, without dropout; gives the method and what was in force."""
-    seed_everything(1)
+    seed_everything(3)  # with it the groups differ in accuracy after every epoch
     watch = Weights()
     methods = {name: options.pop(name) for name in list(options) if name in ("accuracy_from", "upweight")}
     module = method(

@@ -95,7 +95,7 @@ def test_forgotten_predictions_are_never_committed():
 
 
 @pytest.mark.parametrize(
-    ("only_wrong", "want"), [(False, [2, 2, 3, 3, 5, 1, 1]), (True, [1, 2, 3, 3, 1, 1, 1])], ids=["all", "wrong"]
+    ("only_wrong", "want"), [(False, [2, 2, 3, 3, 5, 1, 2]), (True, [1, 2, 3, 3, 1, 1, 1])], ids=["all", "wrong"]
 )
 def test_samples_get_the_value_of_their_group(only_wrong, want):
     record = EpochRecord(torch.cat([GROUP, torch.tensor([0])]), 4)  # row 6 is never seen, row 5 has no group
@@ -109,6 +109,13 @@ def test_samples_get_the_value_of_their_group(only_wrong, want):
 def test_samples_of_a_batch_of_group_values_equal_each_row():
     value = torch.tensor([[2.0, 3, 5, 7], [4.0, 6, 8, 9]])
     assert known().to_samples(value, only_wrong=False).tolist() == [[2, 2, 3, 3, 5, 1], [4, 4, 6, 6, 8, 1]]
+
+
+def test_samples_of_a_group_of_which_none_was_seen_get_the_default():
+    record = EpochRecord(GROUP, 4)
+    record.correct = torch.tensor([[-1, -1, 0, -1, 1, 0], [1, -1, -1, -1, 1, -1]], dtype=torch.int8)
+    got = record.to_samples(torch.tensor([[NAN, 3, 5, NAN], [2, NAN, 6, NAN]]), only_wrong=False)
+    assert got.tolist() == [[1, 1, 3, 3, 5, 1], [2, 2, 1, 1, 6, 1]]
 
 
 def test_row_seen_but_not_committed_gets_the_default():
