@@ -76,10 +76,14 @@ class Criterion:
         """Its value, float64 (float32 on MPS) ``[...]``.
 
         Raises:
-            InputError: if the function gives something of another shape.
+            InputError: if the function fails, or gives something of another shape.
         """
         xp, like = array_namespace(groups.accuracy), groups.accuracy
-        value = xp.asarray(self.function(groups), dtype=precise(like), device=device(like))
+        try:
+            value = xp.asarray(self.function(groups), dtype=precise(like), device=device(like))
+        except Exception as error:
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            raise InputError(f"criterion {self.name!r} failed ({said}); fix its function") from error
         if value.shape != like.shape[:-1]:
             raise InputError(
                 f"criterion {self.name!r} gave an array of {list(value.shape)} for accuracies of {list(like.shape)}; "

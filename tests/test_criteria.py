@@ -345,3 +345,17 @@ def test_mean_of_a_value_is_over_the_groups_that_are_left():
     groups = Groups.of_counts(CORRECT, COUNT, min_count=15)  # accuracies .96, .9, .6
     assert float(groups.mean(groups.count)) == pytest.approx((50 + 30 + 15) / 3)
     assert float(groups.overall) == pytest.approx(0.88)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda groups: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda groups: None, "TypeError"),
+        (lambda groups: "much", "Error"),
+    ],
+)
+def test_a_criterion_whose_function_fails_is_named(function, said):
+    groups = Groups.of_counts(np.array([4, 6]), np.array([10, 10]))
+    with pytest.raises(InputError, match=f"criterion 'mine' failed \\(.*{said}"):
+        Criterion("mine", function, True).of(groups)

@@ -18,12 +18,16 @@ import yaml
 from drurank.cli.parser import options_of, reason_of
 from drurank.errors import InputError
 
-QUOTED = r"`[^`]*`|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)"
+QUOTED = r"`[^`]*`|\bb'[^']*'|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)"
 CALL = r"[A-Za-z_][\w.]*\((?:[^()]|\([^()]*\))*\)"
 LITERAL = r"'[^']*'|\"[^\"]*\"|\[[^\[\]]*\]|\{[^{}]*\}|\.\.\."
 BARE = r"[^\s,;()'\"\[\]{}=](?:[^\s,;()'\"\[\]{}]*[^\s,;:.()'\"\[\]{}])?"
-PIECE = re.compile(rf"{QUOTED}|{CALL}|(?<![\w./=-])(?P<name>[A-Za-z_][\w.]*)=(?P<value>(?>{LITERAL}|{BARE}))(?![\w(])")
+PIECE = re.compile(
+    rf"{QUOTED}|{CALL}|(?<![\w./\\=-])(?P<name>[A-Za-z_][\w.]*)=(?P<value>(?>{LITERAL}|{BARE}))(?![\w(])"
+)
 """What is quoted, a call, or an argument; only the last is rewritten."""
+FILE = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|feather|arrow|ya?ml|gz|bz2|xz|ckpt)\b", re.IGNORECASE)
+"""Ends a value that is rather a part of a file's name."""
 USUAL = {
     "network": ("drurank.networks.MLP", "drurank.networks.TextClassifier"),
     "optimizer": ("torch.optim.AdamW",),
@@ -45,6 +49,8 @@ def in_flags(message: str, known: Iterable[str]) -> str:
 
     def rewritten(found: re.Match[str]) -> str:
         name = found["name"]
+        if name and FILE.search(found["value"]):
+            return found[0]
         fitting = [flag for flag in flags if name and (flag == f"--{name}" or flag.endswith(f".{name}"))]
         return f"{fitting[0]} {_typed(found['value'])}" if len(fitting) == 1 else found[0]
 
@@ -118,8 +124,8 @@ def _typed(value: str) -> str:
         read = ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return value  # A word as it is, as MLP or <file>.
-    if read is Ellipsis:
-        return value
+    if "..." in value and not isinstance(read, str):
+        return value  # Something to fill in.
     if isinstance(read, str):
         return shlex.quote(read if read.isprintable() else value[1:-1])
     if isinstance(read, list | tuple) and all(

@@ -392,6 +392,7 @@ class GroupModule(LightningModule):
         preflight.run_checks(preflight.START, self, trainer)
         train = trainer.train_dataloader.dataset
         self.watch.begin(len(train), self.device)
+        resumes = self.restored is not None
         self.begin_tables(train)
         saving.leave_ended_epoch(trainer, self.ended_epoch)
         preflight.run_checks(self.begun_checks, self, trainer)
@@ -400,7 +401,9 @@ class GroupModule(LightningModule):
             rank_zero_info(f"{self.title}: batches of {batches}")
         self.stages.end_schedules(trainer, self.current_epoch)
         saving.warn_within_epoch(trainer)
-        if self.ended_epoch is not None and self.ended_epoch < self.current_epoch - 1:
+        if not resumes:
+            self.ended_epoch = self.current_epoch - 1
+        elif self.ended_epoch is not None and self.ended_epoch < self.current_epoch - 1:
             # The checkpoint was written after the last batch of an epoch and before its end. Lightning counts that
             # epoch as ended, and would not count the next one as begun.
             self._end_epoch(self.current_epoch - 1)

@@ -32,6 +32,7 @@ NEEDED = {
     "barebones": (False, None),
     "limit_val_batches": (None, 1.0),
     "limit_test_batches": (None, 1.0),
+    "val_check_interval": (None, 1.0),
 }
 """Options of a trainer that must have one of these values for a study."""
 SEVERAL = {"devices", "num_nodes", "strategy"}
@@ -68,7 +69,8 @@ def check_options(study: Path, plan: Plan, command: Command) -> None:
 def _check_trainer(options: Mapping[str, Any]) -> None:
     """Refuse options with which a run leaves nothing to read."""
     for name, needed in NEEDED.items():
-        if options[name] not in needed:
+        # A limit of 1 is one batch, and 1.0 all of them.
+        if not any(options[name] == value and type(options[name]) is type(value) for value in needed):
             raise InputError(f"trainer.{name} is {options[name]!r}, which leaves nothing for a table; leave it out")
 
 

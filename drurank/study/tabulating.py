@@ -57,7 +57,7 @@ def study_table(
                 found[method][split, name] = cell
             alike += _undecided((split, name), found, of_several=len(splits) > 1)
         best = min(found, key=lambda method: found[method][split, cells[0]].rank)
-        floors.append(_floor(counts[best], cells, best, split))
+        floors.extend(_floor(counts[best], cells, best, split))
     remarks = [*lacking, *study.caveats()]
     if alike and len(seeds) == 1:
         remarks.append("Nothing is bold: with one seed, chance in training cannot be told from a difference.")
@@ -137,12 +137,15 @@ def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_sever
     return [f"{' '.join(column) if of_several else column[1]}: {', '.join(like)}"] if len(like) > 1 else []
 
 
-def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: str, split: str) -> str:
+def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: str, split: str) -> list[str]:
     """What the criteria would be, averaged over seeds too, if one method served all groups equally well."""
+    names = [name for name in names if criterion(name).has_floor]
+    if not names:
+        return []
     floors = [
         {name: values.mean() for name, values in noise_floor(count, correct.sum() / count.sum(), names).items()}
         for correct, count in zip(*counts, strict=True)
     ]
     shown = {name: criterion(name).shown(float(np.mean([floor[name] for floor in floors]))) for name in names}
-    values = (f"{name} {value}" for name, value in shown.items() if criterion(name).has_floor)
-    return f"By chance alone, if {method} served every group of {split} alike: {', '.join(values)}."
+    values = ", ".join(f"{name} {value}" for name, value in shown.items())
+    return [f"By chance alone, if {method} served every group of {split} alike: {values}."]

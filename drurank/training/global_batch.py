@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -45,6 +45,11 @@ class GlobalBatch(dict[str, Any]):
         """An entry."""
         self.is_global |= name in GLOBAL
         return super().__getitem__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the entries; a copy may look at any of them."""
+        self.is_global = True
+        return super().__iter__()
 
     def get(self, name: str, default: Any = None) -> Any:
         """An entry, or ``default``."""

@@ -426,9 +426,10 @@ def check_criteria(method: Any, values: dict[str, Tensor]) -> None:
     """
     broken = next((key for key, value in values.items() if not bool(value.isfinite())), None)
     if broken is not None and not method.trainer.sanity_checking:
-        raise InputError(
-            f"{broken} has no value: no group has min_count={method.evaluation.min_count} samples; lower it"
-        )
+        at_least = method.evaluation.min_count
+        if at_least > 1:
+            raise InputError(f"{broken} has no value: no group has min_count={at_least} samples; lower it")
+        raise InputError(f"{broken} has no finite value; a criterion of your own must give one for any groups")
 
 
 def check_groups(train: GroupedDataset, method: str, remedy: str) -> None:

@@ -117,3 +117,18 @@ def test_inspect_shows_findings_with_the_flags_of_a_fit(capsys):
     shown = " ".join(capsys.readouterr().out.split())
     assert "--model.min_count 10" in shown
     assert "min_count=" not in shown
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "group=[...] with the label",
+        "group=a.csv: line 8 is not UTF-8",
+        "my label=3.csv is not found",
+        r"C:\data\group=a\t.csv is not found",
+        "line 3: b'label=1,2' is not UTF-8",
+    ],
+)
+def test_names_of_files_and_what_is_to_be_filled_in_stay(message):
+    said = in_flags(message, ["--data.group", "--data.label"])
+    assert said in (message, message.replace("group=[...]", "--data.group [...]"))

@@ -204,3 +204,9 @@ def test_hook_that_hides_ours_is_noticed(trainer):
     rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
     with pytest.raises(InputError, match=r"does not call super\(\)'s"):
         trainer(max_epochs=2).fit(Other(network=nn.Linear(2, 2), accuracy_from="training"), make_loader(rows, 4))
+
+
+def test_a_criterion_of_ones_own_without_a_value_is_named():
+    method = SimpleNamespace(trainer=SimpleNamespace(sanity_checking=False), evaluation=SimpleNamespace(min_count=1))
+    with pytest.raises(InputError, match="val_own has no finite value; a criterion of your own must give one"):
+        preflight.check_criteria(method, {"val_own": torch.tensor(math.inf)})

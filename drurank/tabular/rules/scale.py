@@ -87,6 +87,8 @@ def label_scale(data: GroupedRows) -> Iterator[Finding]:
     if not _numeric(data):
         return
     rows = np.flatnonzero((data.label >= 0) & (data.split >= 0))
+    if len(rows) == 0:
+        return  # no row is in a split, which another rule says
     value = data.label_numbers[data.label[rows]]
     if data.trains:
         scales = _Scales.of(data.split[rows], value, len(data.splits))
