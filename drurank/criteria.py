@@ -225,7 +225,7 @@ def default_criteria(*, grouped: bool = True) -> tuple[str, ...]:
 def describe_criteria() -> str:
     """All criteria in a line, for a help text."""
     families = [entry.name for entry in _registry.values() if isinstance(entry, CriterionFamily)]
-    return f"{', '.join(_known())}; {', '.join(families)} also with any other number"
+    return f"{', '.join(_known())}; {' and '.join([', '.join(families[:-1]), families[-1]])} take any number, e.g. p25"
 
 
 def values_of(groups: Groups, names: Sequence[str]) -> dict[str, Any]:

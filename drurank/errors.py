@@ -43,7 +43,14 @@ def is_count(value: object) -> bool:
 
 
 def check_number(
-    name: str, value: object, low: float = 0, high: float = math.inf, *, above: bool = False, below: bool = False
+    name: str,
+    value: object,
+    low: float = 0,
+    high: float = math.inf,
+    *,
+    above: bool = False,
+    below: bool = False,
+    condition: str = "",
 ) -> None:
     """Refuse anything but a finite number in a range.
 
@@ -54,6 +61,7 @@ def check_number(
         high: largest value; with ``below``, excluded.
         above: whether ``low`` is excluded.
         below: whether ``high`` is excluded.
+        condition: under which this is the range, as ``with rank_by='quantile'``.
 
     Raises:
         InputError: naming the range.
@@ -64,7 +72,8 @@ def check_number(
             wanted = f"above {low:g}" if above else f"of {low:g} or more"
         else:
             wanted = f"{'above' if above else 'from'} {low:g} {'and below' if below else 'to'} {high:g}"
-        raise InputError(f"{name} is {value!r}; give a finite number {wanted}")
+        kind = "number" if condition and high < math.inf else "finite number"
+        raise InputError(f"{name} is {value!r}; {f'{condition} ' if condition else ''}give a {kind} {wanted}")
 
 
 def check_choice(name: str, value: object, choices: object) -> None:

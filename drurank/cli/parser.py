@@ -91,8 +91,8 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         return "to watch a criterion write lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
     no_class = re.search(r"Expected a dot import path string: (\S+)", message)
     if no_class:
-        known = class_names(path.rpartition(".")[2])
-        return f"there is no {path or 'class'} {no_class[1]!r}: {nearest(no_class[1], known)}"
+        kind = path.rpartition(".")[2]
+        return f"there is no {kind or 'class'} {no_class[1]!r}: {nearest(no_class[1], class_names(kind))}"
     unnamed = re.search(r"Given value: NestedArg\(key='([\w.]+)'", message)
     if unnamed and "Problem with given class_path" not in message:
         return (

@@ -73,7 +73,7 @@ def run_study(
         config: YAML file of the study, as configs/study/table.yaml.
         output: folder of the study; if it exists, the study in it goes on.
         workers: processes that run candidates at the same time; with several GPUs each worker uses the next one.
-        storage: address of the database that tells who runs what, as postgresql://user@host/name, for workers on
+        storage: URL of the database that assigns candidates to workers, as postgresql://user@host/name, for workers on
             several machines that share the folder; SQLite in the folder, if not given.
         retry_failed: whether candidates that failed are run once more.
         grace: seconds without a sign of life after which a worker counts as dead and its candidate is run by another.

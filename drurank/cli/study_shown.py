@@ -47,8 +47,8 @@ def show_table(
     Args:
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
-        on: split that is shown, as ood_test, id_test or ood_val, or several with commas for the layout splits; that of
-            groups never seen in training, or with that layout all, if not given.
+        on: split that is shown, as ood_test, id_test or ood_val, or several, comma-separated, with layout=splits; by
+            default the split of unseen groups, with that layout all.
         cells: criteria that are shown, with commas.
         layout: columns: the criteria of one split, or splits with all criteria in a cell.
         test: what tells the best from the others for bold: paired for a paired bootstrap of seeds and groups, or t for
@@ -82,7 +82,7 @@ def show_concordance(
         folder: of a study.
         on: split of the worst group; that of groups never seen in training, if not given.
         criteria: those to compare, with commas; all that kept checkpoints, if not given.
-        against: one of them, from whose figures those of the others are shown as differences.
+        against: show the others as differences from this criterion.
 
     Returns:
         One entry a criterion.
@@ -164,7 +164,7 @@ def draw(
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown; that of groups never seen in training, if not given.
-        cells: criteria that are shown, with commas; of options the first.
+        cells: criteria to show, comma-separated; option plots show only the first.
         output: folder for the pictures; that of the study, if not given.
 
     Returns:

@@ -75,6 +75,7 @@ class GroupCLI(LightningCLI):
                 save_config_kwargs={"overwrite": True},
                 trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
                 parser_class=TrainingParser,
+                parser_kwargs={"prog": "cli.py"},
                 args=args,
             )
 
@@ -97,7 +98,7 @@ class GroupCLI(LightningCLI):
                 type=str | list[str],
                 default="qdcg10",
                 help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
-                f"({describe_criteria()}; your own with --import).",
+                f"({describe_criteria()}; --import adds your own).",
             )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.

@@ -46,8 +46,8 @@ class FileData(GroupDataModule):
         relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. A fit warns of one that
             no row has.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
-        delimiter: what cuts the cells of CSV and TSV; if not given, what the file's name says, or, where that leaves
-            the header whole, the only one of ``, ; tab |`` that cuts each row alike.
+        delimiter: delimiter of a CSV or TSV file. If not given, the one the file name implies; if that does not split
+            the header, the one of ``, ; tab |`` that splits all rows into equally many cells.
         text_encoding: encoding of a text file, as ``cp1252``; if not given, what its byte order mark says, else UTF-8.
         **kwargs: those of ``GroupDataModule``.
 

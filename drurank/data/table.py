@@ -41,9 +41,9 @@ class Table(FileData):
         features: columns to learn from; all but label, group and split, if not given.
         exclude: columns not to learn from.
         categorical: columns of numbers that are codes.
-        missing: what a missing feature does. ``error`` stops the run; ``indicator`` puts the mean of training and,
-            where training has such cells, adds an input that says so (for a category: one of its own); ``drop`` leaves
-            the row out and says how many.
+        missing: how to treat missing features: ``error`` stops the run; ``indicator`` fills in the training mean and,
+            if training has missing cells, adds a 0/1 input (a category gets a code of its own for them); ``drop``
+            leaves the row out and reports how many.
         encoding: ``onehot`` gives the network one tensor; ``embed`` gives it numbers and codes, which it embeds.
         allow_leaks: features that may determine the label; any other that does, by the training rows, stops the run.
         **kwargs: those of ``FileData``.

@@ -65,7 +65,8 @@ class DRU(GroupModule):
             ("accuracy_from", accuracy_from, AccuracyFrom),
         ):
             check_choice(name, value, choices)
-        check_number(f"with rank_by={rank_by!r} cutoff", cutoff, 0, 100 if rank_by == "quantile" else math.inf)
+        highest = 100 if rank_by == "quantile" else math.inf
+        check_number("cutoff", cutoff, 0, highest, condition=f"with rank_by={rank_by!r}")
         self.rank_by, self.ties, self.accuracy_from = rank_by, ties, accuracy_from
         self.upweight, self.cutoff, self.normalize_weights = upweight, cutoff, normalize_weights
 

@@ -77,7 +77,7 @@ def _range(ends: Sequence[float]) -> str:
 
 def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Lines below the table: spread, what chance alone would give, groups left out or unseen."""
-    said = ["Below each value, which includes chance: the interval of the true value (5-95 %)."]
+    said = ["Second line: 5-95 % interval of the true value. The value above it includes sampling noise."]
     for name, content in columns.items():
         for key, words in REMARKS.items():
             if content[key]:
@@ -97,8 +97,8 @@ def _spread(spread: Mapping[str, Any]) -> str:
     low, high = spread["interval"]
     if spread["sd"] == 0:
         return f"groups differ no more than by chance: standard deviation 0 (at most {high:.3f})."
-    differ = "differ, by a" if low > 0 else "may differ or not,"
-    return f"true accuracies {differ} standard deviation of {spread['sd']:.3f} ({low:.3f}-{high:.3f})."
+    differ = "true accuracies differ" if low > 0 else "it is unclear whether true accuracies differ"
+    return f"{differ}: standard deviation {spread['sd']:.3f} ({low:.3f}-{high:.3f})."
 
 
 def _is_chance(entry: Mapping[str, Any]) -> bool:

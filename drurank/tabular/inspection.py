@@ -146,7 +146,7 @@ class Inspection:
         return pa.table(columns)
 
     def resolution(self) -> str:
-        """One sentence on how small a difference between groups the data can show at all."""
+        """How small a difference between groups the data can show at all, in words."""
         data, split = self.data, next((s for s in self.splits if s.split == self.data.tested), None)
         if split is None:
             return "No row is in a split, so there is no difference between groups to show."
@@ -156,12 +156,13 @@ class Inspection:
         if accuracy >= 1:
             return f"{data.tested} has one label only, so it can show no difference between groups."
         median, fewest = float(split.sizes[2]), float(split.sizes[0])
-        why = "the share of the commonest label" if accuracy > ACCURACY else "assumed"
+        why = "the share of the commonest label as" if accuracy > ACCURACY else "assumed"
         finds, at_least = (_points(smallest_difference(count, accuracy), accuracy) for count in (median, fewest))
+        smallest = f", and between two of the smallest ({fewest:g} rows) {at_least}" if fewest < median else ""
         return (
-            f"In {split.split} a group has {median:g} rows in the median, so that at an accuracy of {accuracy:.1%} "
-            f"({why}) a two-sided test at {SIGNIFICANCE:.0%} finds {finds} between two such groups in {POWER:.0%} of "
-            f"cases{f', and between two of the smallest ({fewest:g} rows) {at_least}' if fewest < median else ''}."
+            f"The median {'' if data.split_column is None else f'{split.split} '}group has {median:g} rows. "
+            f"Between two such groups, {finds} can be detected reliably{smallest} ({100 * POWER:g} % power, two-sided "
+            f"test at {100 * SIGNIFICANCE:g} %, {why} accuracy {round(100 * accuracy, 1):g} %)."
         )
 
     def write(self, folder: Path) -> None:
@@ -208,4 +209,4 @@ def smallest_difference(count: float, accuracy: float) -> float:
 
 def _points(difference: float, accuracy: float) -> str:
     # One group can at worst be wrong in every row.
-    return f"a difference of {100 * difference:.1f} points" if difference < accuracy else "no difference at all"
+    return f"only differences of {100 * difference:.1f} points or more" if difference < accuracy else "no difference"

@@ -33,12 +33,10 @@ class SplitOptions:
     Args:
         ood_val: share of the groups that go, with all their rows, to ood_val; 0 for no such split.
         ood_test: share of the groups that go, with all their rows, to ood_test; 0 for no such split.
-        id_share: share of the rows of each other group that is cut from training, at least one and never all; to
-            id_val from one half of these groups (the larger, if their number is odd), to id_test from the other. 0 for
-            no such splits.
+        id_share: share of rows held out from each remaining group (at least one row, never all). Half of these groups,
+            rounded up, give them to id_val, the rest to id_test. 0: no ID splits.
         min_count: groups with fewer rows are left out of the output; the manifest names them.
-        stratify: whether the cut keeps the label shares of each group: of each label it takes the share rounded up or
-            down, and rare labels are rounded up in as many groups as their share asks for.
+        stratify: keep each group's label proportions in the held-out rows, rounding so that rare labels are not lost.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.
 
     Raises:

@@ -20,7 +20,7 @@ from runs import FIT, SMALL, read_csv
         (["fit", "--model", "DUR", *SMALL], "'DUR'.*did you mean 'DRU'"),
         (["fit", "--model", "DRU", "--data", "Shortcutt"], "'Shortcutt'.*did you mean 'Shortcut'"),
         ([*FIT, "--model.network", "MPL"], "'MPL'.*did you mean 'MLP'"),
-        ([*FIT, "--model.optimizer", "AdmW"], "'AdmW'.*did you mean 'AdamW'"),
+        ([*FIT, "--model.optimizer", "AdmW"], "there is no optimizer 'AdmW'.*did you mean 'AdamW'"),
         ([*FIT, "--model.lr_scheduler", "OneCycleL"], "'OneCycleL'.*did you mean 'OneCycleLR'"),
         ([*FIT, "--model.lr_scheduler", "ReduceLROnPlateau"], "lightning.pytorch.cli.ReduceLROnPlateau"),
         ([*FIT, "--select", "worst,qdgc10"], "'qdgc10'.*did you mean 'qdcg10'"),

@@ -311,7 +311,7 @@ def test_other_unseen_categories_are_no_news(tmp_path, recwarn):
 
 def test_text_that_differs_in_every_row_is_warned_of(tmp_path):
     rows = {"x": np.arange(24) / 7, "label": LABEL * 3, "group": GROUP * 3, "split": SPLIT * 3}
-    with pytest.warns(UserWarning, match=r"another value in each row or in most.*'c' \(24 values\).*exclude='c'"):
+    with pytest.warns(UserWarning, match=r"differs in \(almost\) every row.*'c' \(24 values\).*exclude='c'"):
         fitted(parquet(tmp_path, **rows, c=[f"note {i}" for i in range(24)]))
 
 

@@ -109,7 +109,7 @@ def test_cutoff_by_index_may_be_above_100():
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: DRU(cutoff=101), "cutoff.*101.*0 to 100"),
+        (lambda: DRU(cutoff=101), "cutoff is 101; with rank_by='quantile' give a number from 0 to 100"),
         (lambda: DRU(cutoff=-1), "cutoff.*-1"),
         (lambda: DRU(cutoff=math.nan), "cutoff.*nan"),
         (lambda: DRU(rank_by="index", cutoff=math.inf), "cutoff.*inf"),

@@ -149,7 +149,7 @@ def test_how_many_one_class_groups_chance_makes_is_told():
     labels = table["y"].reshape(-1, 4)
     assert len(finding.names) == (labels.min(axis=1) == labels.max(axis=1)).sum()
     share = table["y"].mean()
-    assert f"chance would make about {1000 * (share**4 + (1 - share) ** 4):.1f}" in finding.sentence
+    assert f"about {1000 * (share**4 + (1 - share) ** 4):.1f} expected by chance" in finding.sentence
     assert finding.severity == "note"
 
 

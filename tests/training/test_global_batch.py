@@ -122,3 +122,18 @@ def test_sums_and_values_by_number():
 
 def test_first_row_of_the_same_number():
     assert first_in_batch(torch.tensor([1, 0, 1, -1, 0])).tolist() == [0, 1, 0, 3, 1]
+
+
+@pytest.mark.parametrize(
+    "look", [lambda batch: batch["share"], lambda batch: batch.get("rows"), lambda batch: {**batch}, dict]
+)
+def test_who_looks_at_the_global_batch_in_any_way_is_trusted(pretend, monkeypatch, look):
+    pretend(0, 2)
+    monkeypatch.setattr(dist, "all_reduce", lambda tensor: tensor.mul_(2))
+    batch = GlobalBatch({"label": torch.zeros(3)}, 3, 3, CPU)
+    with pytest.raises(InputError, match=r"Mine\.reduce looks at this process's rows only"):
+        batch.check_use("Mine")
+    look(batch)
+    batch.check_use("Mine")
+    assert float(batch["rows"]) == 6
+    assert float(batch["share"]) == pytest.approx(2 / 6)

@@ -198,10 +198,9 @@ def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
         yield Finding(
             "distinct_columns",
             "warning",
-            f"columns with another value in each row or in most, of which a table learns nothing that holds for other "
-            f"rows: {some(names, shown=10)}; leave out what only identifies a row "
-            f"(exclude={','.join(feature.name for feature in distinct[:10])!r}); texts are learnt from by the data "
-            "Text, as its text=...",
+            f"columns whose value differs in (almost) every row: {some(names, shown=10)}; a model cannot generalize "
+            f"from them; exclude ID columns (exclude={','.join(feature.name for feature in distinct[:10])!r}); for "
+            "texts, use the data Text with text=...",
             [feature.name for feature in distinct],
         )
 

@@ -80,9 +80,9 @@ def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
     yield Finding(
         "one_class_groups",
         "warning" if suspicious else "note",
-        f"{counted(len(one), 'group')} of two or more rows {'has' if len(one) == 1 else 'have'} one label only, where "
-        f"chance would make about {by_chance:.1f}: {said}; accuracy there is that on one class, so "
-        f"look whether labels {'were lost' if suspicious else 'of the largest were lost'}",
+        f"{counted(len(one), 'group')} of two or more rows {'has' if len(one) == 1 else 'have'} only one label "
+        f"(about {by_chance:.1f} expected by chance): {said}; {'its' if len(one) == 1 else 'their'} accuracy measures "
+        f"one class only; check that no labels were lost{'' if suspicious else ' in the largest such group'}",
         listed(data, one),
     )
 
