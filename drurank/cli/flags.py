@@ -26,7 +26,7 @@ PIECE = re.compile(
     rf"{QUOTED}|{CALL}|(?<![\w./\\=-])(?P<name>[A-Za-z_][\w.]*)=(?P<value>(?>{LITERAL}|{BARE}))(?![\w(])"
 )
 """What is quoted, a call, or an argument; only the last is rewritten."""
-FILE = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|feather|arrow|ya?ml|gz|bz2|xz|ckpt)\b", re.IGNORECASE)
+FILE = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|feather|arrow|gz|bz2|xz)\b", re.IGNORECASE)
 """Ends a value that is rather a part of a file's name."""
 USUAL = {
     "network": ("drurank.networks.MLP", "drurank.networks.TextClassifier"),
