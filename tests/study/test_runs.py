@@ -78,7 +78,16 @@ def test_an_option_that_a_method_lacks_is_said_before_anything_is_run(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "trainer", [{"logger": False}, {"fast_dev_run": True}, {"enable_checkpointing": False}, {"limit_val_batches": 0}]
+    "trainer",
+    [
+        {"logger": False},
+        {"fast_dev_run": True},
+        {"enable_checkpointing": False},
+        {"limit_val_batches": 0},
+        {"limit_val_batches": 1},  # one batch, where 1.0 is all of them
+        {"limit_test_batches": 1},
+        {"val_check_interval": 0.5},
+    ],
 )
 def test_a_trainer_that_leaves_nothing_to_read_is_refused_before_anything_is_run(tmp_path, trainer, capsys):
     path = written(tmp_path / "s.yaml", trainer={**SMALL["trainer"], **trainer})

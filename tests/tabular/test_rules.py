@@ -30,6 +30,13 @@ def test_of_a_sound_table_nothing_is_said():
     assert inspection.findings == []
 
 
+@pytest.mark.parametrize("split", ["", "foo", "3"])
+def test_a_table_of_numbers_without_a_row_in_a_split_is_looked_at(split):
+    table = sound()
+    table["s"] = [split] * len(table["s"])
+    assert [finding.severity for finding in look(table).findings].count("error") > 0
+
+
 def planted_label_scale(table):
     put(table, "y", {row: f"{(row % 9 + 1) / 10:g}" for row in rows_of("g14")})
 
