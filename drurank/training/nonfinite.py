@@ -93,7 +93,8 @@ class NonFiniteWatch(Callback):
             losses: float ``[B]``; without the weights of a method, so that methods can be compared by their mean.
         """
         losses = losses.detach().nan_to_num(0, 0, 0) if self.skips else losses.detach()
-        self._loss += torch.stack([losses.sum(), losses.new_tensor(losses.shape[-1])])
+        self._loss[0] += losses.sum()
+        self._loss[1] += losses.shape[-1]  # as a number: a tensor made of it would wait for the device
 
     def mean_loss(self) -> Tensor:
         """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it."""
