@@ -1,5 +1,7 @@
 """Small networks, data and records with given counts, and a callback that checks the weights of a training."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -124,3 +126,16 @@ def own_loaders():
     train = GroupedDataset(*own_rows())
     val = GroupedDataset(*own_rows(seed=1), split="val")
     return DataLoader(train, batch_size=5, shuffle=True), DataLoader(val, batch_size=7)
+
+
+class Failing(nn.Module):
+    """Gives nan in training, or, in evaluation, for rows whose first input is negative."""
+
+    def __init__(self, training):
+        super().__init__()
+        self.linear, self.in_training = nn.Linear(3, 2), training
+
+    def forward(self, x):
+        if self.training:
+            return self.linear(x) * (math.nan if self.in_training else 1)
+        return torch.where(x[:, :1] < 0, math.nan, self.linear(x))

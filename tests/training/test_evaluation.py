@@ -1,12 +1,10 @@
 """What is counted in each split, and under which keys."""
 
-import math
 from types import SimpleNamespace
 
 import pytest
 import torch
 from lightning.pytorch.callbacks import EarlyStopping
-from torch import nn
 from torch.utils.data import DataLoader
 
 from drurank.data import GroupedDataset, evaluation_loader
@@ -14,7 +12,7 @@ from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.training.evaluation import Evaluation, key_prefixes
 from drurank.training.record import EpochRecord
-from fits import network, own_loaders, own_network, own_rows, small
+from fits import Failing, network, own_loaders, own_network, own_rows, small
 
 
 def test_in_and_out_of_distribution_parts_have_keys_of_their_own(trainer):
@@ -45,19 +43,6 @@ def test_monitoring_a_criterion_the_wrong_way_round_is_refused(trainer, key, mod
     right = "max" if mode == "min" else "min"
     with pytest.raises(InputError, match=f"{key}.*mode='{mode}'.*mode='{right}'"):
         trainer(callbacks=[EarlyStopping(key, mode=mode)]).fit(ERM(network=network()), datamodule=small())
-
-
-class Failing(nn.Module):
-    """Gives nan in training, or, in evaluation, for rows whose first input is negative."""
-
-    def __init__(self, training):
-        super().__init__()
-        self.linear, self.in_training = nn.Linear(3, 2), training
-
-    def forward(self, x):
-        if self.training:
-            return self.linear(x) * (math.nan if self.in_training else 1)
-        return torch.where(x[:, :1] < 0, math.nan, self.linear(x))
 
 
 def test_prediction_that_is_nan_counts_as_wrong(trainer):

@@ -19,7 +19,7 @@ from drurank.errors import InputError
 from drurank.methods import DRU, ERM, GroupDRO
 from drurank.training.losses import CrossEntropy
 from drurank.training.nonfinite import NonFiniteWatch, broken_entry, has_gradient
-from fits import own_loaders
+from fits import Failing, own_loaders
 
 METHODS = [name for name in methods.__all__ if name not in ("GroupModule", "DFR")]
 
@@ -231,19 +231,6 @@ def test_data_module_rows_are_those_of_the_source(trainer):
     part.dataset.tensors[0][7] = torch.nan
     with pytest.raises(InputError, match=f"training rows {int(part.rows[7])} "):
         trainer().fit(ERM(detect=True), datamodule=data)
-
-
-class Failing(nn.Module):
-    """Gives nan in training, or, in evaluation, for rows whose first input is negative."""
-
-    def __init__(self, training):
-        super().__init__()
-        self.linear, self.in_training = nn.Linear(3, 2), training
-
-    def forward(self, x):
-        if self.training:
-            return self.linear(x) * (math.nan if self.in_training else 1)
-        return torch.where(x[:, :1] < 0, math.nan, self.linear(x))
 
 
 def test_run_stops_when_the_loss_is_nan_and_keeps_no_best(trainer, tmp_path):
