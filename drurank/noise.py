@@ -41,13 +41,15 @@ class Noise:
     """What chance does to one criterion.
 
     Attributes:
-        low: 5th percentile of where it may lie, for groups like these.
+        estimate: its value for the true accuracies, the median of what is likely.
+        low: 5th percentile of what is likely.
         high: 95th percentile of it.
-        floor: its mean if every group had the accuracy of all samples together.
+        floor: its median if every group had the accuracy of all samples together.
         floor_low: 5th percentile of it then.
         floor_high: 95th percentile of it then.
     """
 
+    estimate: float
     low: float
     high: float
     floor: float
@@ -93,8 +95,9 @@ def criteria_noise(
     floor = draw_criteria(alike, len(count), names, draws, floor_rng, "Noise floor")
     found = {}
     for name in names:
-        low, high, floor_low, floor_high = map(float, np.percentile([interval[name], floor[name]], PERCENT, -1).T.flat)
-        found[name] = Noise(low, high, float(floor[name].mean()), floor_low, floor_high)
+        low, estimate, high = map(float, np.percentile(interval[name], (PERCENT[0], 50, PERCENT[1])))
+        floor_low, middle, floor_high = map(float, np.percentile(floor[name], (PERCENT[0], 50, PERCENT[1])))
+        found[name] = Noise(estimate, low, high, middle, floor_low, floor_high)
     return found
 
 
@@ -143,10 +146,11 @@ def chance_band(
 
 
 def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Interval of each group's true accuracy by its own samples alone, 5 to 95 %.
+    """Interval of each group's true accuracy by its own samples alone, 5 to 95 %, of Clopper and Pearson.
 
-    With Jeffreys' prior: percentiles of ``Beta(correct + 1/2, count - correct + 1/2)``, the lower one 0 where none is
-    right and the upper one 1 where all are.
+    The 5th percentile of ``Beta(correct, count - correct + 1)`` and the 95th of ``Beta(correct + 1, count - correct)``;
+    the lower one is 0 where none is right and the upper one 1 where all are. It holds the true accuracy in 90 % of
+    cases or more, whatever that is.
 
     Args:
         correct: samples classified correctly by group, integer ``[m]``.
@@ -155,8 +159,10 @@ def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, 
     Returns:
         Lower and upper ends, float64 ``[m]`` each.
     """
-    low, high = (betaincinv(correct + 0.5, count - correct + 0.5, percent / 100) for percent in PERCENT)
-    return np.where(correct == 0, 0.0, low), np.where(correct == count, 1.0, high)
+    wrong = count - correct
+    low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100)
+    high = betaincinv(correct + 1, np.maximum(wrong, 1), PERCENT[1] / 100)
+    return np.where(correct == 0, 0.0, low), np.where(wrong == 0, 1.0, high)
 
 
 def draw_criteria(

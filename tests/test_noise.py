@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import beta, betabinom, binom
+from scipy.stats import beta, betabinom, binom, binomtest
 
 import drurank.noise
 from drurank.criteria import compute_criteria, values_of
@@ -299,9 +299,10 @@ def test_interval_is_about_true_accuracies_and_not_about_counts():
     assert found["qdcg10"].high < group_dcg(1 - correct / count)
 
 
-def test_interval_of_a_group_is_jeffreys():
+def test_interval_of_a_group_is_clopper_and_pearsons():
     correct, count = np.array([0, 3, 40, 7]), np.array([5, 4, 75, 7])
     low, high = group_interval(correct, count)
-    np.testing.assert_allclose(low[1:], beta.ppf(0.05, correct[1:] + 0.5, count[1:] - correct[1:] + 0.5))
-    np.testing.assert_allclose(high[:3], beta.ppf(0.95, correct[:3] + 0.5, count[:3] - correct[:3] + 0.5))
+    for i, (right, seen) in enumerate(zip(correct, count, strict=True)):
+        want = binomtest(int(right), int(seen)).proportion_ci(0.9, method="exact")
+        assert (low[i], high[i]) == pytest.approx((want.low, want.high), abs=1e-9)
     assert (low[0], high[3]) == (0, 1)
