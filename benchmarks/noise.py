@@ -1,73 +1,116 @@
-"""What an interval holds, how near a fitted spread is, and what noise costs: python benchmarks/noise.py."""
+"""How often intervals hold the truth, and what they cost: python benchmarks/noise.py."""
 
+import argparse
 import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 
 import numpy as np
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
+import drurank.noise
 from drurank.criteria import values_of
 from drurank.groups import Groups
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
 
-MEAN, SIMULATIONS, NAMES = 0.8, 200, ("worst", "p10", "qdcg10")
-CASES = [(9, 300), (50, 30), (160, 75), (500, 75), (1334, 75)]
-SPREADS = [0.0, 0.02, 0.05, 0.1]
+NAMES = ("worst", "p10", "qdcg10", "qdcg50", "gdcg10", "gdcg50", "average")
+GROUPS, ROWS = (50, 300, 1300), (10, 25, 75)
+NEAR = 0.5
+"""Rows of a group by which an end of an interval may miss."""
 
 
-def draw(rng: np.random.Generator, groups: int, size: int, sd: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    k = MEAN * (1 - MEAN) / sd**2 - 1 if sd else 0
-    true = rng.beta(MEAN * k, (1 - MEAN) * k, groups) if sd else np.full(groups, MEAN)
-    count = rng.poisson(size, groups).clip(2)
-    return rng.binomial(count, true), count, true
+def mixed(low: float, broken: float, sd: float = 0.0):
+    """``broken`` groups (a share below 1, else a number) at ``low``, the others at .85."""
+
+    def draw(rng: np.random.Generator, groups: int) -> np.ndarray:
+        number = round(broken * groups) if broken < 1 else int(broken)
+        true = np.where(np.arange(groups) < number, low, 0.85)
+        return (true + sd * rng.standard_normal(groups)).clip(0, 1)
+
+    return draw
 
 
-def population(rng: np.random.Generator, groups: int, size: int, sd: float) -> dict[str, float]:
-    """The criteria of true accuracies of as many new groups, in the median."""
-    drawn = np.stack([draw(rng, groups, size, sd)[2] for _ in range(1000)])
-    return {name: float(np.median(value)) for name, value in values_of(Groups(drawn), NAMES).items()}
+def beta(sd: float):
+    """A beta distribution of mean .8."""
+    k = 0.16 / sd**2 - 1 if sd else 0
+    return lambda rng, groups: rng.beta(0.8 * k, 0.2 * k, groups) if sd else np.full(groups, 0.8)
 
 
-def row(groups: int, size: int, sd: float) -> list[str]:
-    rng = np.random.default_rng(groups)
-    new = population(rng, groups, size, sd)
-    held = {(name, whose): 0 for name in NAMES for whose in ("these", "new")}
-    spread_held, sds = 0, []
-    for run in range(SIMULATIONS):
-        correct, count, true = draw(rng, groups, size, sd)
-        fitted = fit_spread(correct, count)
-        spread_held += fitted.low <= sd <= fitted.high
-        sds.append(fitted.sd)
-        noise = criteria_noise(correct, count, NAMES, spread=fitted, draws=200, seed=run)
-        these = values_of(Groups(true), NAMES)
-        for name in NAMES:
-            for whose, value in (("these", these[name]), ("new", new[name])):
-                held[name, whose] += noise[name].low - 1e-9 <= value <= noise[name].high + 1e-9
-    shares = [f"{held[name, whose] / SIMULATIONS:.0%}" for name in NAMES for whose in ("these", "new")]
-    return [f"{groups} of {size}", f"{sd}", f"{np.mean(sds):.3f}", f"{spread_held / SIMULATIONS:.0%}", *shares]
+TRUTHS = {
+    "beta, sd 0": beta(0),
+    "beta, sd .03": beta(0.03),
+    "beta, sd .05": beta(0.05),
+    "beta, sd .1": beta(0.1),
+    "30 % at .60, sd .02": mixed(0.6, 0.3, 0.02),
+    "10 % at .50": mixed(0.5, 0.1),
+    "5 groups at .30": mixed(0.3, 5),
+    "1 group at 0": mixed(0.0, 1),
+    "30 % at .40, sd .03": mixed(0.4, 0.3, 0.03),
+    "uniform .5 to 1": lambda rng, groups: rng.uniform(0.5, 1, groups),
+    "exponential errors, mean .12": lambda rng, groups: 1 - rng.exponential(0.12, groups).clip(0, 1),
+}
+
+
+def tolerance(name: str, groups: int, rows: int) -> float:
+    """Half a row of a group; for a DCG times the sum of its discounts, its value where all errors are 1."""
+    whole = float(values_of(Groups(np.zeros((1, groups))), [name])[name][0]) if "dcg" in name else 1.0
+    return NEAR / rows * whole + 1e-9
+
+
+def one_row(case: tuple[str, int, int, int]) -> list[str]:
+    truth, groups, rows, simulations = case
+    drurank.noise.THREADS = 1
+    near = np.array([tolerance(name, groups, rows) for name in NAMES])
+    missed, width, spread_held = [], [], 0
+    for run in range(simulations):
+        rng = np.random.default_rng([run, groups, rows])
+        true = TRUTHS[truth](rng, groups)
+        correct, count = rng.binomial(rows, true), np.full(groups, rows)
+        spread = fit_spread(correct, count)
+        noise = criteria_noise(correct, count, NAMES, spread=spread, draws=200, seed=run)
+        low, high = np.array([(noise[name].low, noise[name].high) for name in NAMES]).T
+        value = np.array([float(one) for one in values_of(Groups(true), NAMES).values()])
+        missed.append((value < low - near) | (value > high + near))
+        width.append(high - low)
+        spread_held += spread.low - NEAR / rows <= true.std() <= spread.high + NEAR / rows
+    held = 100 * (1 - np.mean(missed, axis=0))
+    cells = [f"{share:.0f} ({wide:.2g})" for share, wide in zip(held, np.mean(width, axis=0), strict=True)]
+    return [f"{groups} of {rows}", truth, *cells, f"{100 * spread_held / simulations:.0f}"]
+
+
+def print_rows(title: str, rows: Sequence[Sequence[str]]) -> None:
+    table = Table(title=title)
+    for name in ("groups", "true accuracies", *NAMES, "spread"):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*row)
+    Console(width=180).print(table)
 
 
 def seconds(groups: int) -> float:
-    correct, count, _ = draw(np.random.default_rng(0), groups, 75, 0.05)
+    rng = np.random.default_rng(0)
+    count = rng.poisson(75, groups).clip(2)
+    correct = rng.binomial(count, beta(0.05)(rng, groups))
     begun = time.perf_counter()
     criteria_noise(correct, count)
     return time.perf_counter() - begun
 
 
 def main() -> None:
-    table = Table(title=f"Share of {SIMULATIONS} simulations in which the 5-95 % interval holds the true value")
-    for name in ("groups", "true sd", "mean fitted sd", "its interval"):
-        table.add_column(name)
-    for name in NAMES:
-        table.add_column(f"{name}, these groups")
-        table.add_column(f"{name}, new groups")
-    for groups, size in CASES:
-        for sd in SPREADS:
-            table.add_row(*row(groups, size, sd))
-    Console(width=150).print(table)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--simulations", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    simulations, workers = vars(parser.parse_args()).values()
+    cases = [(truth, *size, simulations) for size in product(GROUPS, ROWS) for truth in TRUTHS]
+    with ProcessPoolExecutor(workers) as pool:
+        rows = list(track(pool.map(one_row, cases), "Simulating", total=len(cases), transient=True))
+    print_rows(f"Percent of {simulations} simulations in which the interval holds the truth (its mean width)", rows)
     for groups in (1334, 100_000):
-        print(f"nine criteria, 1,000 draws each of interval and floor, {groups:,} groups: {seconds(groups):.2f} s")
+        print(f"nine criteria, interval and floor, {groups:,} groups: {seconds(groups):.2f} s")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ from scipy.special import bdtr, betaincinv
 from drurank.criteria import default_criteria, values_of
 from drurank.errors import InputError, is_count
 from drurank.groups import Groups
+from drurank.mixture import Mixtures, Tally
 from drurank.spread import Spread, fit_spread
 
-DRAWS = 1000
+DRAWS, INTERVAL_DRAWS = 1000, 400
 PERCENT = (5.0, 95.0)
 CHUNK = 1_000_000
 """Groups drawn at once, over all draws; keeps memory under about 100 MB a thread."""
@@ -88,9 +89,11 @@ def criteria_noise(
     if not is_count(draws):
         raise InputError(f"draws is {draws!r}; give an int of 1 or more")
     names = default_criteria() if names is None else names
-    spread = fit_spread(correct, count) if spread is None else spread
+    mixtures = (spread or fit_spread(correct, count)).mixtures
+    assert mixtures is not None
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
-    interval = draw_criteria(_true_accuracies(correct, count, spread), len(count), names, draws, rng, "Intervals")
+    likely, some = _true_accuracies(correct, count, mixtures), min(draws, INTERVAL_DRAWS)
+    interval = draw_criteria(likely, len(count), names, some, rng, "Intervals")
     alike = _equal_accuracies(count, correct.sum() / count.sum())
     floor = draw_criteria(alike, len(count), names, draws, floor_rng, "Noise floor")
     found = {}
@@ -195,21 +198,23 @@ def draw_criteria(
     return {name: np.concatenate([each[name] for each in found]) for name in names}
 
 
-def _true_accuracies(correct: np.ndarray, count: np.ndarray, spread: Spread) -> DrawGroups:
-    """Groups drawn with replacement, each with a true accuracy that its samples and the spread allow."""
-    wrong = count - correct
+def _true_accuracies(correct: np.ndarray, count: np.ndarray, mixtures: Mixtures) -> DrawGroups:
+    """True accuracies of these groups that their samples and the distribution of all groups allow."""
+    tally, wrong = Tally.of(correct, count), count - correct
 
     def draw(rng: np.random.Generator, draws: int) -> Groups:
-        group = rng.integers(0, len(count), (draws, len(count)))
-        pair = rng.choice(len(spread.share), draws, p=spread.share)
-        mean, k = spread.means[pair, None], spread.precisions[pair, None]
-        alike = np.isinf(k)
-        k = np.where(alike, 1.0, k)
-        right = rng.standard_gamma(correct[group] + mean * k)
-        accuracy = right / (right + rng.standard_gamma(wrong[group] + (1 - mean) * k))
-        accuracy[alike[:, 0]] = mean[alike[:, 0]]
-        size = count[group]
-        return Groups(accuracy, size, np.einsum("dm,dm->d", accuracy, size) / size.sum(axis=-1))
+        some = mixtures.some(rng.integers(0, len(mixtures.mean), draws))
+        upto = np.cumsum(some.responsibility(tally), axis=-1)
+        place = rng.random((draws, len(count)))
+        component = np.zeros(place.shape, np.int64)
+        for t in range(upto.shape[-1] - 1):
+            component += upto[:, tally.place, t] < place
+        mean, k = (np.take_along_axis(of, component, axis=1) for of in (some.mean, some.precision))
+        point = np.isinf(k)
+        k[point] = 1.0
+        right = rng.standard_gamma(correct + mean * k)
+        accuracy = np.where(point, mean, right / (right + rng.standard_gamma(wrong + (1 - mean) * k)))
+        return Groups(accuracy, count, accuracy @ count / count.sum())
 
     return draw
 
