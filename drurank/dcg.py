@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from array_api_compat import array_namespace, device
 
+from drurank.checks import check_array, on_host
 from drurank.errors import InputError, check_choice, is_count
 
 Array = TypeVar("Array", bound=Any)
@@ -119,7 +120,14 @@ def group_percentile(value: Array, percent: Any) -> Array:
 
     Returns:
         The percentiles, dtype of ``value``, ``[..., q]``, ``nan`` where no group has a value.
+
+    Raises:
+        InputError: if ``value`` is no array ``[..., m]``, or, on the CPU, a percent is out of range.
     """
+    check_array("value", value)
+    check_array("percent", percent)
+    if on_host(percent) and not bool(array_namespace(percent).all((percent >= 0) & (percent <= 100))):
+        raise InputError(f"percent is {percent.tolist()}; give numbers from 0 to 100")
     found = Ordered.of(value).share(percent / 100)
     return array_namespace(value).astype(found, float_like(value))  # type: ignore[no-any-return]
 
@@ -141,7 +149,7 @@ def group_dcg(
 
     Args:
         score: ``[..., m]``, float, higher is worse (an error or a loss), ``nan`` for a group to leave out. Negative
-            scores are added as they are.
+            scores are added as they are, and an infinite one makes the sum infinite.
         k: how far down the list to go, an int from 1 to 100 (with ``k_unit="groups"`` any from 1; all groups where
             there are fewer).
         rank_by: ``quantile`` or ``index``, see above.
@@ -152,9 +160,10 @@ def group_dcg(
         The DCG, dtype of ``score``, ``[...]``, ``nan`` where no group has a score.
 
     Raises:
-        InputError: if ``k`` is out of range or the options do not go together.
+        InputError: if ``score`` is no array ``[..., m]``, ``k`` is out of range or the options do not go together.
     """
     check_k(k, rank_by=rank_by, k_unit=k_unit)
+    check_array("score", score)
     xp = array_namespace(score)
     exact = xp.astype(score, float_like(score))
     found = Ordered.of(exact, descending=True).dcg(k, rank_by=rank_by, k_unit=k_unit, normalize=normalize)
