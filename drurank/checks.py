@@ -1,4 +1,4 @@
-"""What counts, accuracies and groups must be, for numpy and torch alike; each refusal is one sentence.
+"""Checks of counts, accuracies and groups, of numpy and of torch; each refusal is one sentence.
 
 Types and shapes cost nothing to check. Reading values waits for the device where that is not the CPU.
 """
@@ -27,7 +27,7 @@ def check_array(name: str, array: Any, *, each: str = "group") -> None:
     Args:
         name: of the argument.
         array: what was given.
-        each: of what it holds one each.
+        each: what an entry belongs to.
 
     Raises:
         InputError: naming its type.
@@ -87,7 +87,7 @@ def check_same_length(name: str, array: Any, other_name: str, other: Any, *, eac
         array: what was given as it.
         other_name: of the other.
         other: what was given as that.
-        each: of what both hold one each.
+        each: what an entry belongs to.
 
     Raises:
         InputError: with both shapes.

@@ -74,7 +74,7 @@ def group_accuracy(correct: Tensor, group: Tensor, num_groups: int) -> tuple[Ten
     check_group(group, num_groups)
     strange = (correct != 0) & (correct != 1)
     if bool(strange.any()):
-        raise InputError(f"correct holds {correct[strange][0].item()}; give bool or 0 and 1")
+        raise InputError(f"correct holds {correct[strange][0].item():g}; give bool or 0 and 1")
     zeros = torch.zeros(*correct.shape[:-1], num_groups, dtype=torch.int64, device=correct.device)
     right = add_group_sums_(zeros, correct, group)
     count = add_group_sums_(torch.zeros_like(zeros), torch.ones_like(correct, dtype=torch.int64), group)
@@ -151,7 +151,7 @@ def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:
     check_number("cutoff", cutoff)
     _check_tensor("rank", rank)
     if on_host(rank) and bool((rank < 0).any()):
-        raise InputError(f"rank is {rank.min().item():g}; ranks count from 0, see rank_groups")
+        raise InputError(f"rank is {rank[rank < 0][0].item():g}; ranks count from 0, see rank_groups")
     weight = math.log2(cutoff + 2) / torch.log2(rank.to(precise(rank)) + 2)
     return torch.where(rank <= cutoff, weight, 1.0).to(float_like(rank))
 

@@ -440,7 +440,7 @@ def test_group_with_a_loss_that_cannot_be_used_is_left_out_and_named(bad, group,
     rows, losses = torch.tensor(group), torch.tensor([0.2, bad, 0.7, 0.2])
     for some in torch.arange(4).chunk(batches):
         metric.update(rows[some], rows[some], rows[some], loss=losses[some])
-    with pytest.warns(UserWarning, match=r"left out of GroupDCG: 1 of 4 groups, .* nan, infinite .* \(group 1\)"):
+    with pytest.warns(UserWarning, match=r"GroupDCG leaves out 1 of 4 groups, .* nan, infinite .*: group 1$"):
         assert metric.compute().item() == pytest.approx(0.826186, abs=1e-6)
     metric.reset()
     metric.update(rows, rows, rows, loss=torch.ones(4))
@@ -458,7 +458,7 @@ def test_unusable_loss_of_a_row_or_group_that_does_not_count_says_nothing():
 def test_dcg_of_no_usable_losses_is_nan():
     metric = GroupDCG(2, score="loss")
     metric.update(torch.arange(2), torch.arange(2), torch.arange(2), loss=torch.tensor([NAN, math.inf]))
-    with pytest.warns(UserWarning, match=r"2 of 2 groups, .* \(group 0, 1\)"):
+    with pytest.warns(UserWarning, match=r"2 of 2 groups, .*: group 0, 1$"):
         assert metric.compute().isnan()
 
 
@@ -507,7 +507,7 @@ def test_losses_are_left_alone_and_need_no_gradient():
     none = torch.zeros(2, dtype=torch.int64)
     metric = EVERY["loss"](1)
     metric.update(none, none, none, loss=loss * 1)
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="leaves out"):
         assert not metric.compute().requires_grad
     assert loss.isnan().tolist() == [True, False]
 

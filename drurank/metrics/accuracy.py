@@ -188,7 +188,7 @@ class GroupAccuracy(Metric):
         state = incoming_state if isinstance(incoming_state, dict) else vars(incoming_state)
         count = state.get("count")
         if isinstance(count, Tensor) and count.shape != self.count.shape:
-            raise InputError(f"the other metric counts {len(count)} groups, this one {self.num_groups}")
+            raise InputError(f"the other metric has num_groups={len(count)}, this one num_groups={self.num_groups}")
         super().merge_state(incoming_state)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:

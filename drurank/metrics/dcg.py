@@ -123,8 +123,8 @@ class GroupDCG(GroupAccuracy):
             if left_out:
                 shown = ", ".join(map(str, left_out[:SHOWN])) + (", ..." if len(left_out) > SHOWN else "")
                 warnings.warn(
-                    f"left out of {type(self).__name__}: {len(left_out)} of {self.num_groups} groups, with a loss that "
-                    f"is nan, infinite or beyond 2**32 (group {shown})",
+                    f"{type(self).__name__} leaves out {len(left_out)} of {self.num_groups} groups, which have a loss "
+                    f"that is nan, infinite or beyond 2**32: group {shown}",
                     stacklevel=3,
                 )
         return super().compute()

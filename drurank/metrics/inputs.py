@@ -59,7 +59,7 @@ def is_correct(preds: Tensor, target: Tensor, *, threshold: float | None = None)
 
     Raises:
         InputError: if shapes or types do not agree, or, where it is known without a wait, on the CPU, a class is
-            negative or a target is none of the classes that ``preds`` has scores of.
+            negative or a target is a class that ``preds`` has no score for.
     """
     check_threshold(threshold)
     for name, value in (("preds", preds), ("target", target)):
@@ -113,8 +113,8 @@ def check_group_of(name: str, value: Tensor, group: Tensor) -> None:
 def extremes(*, group: Tensor | None = None, preds: Tensor | None = None, target: Tensor | None = None) -> Tensor:
     """What tells whether a value is out of range: int64 ``[4]``, to be combined by maximum; zeros where all is well.
 
-    Its entries are the lowest group, negated; the highest group; the lowest class, negated; and the highest target that
-    is none of the classes that ``preds`` has scores of.
+    Its entries are the lowest group, negated; the highest group; the lowest class, negated; and the highest target
+    that ``preds`` has no score for.
     """
     given = next(value for value in (group, target) if value is not None)
     zero = torch.zeros((), dtype=torch.int64, device=given.device)
@@ -147,4 +147,4 @@ def check_extremes(found: list[int], num_groups: int | None = None) -> None:
     if low_class > 0:
         raise InputError(f"preds or target holds class {-low_class}; classes count from 0, so leave such rows out")
     if no_class > 0:
-        raise InputError(f"target holds class {no_class}, which is none of those that preds has scores of")
+        raise InputError(f"target holds class {no_class}, and preds has no score for it")
