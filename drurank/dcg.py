@@ -26,9 +26,11 @@ def precise(value: Any) -> Any:
 
 
 def float_like(value: Any) -> Any:
-    """The dtype of an array of floats, else ``precise``."""
-    is_float = array_namespace(value).isdtype(value.dtype, "real floating")
-    return value.dtype if is_float else precise(value)
+    """The dtype of an array of floats, float32 at least, so that ranks and sums fit; else ``precise``."""
+    xp = array_namespace(value)
+    if not xp.isdtype(value.dtype, "real floating"):
+        return precise(value)
+    return value.dtype if xp.finfo(value.dtype).bits >= 32 else xp.float32
 
 
 def accuracy_from_counts(correct: Array, count: Array) -> Array:
@@ -119,7 +121,7 @@ def group_percentile(value: Array, percent: Any) -> Array:
         percent: which percentiles, float ``[q]``, in [0, 100].
 
     Returns:
-        The percentiles, dtype of ``value``, ``[..., q]``, ``nan`` where no group has a value.
+        The percentiles, dtype of ``value`` but at least float32, ``[..., q]``, ``nan`` where no group has a value.
 
     Raises:
         InputError: if ``value`` is no array ``[..., m]``, or, on the CPU, a percent is out of range.
@@ -157,7 +159,7 @@ def group_dcg(
         normalize: divide by the sum of the discounts used, which makes it a weighted mean.
 
     Returns:
-        The DCG, dtype of ``score``, ``[...]``, ``nan`` where no group has a score.
+        The DCG, dtype of ``score`` but at least float32, ``[...]``, ``nan`` where no group has a score.
 
     Raises:
         InputError: if ``score`` is no array ``[..., m]``, ``k`` is out of range or the options do not go together.

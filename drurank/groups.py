@@ -137,7 +137,7 @@ def average_group_accuracy(accuracy: Array) -> Array:
         accuracy: ``[..., m]``, ``nan`` for a group to leave out.
 
     Returns:
-        Dtype of ``accuracy``, ``[...]``, ``nan`` where no group has one.
+        Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
 
     Raises:
         InputError: if ``accuracy`` is no array ``[..., m]``.
@@ -158,7 +158,7 @@ def percentile_group_accuracy(accuracy: Array, percentile: float = 10) -> Array:
         percentile: which one, from 0 to 100.
 
     Returns:
-        Dtype of ``accuracy``, ``[...]``, ``nan`` where no group has one.
+        Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
 
     Raises:
         InputError: if ``accuracy`` is no array ``[..., m]``, or ``percentile`` is out of range.

@@ -94,7 +94,7 @@ def rank_groups(accuracy: Tensor, *, rank_by: RankBy = "quantile", ties: Ties = 
             told apart by their number (``ordinal``). Only with ``ordinal`` does the numbering of groups matter.
 
     Returns:
-        The ranks, dtype of ``accuracy``, ``[..., m]``, ``nan`` where ``accuracy`` is.
+        The ranks, dtype of ``accuracy`` but at least float32, ``[..., m]``, ``nan`` where ``accuracy`` is.
 
     Raises:
         InputError: if ``accuracy`` is no tensor ``[..., m]``, or ``rank_by`` or ``ties`` has another value.
@@ -142,7 +142,7 @@ def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:
         cutoff: ``C``, in the unit of the ranks; at 0 every weight is 1.
 
     Returns:
-        The weights, dtype of ``rank``, ``[..., m]``; 1 where ``rank`` is ``nan``.
+        The weights, dtype of ``rank`` but at least float32, ``[..., m]``; 1 where ``rank`` is ``nan``.
 
     Raises:
         InputError: if ``rank`` is no tensor ``[..., m]``, a rank is negative (where that is known without a wait, on

@@ -399,6 +399,18 @@ def test_one_score_a_sample_is_refused_where_nothing_says_what_it_is(make, score
         is_correct(torch.tensor(scores), label)
 
 
+@pytest.mark.parametrize("thresholds", [(0, 0.5), (0.5, None), (0, 0)])
+def test_collection_does_not_mix_thresholds(thresholds):
+    both = MetricCollection({str(i): GroupAccuracy(1, threshold=cut) for i, cut in enumerate(thresholds)})
+    far, near, label = torch.tensor([9.0]), torch.tensor([0.25]), torch.tensor([1])
+    if None in thresholds:
+        far, near = far.long() // 9, near.long()
+    both.update(far, label, label - 1)  # right by any threshold
+    both.update(near, label, label - 1)
+    want = [1.0 if cut == 0 else 0.5 for cut in thresholds]
+    assert [value.item() for value in both.compute().values()] == want
+
+
 def test_threshold_is_for_one_score_alone():
     with pytest.raises(InputError, match=r"threshold=0.5 is for one score a sample, and preds are \[3, 2\]"):
         GroupAccuracy(2, threshold=0.5).update(torch.rand(3, 2), ZEROS, ZEROS)

@@ -79,6 +79,9 @@ class GroupAccuracy(Metric):
         self.add_state("correct", torch.zeros(num_groups, dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("count", torch.zeros(num_groups, dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("extremes", torch.zeros(4, dtype=torch.int64), dist_reduce_fx="max")
+        if threshold is not None:
+            # A MetricCollection counts once for metrics of equal states: those that cut elsewhere must not be equal.
+            self.add_state("cut", torch.tensor(float(threshold)), dist_reduce_fx="max")
 
     @property
     def num_groups(self) -> int:
