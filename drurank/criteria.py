@@ -15,8 +15,9 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
+from drurank.checks import check_counts
 from drurank.dcg import RankBy, precise
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError, is_count, nearest
 from drurank.groups import Groups, average, error_dcg, percentile_of, tstat, worst
 
 RESERVED = ("loss",)
@@ -199,7 +200,7 @@ def criterion(name: str) -> Criterion:
         return found
     member = _member(name)
     if member is None:
-        own = "" if _close(name) else "; one of your own is registered by code that --import names (docs/criteria.md)"
+        own = "" if _close(name) else "; import the file that registers one of your own first (docs/criteria.md)"
         raise InputError(f"there is no criterion {name!r}: {nearest(name, _known())}{own}")
     family, number = member
     if not 1 <= number <= family.limit:
@@ -242,22 +243,39 @@ def values_of(groups: Groups, names: Sequence[str]) -> dict[str, Any]:
 
 
 def compute_criteria(
-    correct: Any, count: Any, names: Sequence[str] | None = None, *, min_count: int = 1, shrink: bool = False
+    correct: Any, count: Any, names: str | Sequence[str] | None = None, *, min_count: int = 1, shrink: bool = False
 ) -> dict[str, Any]:
-    """Several criteria from the counts of groups.
+    """Several criteria from the counts of groups; waits for the device.
 
     Args:
         correct: samples classified correctly by group, int64 ``[..., m]``, of numpy or torch.
         count: samples by group, int64 ``[..., m]``.
-        names: criteria by name; those that every run logs, if not given.
+        names: criteria by name, a sequence or one string with commas; those that every run logs, if not given.
         min_count: leave out groups with fewer samples; ``overall`` counts every sample all the same.
         shrink: take as a group's accuracy its posterior mean, see :func:`drurank.spread.shrunk_accuracy`.
 
     Returns:
         Criterion to value, float64 (float32 on MPS) ``[...]``; ``nan`` where no group is left.
+
+    Raises:
+        InputError: if there is no such criterion, ``min_count`` is not an int of 1 or more, or ``correct`` and
+            ``count`` are no counts of the same groups.
     """
-    groups = Groups.of_counts(correct, count, min_count=min_count, shrink=shrink)
-    return values_of(groups, default_criteria() if names is None else names)
+    check_counts(correct, count)
+    if not is_count(min_count):
+        raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+    return values_of(Groups.of_counts(correct, count, min_count=min_count, shrink=shrink), listed(names))
+
+
+def listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Names of criteria as a tuple.
+
+    Args:
+        names: a sequence, or one string with commas, as ``worst,p10``; those that every run logs, if ``None``.
+    """
+    if names is None:
+        return default_criteria()
+    return tuple(name.strip() for name in names.split(",")) if isinstance(names, str) else tuple(names)
 
 
 # ---- the keys that criteria are logged under

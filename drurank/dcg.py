@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from array_api_compat import array_namespace, device
 
+from drurank.checks import check_array, on_host
 from drurank.errors import InputError, check_choice, is_count
 
 Array = TypeVar("Array", bound=Any)
@@ -25,9 +26,11 @@ def precise(value: Any) -> Any:
 
 
 def float_like(value: Any) -> Any:
-    """The dtype of an array of floats, else ``precise``."""
-    is_float = array_namespace(value).isdtype(value.dtype, "real floating")
-    return value.dtype if is_float else precise(value)
+    """The dtype of an array of floats, float32 at least, so that ranks and sums fit; else ``precise``."""
+    xp = array_namespace(value)
+    if not xp.isdtype(value.dtype, "real floating"):
+        return precise(value)
+    return value.dtype if xp.finfo(value.dtype).bits >= 32 else xp.float32
 
 
 def accuracy_from_counts(correct: Array, count: Array) -> Array:
@@ -118,8 +121,15 @@ def group_percentile(value: Array, percent: Any) -> Array:
         percent: which percentiles, float ``[q]``, in [0, 100].
 
     Returns:
-        The percentiles, dtype of ``value``, ``[..., q]``, ``nan`` where no group has a value.
+        The percentiles, dtype of ``value`` but at least float32, ``[..., q]``, ``nan`` where no group has a value.
+
+    Raises:
+        InputError: if ``value`` is no array ``[..., m]``, or, on the CPU, a percent is out of range.
     """
+    check_array("value", value)
+    check_array("percent", percent)
+    if on_host(percent) and not bool(array_namespace(percent).all((percent >= 0) & (percent <= 100))):
+        raise InputError(f"percent is {percent.tolist()}; give numbers from 0 to 100")
     found = Ordered.of(value).share(percent / 100)
     return array_namespace(value).astype(found, float_like(value))  # type: ignore[no-any-return]
 
@@ -141,7 +151,7 @@ def group_dcg(
 
     Args:
         score: ``[..., m]``, float, higher is worse (an error or a loss), ``nan`` for a group to leave out. Negative
-            scores are added as they are.
+            scores are added as they are, and an infinite one makes the sum infinite.
         k: how far down the list to go, an int from 1 to 100 (with ``k_unit="groups"`` any from 1; all groups where
             there are fewer).
         rank_by: ``quantile`` or ``index``, see above.
@@ -149,12 +159,13 @@ def group_dcg(
         normalize: divide by the sum of the discounts used, which makes it a weighted mean.
 
     Returns:
-        The DCG, dtype of ``score``, ``[...]``, ``nan`` where no group has a score.
+        The DCG, dtype of ``score`` but at least float32, ``[...]``, ``nan`` where no group has a score.
 
     Raises:
-        InputError: if ``k`` is out of range or the options do not go together.
+        InputError: if ``score`` is no array ``[..., m]``, ``k`` is out of range or the options do not go together.
     """
     check_k(k, rank_by=rank_by, k_unit=k_unit)
+    check_array("score", score)
     xp = array_namespace(score)
     exact = xp.astype(score, float_like(score))
     found = Ordered.of(exact, descending=True).dcg(k, rank_by=rank_by, k_unit=k_unit, normalize=normalize)

@@ -13,7 +13,9 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
+from drurank.checks import check_array, check_counts
 from drurank.dcg import Array, KUnit, Ordered, RankBy, accuracy_from_counts, float_like
+from drurank.errors import check_number
 from drurank.spread import shrunk_accuracy
 
 STANDARD_ERROR_FLOOR = 1e-6
@@ -35,7 +37,7 @@ class Groups:
 
     @classmethod
     def of_counts(cls, correct: Any, count: Any, *, min_count: int = 1, shrink: bool = False) -> Groups:
-        """Groups by their counts.
+        """Groups by their counts, which are not checked.
 
         Args:
             correct: samples classified correctly by group, int64 ``[..., m]``.
@@ -45,7 +47,7 @@ class Groups:
         """
         kept = array_namespace(correct, count).where(count >= min_count, count, 0)
         accuracy = (shrunk_accuracy if shrink else accuracy_from_counts)(correct, kept)
-        return cls(accuracy, count, overall_accuracy(correct, count))
+        return cls(accuracy, count, _overall(correct, count))
 
     @cached_property
     def ordered(self) -> Ordered[Any]:
@@ -112,33 +114,73 @@ def error_dcg(
 
 
 def overall_accuracy(correct: Array, count: Array) -> Array:
-    """Accuracy over samples: ``sum(correct) / sum(count)``, int ``[..., m]`` to ``[...]``, ``nan`` without samples."""
-    xp = array_namespace(correct, count)
-    return accuracy_from_counts(xp.sum(correct, axis=-1), xp.sum(count, axis=-1))  # type: ignore[no-any-return]
+    """Accuracy over samples, ``sum(correct) / sum(count)``; waits for the device.
+
+    Args:
+        correct: samples classified correctly by group, int ``[..., m]``.
+        count: samples by group, int ``[..., m]``.
+
+    Returns:
+        Float64 (float32 on MPS) ``[...]``, ``nan`` without samples.
+
+    Raises:
+        InputError: if they are no counts of the same groups.
+    """
+    check_counts(correct, count)
+    return _overall(correct, count)
 
 
 def average_group_accuracy(accuracy: Array) -> Array:
-    """Mean of the group accuracies, ``[..., m]`` with ``nan`` for a group to leave out, to ``[...]``."""
+    """Mean of the group accuracies.
+
+    Args:
+        accuracy: ``[..., m]``, ``nan`` for a group to leave out.
+
+    Returns:
+        Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
+
+    Raises:
+        InputError: if ``accuracy`` is no array ``[..., m]``.
+    """
     return _of_accuracy(average, accuracy)
 
 
 def worst_group_accuracy(accuracy: Array) -> Array:
-    """Lowest group accuracy, ``nan`` where no group has one."""
+    """Lowest group accuracy; takes, gives and refuses what ``average_group_accuracy`` does."""
     return _of_accuracy(worst, accuracy)
 
 
 def percentile_group_accuracy(accuracy: Array, percentile: float = 10) -> Array:
-    """Percentile of the group accuracies with linear interpolation, as ``numpy.percentile``."""
+    """Percentile of the group accuracies with linear interpolation, as ``numpy.percentile``.
+
+    Args:
+        accuracy: ``[..., m]``, ``nan`` for a group to leave out.
+        percentile: which one, from 0 to 100.
+
+    Returns:
+        Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
+
+    Raises:
+        InputError: if ``accuracy`` is no array ``[..., m]``, or ``percentile`` is out of range.
+    """
+    check_number("percentile", percentile, 0, 100)
     return _of_accuracy(lambda groups: percentile_of(groups, percentile), accuracy)
 
 
 def group_tstat(accuracy: Array) -> Array:
     r"""Mean of the group accuracies over its standard error, :math:`\bar a \sqrt m / s` with ``s`` of ddof 1.
 
-    The standard error is at least 1e-6, and 1e-6 for a single group, so the value is always finite.
+    The standard error is at least 1e-6, and 1e-6 for a single group, so the value is always finite. Takes, gives and
+    refuses what ``average_group_accuracy`` does.
     """
     return _of_accuracy(tstat, accuracy)
 
 
 def _of_accuracy(function: Callable[[Groups], Any], accuracy: Array) -> Array:
+    check_array("accuracy", accuracy)
     return array_namespace(accuracy).astype(function(Groups(accuracy)), float_like(accuracy))  # type: ignore[no-any-return]
+
+
+def _overall(correct: Array, count: Array) -> Array:
+    xp = array_namespace(correct, count)
+    return accuracy_from_counts(xp.sum(correct, axis=-1), xp.sum(count, axis=-1))  # type: ignore[no-any-return]

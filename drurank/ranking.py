@@ -1,7 +1,7 @@
 """Ranks of groups and the weights they give: pure functions of tensors.
 
-Every function takes any leading dimensions, ``[..., m]`` for ``m`` groups, never waits for the device, and has no loop
-over groups.
+Every function takes any leading dimensions, ``[..., m]`` for ``m`` groups, and has no loop over groups. All but
+``group_accuracy``, which checks the groups of samples, never wait for the device.
 A group without data has accuracy ``nan``; it has no rank, does not count in ``m``, and weighs 1.
 """
 
@@ -13,12 +13,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from drurank.checks import check_array, check_group, check_num_groups, check_same_length, is_integer, on_host
 from drurank.dcg import RankBy, accuracy_from_counts, float_like, group_dcg, precise
-from drurank.errors import InputError, check_choice
+from drurank.errors import InputError, check_choice, check_number
 
 __all__ = [
     "Ties",
-    "add_group_sums_",
     "discounted_weights",
     "group_accuracy",
     "group_dcg",
@@ -30,7 +30,7 @@ Ties = Literal["min", "average", "ordinal"]
 
 
 def add_group_sums_(total: Tensor, value: Tensor, group: Tensor) -> Tensor:
-    """Add each sample's value to the entry of its group, in place.
+    """Add each sample's value to the entry of its group, in place; for use within steps, so that nothing is checked.
 
     Args:
         total: sums so far, ``[..., m]``, any dtype.
@@ -48,16 +48,33 @@ def add_group_sums_(total: Tensor, value: Tensor, group: Tensor) -> Tensor:
 def group_accuracy(correct: Tensor, group: Tensor, num_groups: int) -> tuple[Tensor, Tensor]:
     """Accuracy of each group, ``a_g = correct / seen in g``.
 
+    Within a step, where checking would wait for the device, use ``add_group_sums_``.
+
     Args:
         correct: whether each sample was classified correctly, bool or 0/1, ``[..., n]``.
-        group: group of each sample, integer in ``[0, num_groups)``, ``[n]`` or ``[..., n]``; a negative group means
-            that the sample belongs to none and is left out.
+        group: group of each sample, integer in ``[0, num_groups)``, ``[n]`` or ``[..., n]``; -1 means that the sample
+            belongs to none and is left out.
         num_groups: number of groups ``m``.
 
     Returns:
         The accuracy, float64 (float32 on MPS) ``[..., m]``, ``nan`` where no sample was seen, and the number of samples
         seen, int64 ``[..., m]``.
+
+    Raises:
+        InputError: if types or lengths do not agree, a group is out of range, or ``correct`` is neither 0 nor 1.
     """
+    check_num_groups(num_groups)
+    for name, value in (("correct", correct), ("group", group)):
+        _check_tensor(name, value)
+    if not is_integer(group):
+        raise InputError(f"group is {group.dtype}; give groups as integers")
+    check_same_length("correct", correct, "group", group)
+    if group.ndim > correct.ndim:
+        raise InputError(f"correct {list(correct.shape)}, group {list(group.shape)}; give one of each per sample")
+    check_group(group, num_groups)
+    strange = (correct != 0) & (correct != 1)
+    if bool(strange.any()):
+        raise InputError(f"correct holds {correct[strange][0].item():g}; give bool or 0 and 1")
     zeros = torch.zeros(*correct.shape[:-1], num_groups, dtype=torch.int64, device=correct.device)
     right = add_group_sums_(zeros, correct, group)
     count = add_group_sums_(torch.zeros_like(zeros), torch.ones_like(correct, dtype=torch.int64), group)
@@ -77,11 +94,12 @@ def rank_groups(accuracy: Tensor, *, rank_by: RankBy = "quantile", ties: Ties = 
             told apart by their number (``ordinal``). Only with ``ordinal`` does the numbering of groups matter.
 
     Returns:
-        The ranks, dtype of ``accuracy``, ``[..., m]``, ``nan`` where ``accuracy`` is.
+        The ranks, dtype of ``accuracy`` but at least float32, ``[..., m]``, ``nan`` where ``accuracy`` is.
 
     Raises:
-        InputError: if ``rank_by`` or ``ties`` has another value.
+        InputError: if ``accuracy`` is no tensor ``[..., m]``, or ``rank_by`` or ``ties`` has another value.
     """
+    _check_tensor("accuracy", accuracy)
     check_choice("rank_by", rank_by, RankBy)
     check_choice("ties", ties, Ties)
     known = ~accuracy.isnan()
@@ -107,6 +125,9 @@ def groups_differ(accuracy: Tensor) -> Tensor:
 
     Returns:
         Bool ``[..., 1]``; false where all that are known have the same accuracy, as with a single group or none.
+
+    Raises:
+        InputError: if ``accuracy`` is no tensor ``[..., m]``.
     """
     return (rank_groups(accuracy, rank_by="index") > 0).any(dim=-1, keepdim=True)
 
@@ -121,12 +142,21 @@ def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:
         cutoff: ``C``, in the unit of the ranks; at 0 every weight is 1.
 
     Returns:
-        The weights, dtype of ``rank``, ``[..., m]``; 1 where ``rank`` is ``nan``.
+        The weights, dtype of ``rank`` but at least float32, ``[..., m]``; 1 where ``rank`` is ``nan``.
 
     Raises:
-        InputError: if ``cutoff`` is negative or not finite.
+        InputError: if ``rank`` is no tensor ``[..., m]``, a rank is negative (where that is known without a wait, on
+            the CPU), or ``cutoff`` is negative or not finite.
     """
-    if not 0 <= cutoff < float("inf"):
-        raise InputError(f"cutoff is {cutoff!r}; give a finite number of 0 or more, e.g. cutoff=100")
+    check_number("cutoff", cutoff)
+    _check_tensor("rank", rank)
+    if on_host(rank) and bool((rank < 0).any()):
+        raise InputError(f"rank is {rank[rank < 0][0].item():g}; ranks count from 0, see rank_groups")
     weight = math.log2(cutoff + 2) / torch.log2(rank.to(precise(rank)) + 2)
     return torch.where(rank <= cutoff, weight, 1.0).to(float_like(rank))
+
+
+def _check_tensor(name: str, value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise InputError(f"{name} is a {type(value).__name__}; give a tensor")
+    check_array(name, value)

@@ -150,7 +150,7 @@ def test_code_is_imported_once_and_named_to_other_processes():
 
 
 def test_unknown_criterion_says_what_to_do_about_ones_own():
-    with pytest.raises(InputError, match="one of your own is registered by code that --import names"):
+    with pytest.raises(InputError, match="import the file that registers one of your own first"):
         criterion("sharpe")
 
 

@@ -29,6 +29,7 @@ from drurank.metrics import (
     PercentileGroupAccuracy,
     WorstGroupAccuracy,
     criterion_metric,
+    is_correct,
 )
 from drurank.ranking import group_accuracy, group_dcg, rank_groups
 from drurank.training.record import EpochRecord
@@ -323,7 +324,7 @@ def test_known_rightness_goes_with_losses():
     [
         (torch.ones(3), torch.arange(3), "correct is torch.float32"),
         (torch.ones(3).long(), torch.arange(3), "correct is torch.int64"),
-        (torch.ones(3).bool(), torch.ones(3), "group torch.float32"),
+        (torch.ones(3).bool(), torch.ones(3), "group is torch.float32"),
         (torch.ones(2).bool(), torch.arange(3), "correct [2], group [3]"),
         (torch.ones(3).bool(), torch.arange(3), "group 2 is not below num_groups=2"),
     ],
@@ -368,11 +369,51 @@ def test_sample_with_a_score_that_is_not_finite_is_wrong(bad):
     assert [part.tolist() for part in metric.counts()] == [[2], [4]]
 
 
-def test_one_score_is_that_of_class_one_cut_at_zero():
-    metric = GroupAccuracy(4)
-    scores = torch.tensor([[0.1], [-0.1], [0.0], [NAN]], dtype=torch.bfloat16)
-    metric.update(scores, torch.tensor([1, 1, 0, 0]), torch.arange(4))
-    assert metric.compute().tolist() == [1, 0, 1, 0]
+@pytest.mark.parametrize("shape", [(4,), (4, 1)])
+@pytest.mark.parametrize(
+    ("threshold", "scores", "target", "want"),
+    [
+        (0, [0.1, -0.1, 0.0, NAN], [1, 1, 0, 0], [1, 0, 1, 0]),
+        (0, [0.1, 0.2, 0.9, 5.0], [1, 1, 1, 1], [1, 1, 1, 1]),  # logits that look like probabilities
+        (0.5, [0.6, 0.4, 0.5, NAN], [1, 0, 0, 0], [1, 1, 1, 0]),
+        (0.25, [0.6, 0.4, 0.125, 0.25], [1, 0, 0, 0], [1, 0, 1, 1]),
+    ],
+)
+def test_one_score_is_cut_where_told(threshold, scores, target, want, shape):
+    metric = GroupAccuracy(4, threshold=threshold)
+    scores = torch.tensor(scores, dtype=torch.bfloat16).reshape(shape)
+    metric.update(scores, torch.tensor(target), torch.arange(4))
+    assert metric.compute().tolist() == want
+    assert is_correct(scores, torch.tensor(target), threshold=threshold).tolist() == [bool(right) for right in want]
+
+
+@every_metric
+@pytest.mark.parametrize("scores", [[[0.6], [0.4]], [[2.5], [-3.0]]])
+def test_one_score_a_sample_is_refused_where_nothing_says_what_it_is(make, scores):
+    metric, label = make(2), torch.tensor([1, 0])
+    said = "threshold=0 if they are logits, threshold=0.5 if they are probabilities"
+    with pytest.raises(InputError, match=said):
+        feed(metric, [(torch.tensor(scores), label, label)])
+    feed(make(2, threshold=0.5), [(torch.tensor(scores), label, label)])
+    with pytest.raises(InputError, match=said):
+        is_correct(torch.tensor(scores), label)
+
+
+@pytest.mark.parametrize("thresholds", [(0, 0.5), (0.5, None), (0, 0)])
+def test_collection_does_not_mix_thresholds(thresholds):
+    both = MetricCollection({str(i): GroupAccuracy(1, threshold=cut) for i, cut in enumerate(thresholds)})
+    far, near, label = torch.tensor([9.0]), torch.tensor([0.25]), torch.tensor([1])
+    if None in thresholds:
+        far, near = far.long() // 9, near.long()
+    both.update(far, label, label - 1)  # right by any threshold
+    both.update(near, label, label - 1)
+    want = [1.0 if cut == 0 else 0.5 for cut in thresholds]
+    assert [value.item() for value in both.compute().values()] == want
+
+
+def test_threshold_is_for_one_score_alone():
+    with pytest.raises(InputError, match=r"threshold=0.5 is for one score a sample, and preds are \[3, 2\]"):
+        GroupAccuracy(2, threshold=0.5).update(torch.rand(3, 2), ZEROS, ZEROS)
 
 
 def test_predicted_class_is_that_of_the_highest_score():
@@ -404,15 +445,55 @@ def test_dcg_of_known_mean_losses(k, losses, group, want):
     assert loss_dcg(k, 3, losses, group) == pytest.approx(want, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("loss", "counts_as"), [(NAN, 8192), (math.inf, 8192), (1e30, 8192), (8192.5, 8192), (-math.inf, -8192)]
-)
-def test_loss_without_bounds_counts_as_the_limit(loss, counts_as):
-    assert loss_dcg(1, 1, [loss, 0.5], [0, 0]) == (counts_as + 0.5) / 2
+@pytest.mark.parametrize("bad", [NAN, math.inf, -math.inf, 1e30, -(2.0**33)])
+@pytest.mark.parametrize(("group", "batches"), [([0, 1, 2, 1], 1), ([0, 1, 2, 1], 4), ([0, 1, 2, 0], 1)])
+def test_group_with_a_loss_that_cannot_be_used_is_left_out_and_named(bad, group, batches):
+    metric = GroupDCG(4, 100, rank_by="index", score="loss")
+    rows, losses = torch.tensor(group), torch.tensor([0.2, bad, 0.7, 0.2])
+    for some in torch.arange(4).chunk(batches):
+        metric.update(rows[some], rows[some], rows[some], loss=losses[some])
+    with pytest.warns(UserWarning, match=r"GroupDCG leaves out 1 of 4 groups, .* nan, infinite .*: group 1$"):
+        assert metric.compute().item() == pytest.approx(0.826186, abs=1e-6)
+    metric.reset()
+    metric.update(rows, rows, rows, loss=torch.ones(4))
+    assert metric.compute().item() == pytest.approx(1 + 1 / math.log2(3) + 1 / 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_unusable_loss_of_a_row_or_group_that_does_not_count_says_nothing():
+    metric = GroupDCG(2, 100, rank_by="index", score="loss", min_count=2)
+    rows = torch.tensor([0, 0, 1, -1])
+    metric.update(rows.clamp(min=0), rows.clamp(min=0), rows, loss=torch.tensor([0.25, 0.75, NAN, NAN]))
+    assert metric.compute() == 0.5
+
+
+def test_dcg_of_no_usable_losses_is_nan():
+    metric = GroupDCG(2, score="loss")
+    metric.update(torch.arange(2), torch.arange(2), torch.arange(2), loss=torch.tensor([NAN, math.inf]))
+    with pytest.warns(UserWarning, match=r"2 of 2 groups, .*: group 0, 1$"):
+        assert metric.compute().isnan()
+
+
+@pytest.mark.parametrize("losses", [[8192.5, 0.5], [2.0**32, 0.0], [-(2.0**32), 2.0**32], [1e9 + 64, 1.0]])
+def test_large_losses_count_in_full(losses):
+    assert loss_dcg(1, 1, losses, [0, 0]) == np.float32(np.mean(losses))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_losses_of_half_precision_are_summed_exactly(dtype):
+    metric = dcg_of_groups(2, 2, score="loss").half().set_dtype(dtype)
+    none, losses = torch.zeros(3000, dtype=torch.int64), torch.full((3000,), 60000.0).to(dtype)
+    for _ in range(2):
+        metric.update(torch.zeros(3000, 2, dtype=dtype), none, none, loss=losses)
+    assert metric.counts()[1].tolist() == [6000, 0]
+    assert metric.compute().item() == losses[0].item()
+    assert metric.loss_sum.dtype == torch.int64
 
 
 def test_loss_is_rounded_to_the_nearest_unit():
-    assert loss_dcg(1, 2, [0.75 * 2**-22, 0.25 * 2**-22], [0, 1]) == 2**-22
+    assert loss_dcg(1, 2, [0.75 * 2**-32, 0.25 * 2**-32], [0, 1]) == 2**-32
+    assert loss_dcg(1, 2, [-0.75 * 2**-32, -5.0], [0, 1]) == -(2**-32)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -428,7 +509,7 @@ def test_loss_sums_do_not_depend_on_order_or_batches(seed):
         none = torch.zeros(400, dtype=torch.int64)
         batches = [(none[rows], none[rows], torch.from_numpy(group)[rows]) for rows in cut]
         metric = feed(EVERY["loss"](5), batches, [torch.from_numpy(loss)[rows] for rows in cut])
-        values.add((metric.compute().item(), *metric.loss_sum.tolist()))
+        values.add((metric.compute().item(), *metric.loss_sum.flatten().tolist()))
     assert len(values) == 1
     assert values.pop()[0] == pytest.approx(want, rel=1e-6)
 
@@ -438,7 +519,8 @@ def test_losses_are_left_alone_and_need_no_gradient():
     none = torch.zeros(2, dtype=torch.int64)
     metric = EVERY["loss"](1)
     metric.update(none, none, none, loss=loss * 1)
-    assert not metric.compute().requires_grad
+    with pytest.warns(UserWarning, match="leaves out"):
+        assert not metric.compute().requires_grad
     assert loss.isnan().tolist() == [True, False]
 
 
@@ -706,12 +788,14 @@ def test_two_processes_combine_records_and_count_a_sample_as_right_if_either_had
     assert [found["record"] for found in two_processes] == [[first, second, third]] * 2
 
 
-def test_millions_of_losses_at_the_limit_do_not_overflow():
-    metric = GroupDCG(1, k=1, rank_by="index", score="loss")
+@pytest.mark.parametrize("loss", [2.0**32, -(2.0**32), 2.0**32 - 2**-20])
+def test_sum_of_as_many_losses_as_are_allowed_does_not_overflow(loss):
+    metric = dcg_of_groups(1, 1, score="loss")
     none = torch.zeros(2**20, dtype=torch.int64)
-    for _ in range(17):
-        metric.update(none, none, none, torch.full((2**20,), NAN))
-    assert metric.compute() == 8192
+    metric.update(none, none, none, torch.full((2**20,), loss, dtype=torch.float64))
+    for name in ("correct", "count", "loss_sum"):
+        setattr(metric, name, getattr(metric, name) * 2**10)  # as of 2**30 samples
+    assert metric.compute() == np.float32(loss)
 
 
 def test_names_of_criteria_may_be_one_string_but_not_none():

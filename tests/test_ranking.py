@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from drurank.dcg import group_percentile
 from drurank.errors import InputError
+from drurank.groups import group_tstat
 from drurank.ranking import (
     add_group_sums_,
     discounted_weights,
@@ -370,11 +371,25 @@ def test_half_precision_agrees_with_double(dtype):
     exact = score.double()
     for rank_by in ("quantile", "index"):
         got = group_dcg(score, 10, rank_by=rank_by)
-        assert got.dtype == dtype
-        assert got == group_dcg(exact, 10, rank_by=rank_by).to(dtype)
+        assert got.dtype == torch.float32
+        assert got == group_dcg(exact, 10, rank_by=rank_by).float()
     rank = rank_groups(score)
-    assert rank.dtype == dtype
-    assert rank.tolist() == rank_groups(exact).to(dtype).tolist()
+    assert rank.dtype == torch.float32
+    assert rank.tolist() == rank_groups(exact).float().tolist()
+    weight = discounted_weights(rank.to(dtype), 50)
+    assert weight.dtype == torch.float32
+    assert weight.tolist() == discounted_weights(rank.to(dtype).double(), 50).float().tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_values_beyond_half_precision_are_neither_infinite_nor_rounded(dtype):
+    high = torch.tensor([6e4, 6e4]).to(dtype)
+    assert_near(group_dcg(high, 100, rank_by="index"), high[0].double() * (1 + 1 / math.log2(3)))
+    equal = torch.full((3,), 0.5, dtype=dtype)
+    assert_near(group_tstat(equal), 0.5e6)
+    accuracy = torch.ones(70000, dtype=dtype)
+    accuracy[:69999] = 0.5  # index ranks 0 and 69999
+    assert rank_groups(accuracy, rank_by="index")[-1] == 69999
 
 
 def test_integer_ranks_give_weights_that_are_not_rounded():

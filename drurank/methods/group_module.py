@@ -354,7 +354,8 @@ class GroupModule(LightningModule):
         batch = contract.checked_batch(self.unpack(batch))
         logits = self(batch["inputs"])
         rows = {key: batch[key] for key in ("index", "label", "group")}
-        return {**rows, "prediction": predicted_class(logits)[0], "probability": contract.class_probabilities(logits)}
+        rows["prediction"] = predicted_class(logits, threshold=0)[0]
+        return {**rows, "probability": contract.class_probabilities(logits)}
 
     # The beginning of a run.
 

@@ -4,9 +4,10 @@ In a ``MetricCollection`` they share one state. Counts are int64 of fixed size, 
 processes, in any order and precision, and a batch may lack any group.
 """
 
-from drurank.metrics.accuracy import GroupAccuracy, is_correct, predicted_class
+from drurank.metrics.accuracy import GroupAccuracy
 from drurank.metrics.criteria import GroupCriteria, GroupCriterion, criterion_metric
 from drurank.metrics.dcg import GroupDCG
+from drurank.metrics.inputs import is_correct, predicted_class
 from drurank.metrics.scalars import (
     AverageGroupAccuracy,
     GroupTStat,

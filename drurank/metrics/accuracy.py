@@ -8,42 +8,11 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
+from drurank.checks import NONE, check_num_groups, on_host
 from drurank.errors import InputError, is_count
 from drurank.groups import Groups
+from drurank.metrics.inputs import check_extremes, check_group_of, check_tensor, check_threshold, extremes, is_correct
 from drurank.ranking import add_group_sums_
-
-
-def predicted_class(preds: Tensor) -> tuple[Tensor, Tensor]:
-    """The class with the highest score, int64 ``[...]``, and whether all scores are finite, bool ``[...]``.
-
-    Args:
-        preds: scores, ``[..., C]``; with ``C = 1`` the score of class 1 against class 0, cut at 0.
-    """
-    chosen = (preds[..., 0] > 0).long() if preds.shape[-1] == 1 else preds.argmax(dim=-1)
-    return chosen, preds.isfinite().all(dim=-1)
-
-
-def is_correct(preds: Tensor, target: Tensor) -> Tensor:
-    """Whether each sample is classified correctly, bool ``[N]``.
-
-    Args:
-        preds: class by sample, integer ``[N]``, or scores, float ``[N, C]``.
-        target: right class, integer ``[N]``.
-
-    Raises:
-        InputError: if shapes or types do not agree.
-    """
-    if target.is_floating_point():
-        raise InputError(f"target is {target.dtype}; give classes as integers")
-    has_scores = preds.ndim == target.ndim + 1
-    if (preds.shape[:-1] if has_scores else preds.shape) != target.shape:
-        raise InputError(f"preds {list(preds.shape)}, target {list(target.shape)}; give one of each per sample")
-    if has_scores:
-        chosen, finite = predicted_class(preds)
-        return (chosen == target) & finite
-    if preds.is_floating_point():
-        raise InputError(f"preds is {preds.dtype} {list(preds.shape)}; give classes as integers or scores [N, C]")
-    return preds == target
 
 
 class GroupAccuracy(Metric):
@@ -51,23 +20,27 @@ class GroupAccuracy(Metric):
 
     As input to ``forward`` and ``update`` it takes
 
-    - ``preds``: class by sample, integer ``[N]``, or scores, float ``[N, C]``; a sample with a score that is not finite
+    - ``preds``: class by sample, integer or bool ``[N]``; or scores (logits or probabilities), float ``[N, C]``; or,
+      with ``threshold``, one score a sample, float ``[N]`` or ``[N, 1]``. A sample with a score that is nan or infinite
       counts as wrong,
-    - ``target``: right class, integer ``[N]``,
-    - ``group``: group of each sample, integer ``[N]``, in ``[0, num_groups)``; a negative group means none, and the
-      sample is left out.
+    - ``target``: right class, integer or bool ``[N]``,
+    - ``group``: group of each sample, integer ``[N]``, in ``[0, num_groups)``, or -1 to leave the sample out.
 
-    As output of ``compute``: accuracy, float32 ``[num_groups]``, ``nan`` for a group without (enough) samples.
+    A batch may be empty. As output of ``compute``: accuracy, float32 ``[num_groups]``, ``nan`` for a group without
+    (enough) samples. A group or class out of range is an error: at once on the CPU; elsewhere ``update`` does not wait
+    for the device, the sample is not counted, and ``compute`` raises the error.
 
     Args:
         num_groups: number of groups ``m``.
         min_count: leave out groups with fewer samples.
-        shrink: take as a group's accuracy its posterior mean, which is the nearer to that of all groups the fewer
-            samples it has, see :func:`drurank.spread.shrunk_accuracy`; ``compute`` then waits for the device.
+        shrink: take as a group's accuracy its posterior mean, which is the closer to that of all groups the fewer
+            samples it has, see :func:`drurank.spread.shrunk_accuracy`.
+        threshold: with one score a sample, the score above which it is of class 1: 0 for logits, 0.5 for probabilities.
+            Such scores are refused without it, since a batch of logits can look like probabilities.
         **kwargs: those of ``torchmetrics.Metric``.
 
     Raises:
-        InputError: if ``num_groups`` or ``min_count`` is not an int of 1 or more.
+        InputError: if ``num_groups`` or ``min_count`` is not an int of 1 or more, or ``threshold`` is not a number.
 
     Example:
         >>> import torch
@@ -85,36 +58,53 @@ class GroupAccuracy(Metric):
 
     correct: Tensor
     count: Tensor
+    extremes: Tensor
 
-    def __init__(self, num_groups: int, *, min_count: int = 1, shrink: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        num_groups: int,
+        *,
+        min_count: int = 1,
+        shrink: bool = False,
+        threshold: float | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        for name, value in (("num_groups", num_groups), ("min_count", min_count)):
-            if not is_count(value):
-                raise InputError(f"{name} is {value!r}; give an int of 1 or more")
-        self.num_groups = num_groups
-        self.min_count = min_count
-        self.shrink = shrink
+        check_num_groups(num_groups)
+        if not is_count(min_count):
+            raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+        check_threshold(threshold)
+        self.min_count, self.shrink, self.threshold = min_count, shrink, threshold
+        self._in_step = False
         self.add_state("correct", torch.zeros(num_groups, dtype=torch.int64), dist_reduce_fx="sum")
         self.add_state("count", torch.zeros(num_groups, dtype=torch.int64), dist_reduce_fx="sum")
+        self.add_state("extremes", torch.zeros(4, dtype=torch.int64), dist_reduce_fx="max")
+        if threshold is not None:
+            # A MetricCollection counts once for metrics of equal states: those that cut elsewhere must not be equal.
+            self.add_state("cut", torch.tensor(float(threshold)), dist_reduce_fx="max")
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups; another number needs another metric."""
+        return len(self.count)
 
     def update(self, preds: Tensor, target: Tensor, group: Tensor) -> None:
         """Count a batch; see the class for shapes.
 
         Raises:
-            InputError: if shapes or types do not agree, or a group is too high, see ``update_correct``.
+            InputError: if shapes or types do not agree, or, on the CPU, a group or class is out of range.
         """
-        self._count(is_correct(preds, target), group)
+        self._count(is_correct(preds, target, threshold=self.threshold), group, preds, target)
 
     def update_correct(self, correct: Tensor, group: Tensor) -> None:
         """Count a batch of which it is known already what is right.
 
         Args:
             correct: whether each sample was classified correctly, bool ``[N]``.
-            group: group of each sample, integer ``[N]``, negative for none.
+            group: group of each sample, integer ``[N]``, -1 for none.
 
         Raises:
-            InputError: if shapes or types do not agree, or, on the CPU, a group is not below ``num_groups``. (On
-                another device that cannot be known without a wait.)
+            InputError: if shapes or types do not agree, or, on the CPU, a group is out of range.
         """
         self._count(correct, group)
         self._note_update()
@@ -124,22 +114,49 @@ class GroupAccuracy(Metric):
         self._computed = None
         self._update_count += 1
 
-    def _count(self, correct: Tensor, group: Tensor) -> None:
-        if correct.dtype != torch.bool or group.is_floating_point():
-            raise InputError(f"correct is {correct.dtype}, group {group.dtype}; give bool and groups as integers")
-        if correct.shape != group.shape:
-            raise InputError(f"correct {list(correct.shape)}, group {list(group.shape)}; give one of each per sample")
-        if group.device.type == "cpu" and group.numel() and int(group.max()) >= self.num_groups:
-            raise InputError(f"group {int(group.max())} is not below num_groups={self.num_groups}")
+    def _count(self, correct: Tensor, group: Tensor, preds: Tensor | None = None, target: Tensor | None = None) -> None:
+        check_tensor("correct", correct)
+        if correct.dtype != torch.bool:
+            raise InputError(f"correct is {correct.dtype}; give bool")
+        check_group_of("correct", correct, group)
+        if on_host(group):
+            check_extremes(extremes(group=group).tolist(), self.num_groups)
+        else:
+            self.extremes = torch.maximum(self.extremes, extremes(group=group, preds=preds, target=target))
+            group = self._in_range(group)
         if self.correct.is_inference() and not torch.is_inference_mode_enabled():
             # Reset in a validation outside of fit, used on in a fit: such tensors cannot be added to in place.
             self.correct, self.count = self.correct.clone(), self.count.clone()
         add_group_sums_(self.correct, correct, group)
         add_group_sums_(self.count, torch.ones_like(group), group)
 
+    def _in_range(self, group: Tensor) -> Tensor:
+        """Groups, int64 ``[N]``, those too high as none: such an index would end the process on some devices."""
+        group = group.long()
+        return torch.where(group < self.num_groups, group, NONE)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Count a batch and give the value of this batch alone; input as of ``update``."""
+        self._in_step = True
+        try:
+            return super().forward(*args, **kwargs)
+        finally:
+            self._in_step = False
+
     def compute(self) -> Any:
-        """The value of what was counted; see the class."""
+        """The value of what was counted; see the class. Waits for the device, except within ``forward``.
+
+        Raises:
+            InputError: if a group or class was out of range.
+        """
+        if self._may_read:
+            check_extremes(self.extremes.tolist(), self.num_groups)
         return self.of(self.groups())
+
+    @property
+    def _may_read(self) -> bool:
+        """Whether values may be read: not where a step would wait for the device."""
+        return on_host(self.count) or not self._in_step
 
     def of(self, groups: Groups) -> Any:
         """The value of groups, whoever counted them: accuracy by group, float32 ``[num_groups]``."""
@@ -157,6 +174,25 @@ class GroupAccuracy(Metric):
         """
         with self.sync_context(should_sync=self.sync_on_compute):
             return self.correct.clone(), self.count.clone()
+
+    def set_dtype(self, dst_type: str | torch.dtype) -> GroupAccuracy:
+        """Do nothing: counts are exact only as int64, and values are float32, whatever the precision of scores."""
+        return self
+
+    def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
+        """Add what another metric of the same groups has counted.
+
+        Args:
+            incoming_state: the other metric, or its states by name.
+
+        Raises:
+            InputError: if it counts another number of groups.
+        """
+        state = incoming_state if isinstance(incoming_state, dict) else vars(incoming_state)
+        count = state.get("count")
+        if isinstance(count, Tensor) and count.shape != self.count.shape:
+            raise InputError(f"the other metric has num_groups={len(count)}, this one num_groups={self.num_groups}")
+        super().merge_state(incoming_state)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Draw ``val`` (or the present value) with matplotlib, as every torchmetrics metric does.

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from drurank.criteria import criterion, default_criteria
+from drurank.criteria import criterion, listed
 from drurank.errors import InputError
 from drurank.groups import Groups
 from drurank.metrics.accuracy import GroupAccuracy
@@ -74,7 +74,7 @@ class GroupCriteria(GroupAccuracy):
         **kwargs: those of ``GroupAccuracy``.
 
     Raises:
-        InputError: if there is no such criterion.
+        InputError: if there is no such criterion, or ``names`` is empty.
     """
 
     higher_is_better = None
@@ -83,11 +83,8 @@ class GroupCriteria(GroupAccuracy):
 
     def __init__(self, num_groups: int, names: str | Sequence[str] | None = None, **kwargs: Any) -> None:
         super().__init__(num_groups, **kwargs)
-        if names is None:
-            names = default_criteria()
-        listed = names.split(",") if isinstance(names, str) else names
         # Of one group, since they count nothing themselves: each looks at the groups that were counted here.
-        self.metrics = {name: criterion_metric(name, 1) for name in (word.strip() for word in listed)}
+        self.metrics = {name: criterion_metric(name, 1) for name in listed(names)}
         if not self.metrics:
             raise InputError("names is empty; give at least one criterion, as qdcg10")
 

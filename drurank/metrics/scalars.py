@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from drurank.errors import InputError
+from drurank.errors import check_number
 from drurank.groups import Groups, average, percentile_of, tstat, worst
 from drurank.metrics.accuracy import GroupAccuracy
 
@@ -50,12 +50,14 @@ class PercentileGroupAccuracy(GroupAccuracy):
         num_groups: number of groups.
         percentile: which one, from 0 (the worst group) to 100.
         **kwargs: those of ``GroupAccuracy``.
+
+    Raises:
+        InputError: if ``percentile`` is out of range.
     """
 
     def __init__(self, num_groups: int, percentile: float = 10, **kwargs: Any) -> None:
         super().__init__(num_groups, **kwargs)
-        if not 0 <= percentile <= 100:
-            raise InputError(f"percentile is {percentile!r}; give a number from 0 to 100")
+        check_number("percentile", percentile, 0, 100)
         self.percentile = percentile
 
     def of(self, groups: Groups) -> Tensor:

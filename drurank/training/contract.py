@@ -103,7 +103,7 @@ def class_correct(logits: Tensor, label: Tensor) -> Tensor:
     """
     if label.is_floating_point():
         raise InputError("labels are floats, which no class can equal; override is_correct to say what is correct")
-    chosen, finite = predicted_class(logits)
+    chosen, finite = predicted_class(logits, threshold=0)
     correct: Tensor = (chosen == label) & finite
     return correct
 

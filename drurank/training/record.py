@@ -8,9 +8,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from drurank.dcg import precise
+from drurank.dcg import accuracy_from_counts, precise
 from drurank.errors import InputError
-from drurank.ranking import add_group_sums_, group_accuracy
+from drurank.ranking import add_group_sums_
 from drurank.spread import shrunk_accuracy
 
 UNKNOWN = -1
@@ -30,7 +30,7 @@ class EpochRecord:
 
     def __init__(self, group: Tensor, num_groups: int) -> None:
         self.num_groups = num_groups
-        self.group = group.to(torch.int32)
+        self.group = group.clamp(min=-1).to(torch.int32)
         """Group of each sample, int32 ``[n]``, -1 where it has none."""
         self.correct = torch.full_like(self.group, UNKNOWN, dtype=torch.int8)
         """In force, int8 ``[n]``: 1 right, 0 wrong, -1 never seen."""
@@ -80,11 +80,8 @@ class EpochRecord:
         Args:
             shrink: give the posterior mean of the accuracy, see :func:`drurank.spread.shrunk_accuracy`.
         """
-        accuracy, count = group_accuracy(self.correct == 1, self.known_group(), self.num_groups)
-        if shrink:
-            right = (accuracy * count).nan_to_num(0).round().long()
-            accuracy = shrunk_accuracy(right, count)
-        return accuracy, count
+        right, count = self._sums(self.correct == 1), self._sums(self.correct != UNKNOWN)
+        return (shrunk_accuracy if shrink else accuracy_from_counts)(right, count), count
 
     def to_samples(self, group_value: Tensor, *, only_wrong: bool) -> Tensor:
         """Give each sample the value of its group.
@@ -104,8 +101,12 @@ class EpochRecord:
 
     def _seen_by_group(self) -> Tensor:
         """Whether a sample of each group has a prediction in force, bool ``[..., m]``."""
-        seen = torch.zeros(*self.correct.shape[:-1], self.num_groups, dtype=torch.int32, device=self.correct.device)
-        return add_group_sums_(seen, torch.ones_like(self.correct), self.known_group()) > 0
+        return self._sums(self.correct != UNKNOWN) > 0
+
+    def _sums(self, which: Tensor) -> Tensor:
+        """Number of samples by group, of some, bool ``[..., n]``: int64 ``[..., m]``; does not wait for the device."""
+        zeros = torch.zeros(*which.shape[:-1], self.num_groups, dtype=torch.int64, device=which.device)
+        return add_group_sums_(zeros, which, self.group)
 
     def group_mean(self, sample_value: Tensor) -> Tensor:
         """Mean of a per-sample value over each group's samples, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""

@@ -1,0 +1,136 @@
+"""Checks of counts, accuracies and groups, of numpy and of torch; each refusal is one sentence.
+
+Types and shapes cost nothing to check. Reading values waits for the device where that is not the CPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from drurank.errors import InputError, is_count
+
+NONE = -1
+"""The group of a sample that belongs to none."""
+
+
+def on_host(array: Any) -> bool:
+    """Whether values can be read without waiting for a device."""
+    return str(device(array)) == "cpu"
+
+
+def check_array(name: str, array: Any, *, each: str = "group") -> None:
+    """Refuse anything but an array of numbers, ``[..., m]``.
+
+    Args:
+        name: of the argument.
+        array: what was given.
+        each: what an entry belongs to.
+
+    Raises:
+        InputError: naming its type.
+    """
+    try:
+        xp = array_namespace(array)
+    except TypeError:
+        raise InputError(f"{name} is a {type(array).__name__}; give an array of numpy or torch") from None
+    if not xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
+        raise InputError(f"{name} is {array.dtype}; give numbers")
+    if array.ndim == 0:
+        raise InputError(f"{name} is a single number; give one for each {each}")
+
+
+def is_integer(array: Any) -> bool:
+    """Whether an array holds integers; booleans are not."""
+    return bool(array_namespace(array).isdtype(array.dtype, "integral"))
+
+
+def check_counts(correct: Any, count: Any) -> None:
+    """Refuse counts of groups that cannot be counts.
+
+    Args:
+        correct: samples classified correctly by group, ``[..., m]``.
+        count: samples by group, ``[..., m]``.
+
+    Raises:
+        InputError: if they are not integers, are of different groups, are negative, or ``correct`` exceeds ``count``.
+    """
+    for name, array in (("correct", correct), ("count", count)):
+        check_array(name, array)
+        if not is_integer(array):
+            raise InputError(f"{name} is {array.dtype}; give counts as integers")
+    try:
+        xp = array_namespace(correct, count)
+    except TypeError:
+        kinds = f"correct is a {type(correct).__name__}, count a {type(count).__name__}"
+        raise InputError(f"{kinds}; give both of one library") from None
+    check_same_length("correct", correct, "count", count, each="group")
+    for name, array in (("correct", correct), ("count", count)):
+        if 0 not in array.shape and (least := int(xp.min(array))) < 0:
+            raise InputError(f"{name} is {least} in a group; give counts of 0 or more")
+    excess = correct > count
+    if bool(xp.any(excess)):
+        place = int(xp.argmax(xp.reshape(xp.astype(excess, xp.int64), (-1,))))
+        right, of = (int(xp.reshape(xp.broadcast_to(array, excess.shape), (-1,))[place]) for array in (correct, count))
+        raise InputError(
+            f"correct is {right} and count {of} in group {place % excess.shape[-1]}; give correct, then count"
+        )
+
+
+def check_same_length(name: str, array: Any, other_name: str, other: Any, *, each: str = "sample") -> None:
+    """Refuse two arrays whose last dimensions differ, or whose leading ones do not go together.
+
+    Args:
+        name: of the one argument.
+        array: what was given as it.
+        other_name: of the other.
+        other: what was given as that.
+        each: what an entry belongs to.
+
+    Raises:
+        InputError: with both shapes.
+    """
+    shape, other_shape = tuple(array.shape), tuple(other.shape)
+    try:
+        np.broadcast_shapes(shape, other_shape)
+        fits = bool(shape) and shape[-1:] == other_shape[-1:]
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InputError(f"{name} {list(shape)}, {other_name} {list(other_shape)}; give one of each per {each}")
+
+
+def check_num_groups(num_groups: object) -> None:
+    """Refuse a number of groups that is not an integer of 1 or more."""
+    if not is_count(num_groups):
+        raise InputError(f"num_groups is {num_groups!r}; give an int of 1 or more")
+
+
+def check_group_range(lowest: int, highest: int, num_groups: int) -> None:
+    """Refuse group numbers out of range.
+
+    Args:
+        lowest: the lowest number given.
+        highest: the highest.
+        num_groups: number of groups.
+
+    Raises:
+        InputError: naming the number.
+    """
+    if lowest < NONE:
+        raise InputError(f"group {lowest} is negative; groups count from 0, and only -1 leaves a sample out")
+    if highest >= num_groups:
+        raise InputError(f"group {highest} is not below num_groups={num_groups}")
+
+
+def check_group(group: Any, num_groups: int) -> None:
+    """Refuse a group of samples that is not an integer from -1 to ``num_groups - 1``; waits for the device.
+
+    Raises:
+        InputError: naming the number.
+    """
+    xp = array_namespace(group)
+    if 0 not in group.shape:
+        check_group_range(int(xp.min(group)), int(xp.max(group)), num_groups)
