@@ -1,5 +1,7 @@
 """The power of Fisher's exact test, against scipy's own test and binomials, pair by pair."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.stats import binom, fisher_exact
@@ -8,6 +10,7 @@ from drurank.tabular import power
 from drurank.tabular.power import approximate_difference, fisher_rejects, smallest_difference
 
 
+@cache
 def rejected(n):
     """The pairs of counts that scipy's test calls different at 5 %."""
     return np.array(
