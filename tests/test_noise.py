@@ -14,7 +14,7 @@ from drurank.dcg import group_dcg
 from drurank.errors import InputError
 from drurank.groups import Groups
 from drurank.noise import chance_band, criteria_noise, group_interval, noise_floor
-from drurank.spread import _Tally, fit_spread, shrunk_accuracy
+from drurank.spread import fit_spread, shrunk_accuracy
 
 LED = ("worst", "p10", "qdcg10")
 

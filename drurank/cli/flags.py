@@ -20,7 +20,7 @@ from drurank.errors import InputError
 
 QUOTED = r"`[^`]*`|\bb'[^']*'|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)"
 CALL = r"[A-Za-z_][\w.]*\((?:[^()]|\([^()]*\))*\)"
-LITERAL = r"'[^']*'|\"[^\"]*\"|\[[^\[\]]*\]|\{[^{}]*\}|\.\.\."
+LITERAL = r"'[^']*'|\"[^\"]*\"|\[(?:'[^']*'|\"[^\"]*\"|[^\[\]'\"])*\]|\{[^{}]*\}|\.\.\."
 BARE = r"[^\s,;()'\"\[\]{}=](?:[^\s,;()'\"\[\]{}]*[^\s,;:.()'\"\[\]{}])?"
 PIECE = re.compile(
     rf"{QUOTED}|{CALL}|(?<![\w./\\=-])(?P<name>[A-Za-z_][\w.]*)=(?P<value>(?>{LITERAL}|{BARE}))(?![\w(])"
@@ -129,7 +129,7 @@ def _typed(value: str) -> str:
     if isinstance(read, str):
         return shlex.quote(read if read.isprintable() else value[1:-1])
     if isinstance(read, list | tuple) and all(
-        isinstance(entry, str) and re.fullmatch(r"[\w.-]+", entry) for entry in read
+        isinstance(entry, str) and re.fullmatch(r"(?!-|(?i:null)$)[\w.-]+", entry) for entry in read
     ):
         return ",".join(read) or "[]"
     if isinstance(read, list | tuple | dict):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,9 @@ NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
 LARGEST = 1e30
 """Largest number that is taken: its square is far from overflow, and float32 holds it."""
 Names = str | list[str] | None
+MOST_NAMED = 10
+PLAIN = re.compile(r"[\w<]([\w .+/%<>-]*[\w.+/%<>-])?")
+"""Names of columns that may be joined by commas, and that no command line takes for anything but text."""
 
 
 class Column:
@@ -43,7 +47,7 @@ class Column:
         if not (self.is_number or self.is_text or pa.types.is_boolean(kind)):
             raise InputError(
                 f"{path}: column {name!r} holds {kind}; write one number, boolean or text in each row, or, if it is "
-                f"only a feature, leave it out (exclude={name!r})"
+                f"only a feature, leave it out ({as_option('exclude', [name])})"
             )
         wanted = pa.large_string() if self.is_text else kind
         if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
@@ -134,6 +138,21 @@ def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
 def as_names(names: Names) -> list[str]:
     """Column names from a list, or from one string with commas."""
     return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names or ())
+
+
+def as_option(option: str, names: Sequence[str]) -> str:
+    """An option that gives the first ``MOST_NAMED`` of these columns, for advice that can be copied.
+
+    It is a list where a comma would cut a name, or the command line take it for something else than text.
+
+    >>> as_option("exclude", ["age", "dose"])
+    "exclude='age,dose'"
+    >>> as_option("exclude", ["height, cm", "Unnamed: 0"])
+    "exclude=['height, cm', 'Unnamed: 0']"
+    """
+    names = list(names[:MOST_NAMED])
+    plain = all(PLAIN.fullmatch(name) and name.lower() != "null" for name in names)
+    return f"{option}={','.join(names)!r}" if plain else f"{option}={names!r}"
 
 
 def _texts(values: pa.Array) -> list[str | None]:

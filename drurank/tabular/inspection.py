@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +13,16 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from drurank.files import replace_file, write_json
+from drurank.tabular.power import POWER, SIGNIFICANCE, smallest_difference
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules import find
-from drurank.tabular.rules.finding import Finding
+from drurank.tabular.rules.finding import Finding, counted_once
 
 GROUPS_FILE, FINDINGS_FILE = "groups.csv", "findings.json"
 MOST_LABELS = 50
 """Labels up to which the table of groups has columns for each."""
 ACCURACY = 0.8
-SIGNIFICANCE, POWER = 0.05, 0.8
+"""What a good group is taken to reach, where always giving the commonest label reaches less."""
 
 
 @dataclass(frozen=True)
@@ -146,23 +148,27 @@ class Inspection:
         return pa.table(columns)
 
     def resolution(self) -> str:
-        """How small a difference between groups the data can show at all, in words."""
-        data, split = self.data, next((s for s in self.splits if s.split == self.data.tested), None)
-        if split is None:
+        """How small a difference between groups the data can show at all, in words; repeated rows count once."""
+        data = self.data
+        if data.tested not in data.splits:
             return "No row is in a split, so there is no difference between groups to show."
-        if not data.grouped or split.groups < 2:
+        size = data.group_sizes(data.tested, once=True)
+        size = size[size > 0]
+        if not data.grouped or len(size) < 2:
             return f"{data.tested} has fewer than two groups, so it can show no difference between groups."
-        accuracy = max(ACCURACY, float(split.label_shares.max(initial=0)))
+        label = data.label[data.once(rows := data.rows_of(data.tested))]
+        count = np.bincount(label[label >= 0], minlength=1)
+        accuracy = max(ACCURACY, float(count.max() / max(count.sum(), 1)))
         if accuracy >= 1:
             return f"{data.tested} has one label only, so it can show no difference between groups."
-        median, fewest = float(split.sizes[2]), float(split.sizes[0])
-        why = "the share of the commonest label as" if accuracy > ACCURACY else "assumed"
-        finds, at_least = (_points(smallest_difference(count, accuracy), accuracy) for count in (median, fewest))
-        smallest = f", and between two of the smallest ({fewest:g} rows) {at_least}" if fewest < median else ""
+        median, fewest = float(np.median(size)), int(size.min())
+        smallest = f", and between two of the smallest ({fewest} rows) {_points(fewest, accuracy)}"
         return (
-            f"The median {'' if data.split_column is None else f'{split.split} '}group has {median:g} rows. "
-            f"Between two such groups, {finds} can be detected reliably{smallest} ({100 * POWER:g} % power, two-sided "
-            f"test at {100 * SIGNIFICANCE:g} %, {why} accuracy {round(100 * accuracy, 1):g} %)."
+            f"The median {'' if data.split_column is None else f'{data.tested} '}group has {median:g} "
+            f"rows{counted_once(data, rows)}. Between two such groups, {_points(median, accuracy)} can be detected "
+            f"reliably{smallest if fewest < median else ''} ({100 * POWER:g} % power of Fisher's exact test, two-sided "
+            f"at {100 * SIGNIFICANCE:g} %, the better group's accuracy {round(100 * accuracy, 1):g} %, "
+            f"{'the share of the commonest label' if accuracy > ACCURACY else 'assumed'})."
         )
 
     def write(self, folder: Path) -> None:
@@ -191,22 +197,8 @@ def inspect_rows(data: GroupedRows) -> Inspection:
     return Inspection(data, [SplitSummary.of(data, split) for split in data.splits], find(data))
 
 
-def smallest_difference(count: float, accuracy: float) -> float:
-    """Difference between the accuracies of two groups that a two-sided 5 % test finds with a power of 80 %.
-
-    That of two normals, ``(z_0.975 + z_0.8) sqrt(2 p (1 - p) / n)``.
-
-    Args:
-        count: rows ``n`` of each group.
-        accuracy: ``p``, about which both lie.
-    """
-    # scipy.special takes a while to import, which the command line's help need not wait for.
-    from scipy.special import ndtri
-
-    quantiles = ndtri(1 - SIGNIFICANCE / 2) + ndtri(POWER)
-    return float(quantiles * np.sqrt(2 * accuracy * (1 - accuracy) / count))
-
-
-def _points(difference: float, accuracy: float) -> str:
-    # One group can at worst be wrong in every row.
-    return f"only differences of {100 * difference:.1f} points or more" if difference < accuracy else "no difference"
+def _points(count: float, accuracy: float) -> str:
+    difference = smallest_difference(int(count), accuracy)
+    if difference is None:
+        return "no difference"
+    return f"only differences of {math.ceil(1000 * difference) / 10:.1f} points or more"

@@ -12,71 +12,17 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.splits import SPLITS, TEST, VALIDATION
+from drurank.tabular.alike import copies, looks_like_chance
 from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits
 from drurank.tabular.columns import Column, refuse_unknown, to_number
+from drurank.tabular.feature import Feature
 
 GroupIn = Literal["all", "eval"]
 Missing = Literal["error", "indicator", "drop"]
+FEWEST = 20
+"""Rows from which on it is no chance that all differ."""
 EVALUATED = (*TEST, *VALIDATION)
 """Splits by how much hangs on them: what is tested, then what a checkpoint is chosen by."""
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A column to learn from.
-
-    Attributes:
-        column: its cells.
-        is_number: whether it counts as one of numbers, or else as one of categories.
-        asked: whether that was said by an option or a checkpoint, and not by the cells.
-    """
-
-    column: Column
-    is_number: bool
-    asked: bool = False
-
-    @property
-    def name(self) -> str:
-        """That of the column."""
-        return self.column.name
-
-    @property
-    def values(self) -> np.ndarray:
-        """What each cell says, ``[n]``: its number, ``nan`` where it is missing, or its code, then -1."""
-        return self.column.numbers if self.is_number else self.column.codes
-
-    @property
-    def missing(self) -> np.ndarray:
-        """Which cells are missing, bool ``[n]``; in a column of text or codes NA is one of them, and not missing."""
-        return np.isnan(self.column.numbers) if self.is_number else self.column.codes < 0
-
-    @property
-    def code(self) -> np.ndarray:
-        """Code of each cell's value, int64 ``[n]``, -1 where it is missing."""
-        return self._coded[0]
-
-    @property
-    def size(self) -> int:
-        """How many values there are."""
-        return self._coded[1]
-
-    @cached_property
-    def counts(self) -> np.ndarray:
-        """Rows by value, int64 ``[size]``."""
-        return np.bincount(self.code[self.code >= 0], minlength=self.size)
-
-    @property
-    def repeats(self) -> bool:
-        """Whether values that two or more rows have make up at least half of the rows; else it is no category."""
-        return bool(self.counts[self.counts > 1].sum() * 2 >= self.counts.sum())
-
-    @cached_property
-    def _coded(self) -> tuple[np.ndarray, int]:
-        if not self.is_number:
-            return self.column.codes, len(self.column.texts)
-        coded = pa.array(self.column.numbers, from_pandas=True).dictionary_encode()
-        code = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return code, len(coded.dictionary)
 
 
 @dataclass(frozen=True)
@@ -170,6 +116,61 @@ class GroupedRows:
         """The split on which most hangs."""
         return next((split for split in EVALUATED if split in self.splits), self.splits[0] if self.splits else ALL_ROWS)
 
+    @property
+    def read(self) -> list[Feature]:
+        """Features and texts that can be read."""
+        return [*self.features, *self.texts]
+
+    @cached_property
+    def copied(self) -> np.ndarray:
+        """Rows that equal an earlier one of their split in label, group and all features or texts, bool ``[n]``.
+
+        Columns that cannot be read are left out, as they must be to train; without a column that can, no row is one.
+        """
+        return self._copied(self.read)
+
+    @cached_property
+    def chance_splits(self) -> list[str]:
+        """Splits with copies that chance alone is likely to make, in columns of few values; these are other rows."""
+        found = []
+        for split in self.splits:
+            here = self.rows_of(split)
+            if self.copied[here].any():
+                label, *others = (code[here] for code in self.codes(self.read)[1:])
+                if looks_like_chance(label, others):
+                    found.append(split)
+        return found
+
+    @cached_property
+    def repeated(self) -> np.ndarray:
+        """Rows that are copies of an earlier one, by no chance, bool ``[n]``: oversampled, or there by mistake."""
+        codes = [self.splits.index(split) for split in self.chance_splits]
+        repeated: np.ndarray = self.copied & ~np.isin(self.split, codes)
+        return repeated
+
+    def once(self, rows: np.ndarray) -> np.ndarray:
+        """Of these rows, int64 ``[k]``, those that repeat no earlier one."""
+        kept: np.ndarray = rows[~self.repeated[rows]]
+        return kept
+
+    @cached_property
+    def distinct_learnt(self) -> np.ndarray:
+        """The training rows that differ in label or features, int64 ``[k]``.
+
+        So a table is as it was before rows were repeated, numbered then, or repeated in another group. Where hardly a
+        row would be left, the group or the number is what tells them apart.
+        """
+        telling = [feature.code for feature in self.read if not feature.counts_rows]
+        distinct: np.ndarray = self.learnt[~copies([self.split, self.label, *telling])[self.learnt]]
+        return distinct if len(distinct) >= FEWEST else self.learnt[~self.copied[self.learnt]]
+
+    def codes(self, features: Sequence[Feature]) -> list[np.ndarray]:
+        """What rows are compared by, int64 ``[n]`` each: split, label, group and these features."""
+        return [self.split, self.label, self.group, *(feature.code for feature in features)]
+
+    def _copied(self, features: Sequence[Feature]) -> np.ndarray:
+        return copies(self.codes(features)) if features else np.zeros(len(self.split), dtype=bool)
+
     @cached_property
     def label_is_trained(self) -> np.ndarray:
         """Which labels training has, bool ``[c]``."""
@@ -187,9 +188,15 @@ class GroupedRows:
         numbers[np.isnan(numbers)] = np.inf
         return numbers
 
-    def group_sizes(self, split: str) -> np.ndarray:
-        """Rows by group of a split, int64 ``[m]``, 0 for groups that it lacks."""
-        group = self.group[self.rows_of(split)]
+    def group_sizes(self, split: str, *, once: bool = False) -> np.ndarray:
+        """Rows by group of a split, int64 ``[m]``, 0 for groups that it lacks.
+
+        Args:
+            split: its name.
+            once: whether a row that repeats another does not count.
+        """
+        rows = self.rows_of(split)
+        group = self.group[self.once(rows) if once else rows]
         sizes: np.ndarray = np.bincount(group[group >= 0], minlength=len(self.group_names))
         return sizes
 

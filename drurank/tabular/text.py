@@ -195,7 +195,7 @@ def _find_delimiter(text: TextFile, usual: str, asked: str | None) -> str:
     others = [other for other in CANDIDATES if other != delimiter and len(_header(text, other)) > 1]
     even = [other for other in others if _cuts_alike(text, other)]
     if not even:
-        # The only other that cuts the header shall say which row it does not cut alike.
+        # The only other that cuts the header is used, so that the error names the row that has other cells.
         return others[0] if len(others) == 1 and asked is None else delimiter
     if len(even) > 1 or asked is not None:
         raise InputError(

@@ -1,6 +1,7 @@
 """The command `inspect`: what it takes, shows and writes."""
 
 import csv
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
@@ -54,7 +55,7 @@ def test_a_bare_path_means_a_table(written, capsys):
     assert sorted(path.name for path in Path("seen").iterdir()) == ["findings.json", "groups.csv"]
     said = capsys.readouterr().out
     assert "Nothing suspicious was found." in said
-    assert "28.9 points" in " ".join(said.split())
+    assert "37.6 points" in " ".join(said.split())
 
 
 def test_of_a_configuration_only_the_data_counts(written, tmp_path):
@@ -115,3 +116,49 @@ def test_a_configuration_that_is_a_list_is_refused(tmp_path):
     (tmp_path / "list.yaml").write_text("- data\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"list\.yaml holds no sections"):
         data_words(["--config", "list.yaml"])
+
+
+NAMES = [
+    "plain",
+    "two words",
+    "a, b",
+    "a,b",
+    " edge",
+    "Unnamed: 0",
+    "[kg]",
+    "[kg], m",
+    "null",
+    "it's",
+    "- x",
+    "-x",
+    "#",
+    "a (b)",
+]
+NAMES += ["100 %", "012", "{a: b}", 'say "x"', "~"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("flag", ["--data.exclude", "--data.allow_leaks"])
+def test_what_is_advised_works_when_it_is_pasted(name, flag, capsys):
+    table = sound()
+    table[name] = [f"is {y}" for y in table["y"]]
+    pq.write_table(pa.table(table), "t.parquet")
+    main(["inspect", "--data.path", "t.parquet", *WORDS])
+    said = " ".join(capsys.readouterr().out.split("error: determines_label")[1].split())
+    advice = shlex.shlex(said.partition(f"({flag} ")[2], posix=True)
+    advice.whitespace, advice.commenters, advice.whitespace_split = " )", "", True
+    inspection = main(["inspect", "--data.path", "t.parquet", *WORDS, flag, next(advice)])
+    assert inspection.findings == []
+
+
+def test_cells_that_keep_a_column_from_numbers_are_advised_about_by_a_flag_that_works(capsys):
+    table = {name: [str(cell) for cell in cells] for name, cells in sound().items()}
+    table["x"][3] = "high"
+    table["height, cm"] = table.pop("x")
+    with open("t.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([list(table), *zip(*table.values(), strict=True)])
+    inspection = main(["inspect", "--data.path", "t.csv", *WORDS])
+    (finding,) = [f for f in inspection.findings if f.code == "unusable_columns"]
+    assert "categorical=['height, cm']" in finding.sentence
+    inspection = main(["inspect", "--data.path", "t.csv", *WORDS, "--data.categorical", "['height, cm']"])
+    assert "unusable_columns" not in {f.code for f in inspection.findings}

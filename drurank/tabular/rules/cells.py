@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from drurank.tabular.columns import NO_NUMBER, Column
+from drurank.tabular.columns import NO_NUMBER, Column, as_option
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding, counted, quoted, some
 
@@ -59,14 +59,14 @@ def missing_cells(data: GroupedRows) -> Iterator[Finding]:
     total = len(data.used)
     worst = next(feature for feature in data.features if feature.name == names[0])
     said = some((f"{name} {missing[name]:,} ({missing[name] / total:.1%})" for name in names), shown=10)
-    much = missing[names[0]] > MOSTLY * total
+    much = worst.missing[data.once(data.used)].mean() > MOSTLY
     yield Finding.of_cell(
         "missing_cells",
         "error" if data.missing == "error" else "warning" if much else "note",
         worst.column,
         data.used[np.argmax(worst.missing[data.used])],
         f"is missing; cells missing by column: {said}; give missing='indicator' or missing='drop', or leave "
-        f"{'such columns' if len(names) > 1 else 'the column'} out (exclude={','.join(names[:10])!r})",
+        f"{'such columns' if len(names) > 1 else 'the column'} out ({as_option('exclude', names)})",
         names,
     )
 
@@ -76,9 +76,9 @@ def empty_columns(data: GroupedRows) -> Iterator[Finding]:
     names = [f.name for f in data.features if len(data.learnt) and f.missing[data.learnt].all()]
     if names:
         column = next(feature.column for feature in data.features if feature.name == names[0])
-        others = f" (nor has {some(map(quoted, names[1:]), shown=10)})" if len(names) > 1 else ""
+        others = f" (nor do {some(map(quoted, names[1:]), shown=10)})" if len(names) > 1 else ""
         where = "training row" if data.trains else "row"
-        said = f"has no value in any {where}{others}; leave it out (exclude={','.join(names[:10])!r})"
+        said = f"has no value in any {where}{others}; leave it out ({as_option('exclude', names)})"
         yield Finding.of_column("empty_columns", "error", column, "feature", said, names)
 
 

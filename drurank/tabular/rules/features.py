@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from drurank.tabular.columns import LARGEST, Column
-from drurank.tabular.rows import Feature, GroupedRows
+from drurank.tabular.columns import LARGEST, Column, as_option
+from drurank.tabular.feature import Feature
+from drurank.tabular.rows import FEWEST, GroupedRows
 from drurank.tabular.rules.finding import Finding, counted, quoted, some
 
 COMMA_NUMBER = re.compile(r"\s*[+-]?\d[\d.' ]*,\d[\d.,' ]*(e[+-]?\d+)?\s*", re.IGNORECASE)
@@ -17,8 +18,6 @@ NEARLY = 0.97
 GAIN = 0.1
 """A rule is as good as the label where it has at most this share of the errors of always saying the commonest one."""
 MUCH_UNSEEN = 0.2
-FEWEST = 20
-"""Rows from which on it is no chance that all differ."""
 
 
 def no_features(data: GroupedRows) -> Iterator[Finding]:
@@ -58,9 +57,10 @@ def _number_fault(data: GroupedRows, feature: Feature) -> Finding | None:
 
 def _almost_numbers(data: GroupedRows, column: Column) -> Finding | None:
     """Cells of text that keep a column from being one of numbers: a few words, or commas in the numbers."""
-    numbers = column.numbers[data.learnt]
-    wrong = data.learnt[np.isinf(numbers)]
-    codes = f"if they are codes, give categorical={column.name!r}"
+    learnt = data.once(data.learnt)
+    numbers = column.numbers[learnt]
+    wrong = learnt[np.isinf(numbers)]
+    codes = f"if they are codes, give {as_option('categorical', [column.name])}"
     if 0 < len(wrong) < np.isfinite(numbers).sum():
         said = f"is no finite number, as most cells of the column are; write a number or NA, or, {codes}"
         return Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
@@ -72,17 +72,19 @@ def _almost_numbers(data: GroupedRows, column: Column) -> Finding | None:
 
 def determines_label(data: GroupedRows) -> Iterator[Finding]:
     """Features that determine the label in training and are not allowed to, in one finding."""
-    rows, label = _labelled(data)
+    if not data.features:
+        return
+    rows, label = _labelled(data, data.distinct_learnt)
     names = [f.name for f in data.features if f.name not in data.allow_leaks and determines(f.values[rows], label)]
     if names:
         what = f"the label {data.label_column.name!r}" if data.label_column else "the label"
         which = "each of the columns" if len(names) > 1 else "column"
-        joined = ",".join(names[:10])
         yield Finding(
             "determines_label",
             "error",
             f"{which} {some(map(quoted, names), shown=10)} determines {what} in every {_row(data)}; leave out what is "
-            f"not known before the label is (exclude={joined!r}), and allow the rest (allow_leaks={joined!r})",
+            f"not known before the label is ({as_option('exclude', names)}), and allow the rest "
+            f"({as_option('allow_leaks', names)})",
             names,
             column=names[0],
         )
@@ -90,7 +92,7 @@ def determines_label(data: GroupedRows) -> Iterator[Finding]:
 
 def nearly_determines_label(data: GroupedRows) -> Iterator[Finding]:
     """Features that all but determine the label in training, in one finding."""
-    rows, label = _labelled(data)
+    rows, label = _labelled(data, data.once(data.learnt))
     base = 1 - np.bincount(label).max() / len(label) if len(label) else 0.0
     shares = {}
     for feature in data.features:
@@ -108,15 +110,15 @@ def nearly_determines_label(data: GroupedRows) -> Iterator[Finding]:
             f"{which} {some(map(quoted, names), shown=10)} all but determines the label: saying what other rows of the "
             f"same value have is right in {some(f'{share:.2%}' for share in shares.values())} of the {_row(data)}s "
             "that have such; is it known before the label is? if not, leave it out "
-            f"(exclude={','.join(names[:10])!r})",
+            f"({as_option('exclude', names)})",
             names,
             column=names[0],
         )
 
 
-def _labelled(data: GroupedRows) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of training that have a label, int64 ``[k]``, and their labels; none where all have the same one."""
-    rows = data.learnt[data.label[data.learnt] >= 0]
+def _labelled(data: GroupedRows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Those of some rows that have a label, int64 ``[k]``, and their labels; none where all have the same one."""
+    rows = rows[data.label[rows] >= 0]
     label = data.label[rows]
     several = len(rows) > 0 and bool((label != label[0]).any())
     return (rows, label) if several else (rows[:0], label[:0])
@@ -133,7 +135,7 @@ def determines(value: np.ndarray, label: np.ndarray) -> bool:
     determines everything and says nothing.
 
     Args:
-        value: codes or numbers, ``[n]``; missing ones count as one value.
+        value: codes or numbers of distinct rows, ``[n]``; missing ones count as one value.
         label: class numbers from 0, int64 ``[n]``.
     """
     if len(value) == 0:
@@ -181,7 +183,7 @@ def constant_columns(data: GroupedRows) -> Iterator[Finding]:
             "constant_columns",
             "note",
             f"{counted(len(names), 'column')} of one value in all {'training ' if data.trains else ''}rows, which say "
-            f"nothing: {some(map(quoted, names), shown=10)}; leave them out (exclude={','.join(names[:10])!r})",
+            f"nothing: {some(map(quoted, names), shown=10)}; leave them out ({as_option('exclude', names)})",
             names,
         )
 
@@ -192,44 +194,47 @@ def _is_constant(code: np.ndarray) -> bool:
 
 def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
     """Categories, or whole numbers, of which each row, or most, has one of its own."""
-    distinct = [feature for feature in data.features if _is_distinct(feature)]
+    rows = data.once(np.arange(len(data.split)))
+    distinct = [feature for feature in data.features if _is_distinct(feature, rows)]
     if distinct:
         names = [f"{quoted(feature.name)} ({feature.size:,} values)" for feature in distinct]
         yield Finding(
             "distinct_columns",
             "warning",
             f"columns whose value differs in (almost) every row: {some(names, shown=10)}; a model cannot generalize "
-            f"from them; exclude ID columns (exclude={','.join(feature.name for feature in distinct[:10])!r}); for "
+            f"from them; exclude ID columns ({as_option('exclude', [feature.name for feature in distinct])}); for "
             "texts, use the data Text with text=...",
             [feature.name for feature in distinct],
         )
 
 
-def _is_distinct(feature: Feature) -> bool:
-    rows = len(feature.values)
-    if rows < FEWEST or feature.missing.all():
+def _is_distinct(feature: Feature, rows: np.ndarray) -> bool:
+    if len(rows) < FEWEST or feature.missing.all():
         return False
     if not feature.is_number:
-        return not feature.repeats
-    return bool((feature.values % 1 == 0).all()) and feature.size == rows
+        return not feature.repeats(rows)
+    return feature.is_whole and feature.size == len(rows)
 
 
 def unseen_categories(data: GroupedRows) -> Iterator[Finding]:
     """Categories that training lacks, in one finding for all columns and splits."""
     said: dict[str, float] = {}
     names: dict[str, None] = {}
+    every, most = data.once(np.arange(len(data.split))), 0.0
     for feature in data.features:
-        if feature.is_number or not feature.repeats:
+        if feature.is_number or not feature.repeats(every):
             continue
         known = np.zeros(feature.size + 1, dtype=bool)
         known[feature.code[data.learnt]] = known[-1] = True
         for split in data.evaluated:
-            code = feature.code[data.rows_of(split)]
+            rows = data.rows_of(split)
+            code = feature.code[rows]
             unseen = code[~known[code]]
             if len(unseen):
                 first = quoted(feature.column.texts[unseen[0]])
                 kinds = counted(len(np.unique(unseen)), "category", "categories")
                 share = len(unseen) / len(code)
+                most = max(most, float(1 - known[feature.code[data.once(rows)]].mean()))
                 said[
                     f"{feature.name} in {split} {kinds} in {counted(len(unseen), 'row')} ({share:.2%}), as {first}"
                 ] = share
@@ -237,9 +242,9 @@ def unseen_categories(data: GroupedRows) -> Iterator[Finding]:
     if said:
         yield Finding(
             "unseen_categories",
-            "warning" if max(said.values()) >= MUCH_UNSEEN else "note",
+            "warning" if most >= MUCH_UNSEEN else "note",
             f"categories that training lacks, which all count as one: "
-            f"{some(sorted(said, key=said.__getitem__, reverse=True), shown=5, between='; ')}; look "
-            "whether they are spelt otherwise, or leave the column out",
+            f"{some(sorted(said, key=said.__getitem__, reverse=True), shown=5, between='; ')}; check "
+            "whether they are spelt differently, or leave the column out",
             list(names),
         )

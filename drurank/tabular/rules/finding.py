@@ -26,8 +26,8 @@ class Finding:
 
     Attributes:
         code: which thing, as ``tiny_groups``.
-        severity: ``error`` where a fit stops or its figures would be wrong, ``warning`` where they may mislead,
-            ``note`` where it is good to know.
+        severity: ``error`` where a fit stops, ``warning`` where its figures may be wrong or mislead, ``note`` where it
+            is good to know.
         sentence: names the column, group, rows or value, and says what to do.
         names: the columns, groups or values meant, the most suspicious first, and no more than ``LISTED``.
         file: where it is, if not in the whole of the data.
@@ -101,6 +101,11 @@ def listed(data: GroupedRows, groups: np.ndarray) -> list[str]:
 def counted(number: int, thing: str, plural: str | None = None) -> str:
     """As ``1 row`` or ``1,200 rows``."""
     return f"{number:,} {thing if number == 1 else plural or f'{thing}s'}"
+
+
+def counted_once(data: GroupedRows, rows: np.ndarray) -> str:
+    """What to say behind a count of these rows, int64 ``[k]``, where some repeat others and were left out of it."""
+    return " (repeated ones counted once)" if data.repeated[rows].any() else ""
 
 
 def quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from drurank.tabular.columns import as_option
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.features import determines
 from drurank.tabular.rules.finding import (
@@ -14,6 +15,7 @@ from drurank.tabular.rules.finding import (
     TINY,
     Finding,
     counted,
+    counted_once,
     listed,
     quoted,
     some_groups,
@@ -28,7 +30,7 @@ def tiny_groups(data: GroupedRows) -> Iterator[Finding]:
     """Groups of fewer than ``TINY`` rows, in one finding for all splits."""
     said, names, of_tested = [], [], False
     for split in data.splits if data.grouped else ():
-        size = data.group_sizes(split)
+        size = data.group_sizes(split, once=True)
         tiny = np.flatnonzero((size > 0) & (size < TINY))
         if len(tiny) == 0:
             continue
@@ -41,9 +43,9 @@ def tiny_groups(data: GroupedRows) -> Iterator[Finding]:
         yield Finding(
             "tiny_groups",
             "warning" if of_tested else "note",
-            f"groups of fewer than {TINY} rows, whose accuracy over n rows moves in steps of 1/n, so that the worst of "
-            f"them is mostly chance: {'; '.join(said)}; give more rows, join groups, or leave them out of the criteria "
-            f"with min_count={TINY}",
+            f"groups of fewer than {TINY} rows{counted_once(data, data.used)}, whose accuracy over n rows moves in "
+            f"steps of 1/n, so that the worst of them is mostly chance: {'; '.join(said)}; give more rows, join groups "
+            f"or leave them out of the criteria with min_count={TINY}",
             list(dict.fromkeys(names))[:LISTED],
         )
 
@@ -54,7 +56,7 @@ def _with_size(data: GroupedRows, size: np.ndarray, group: int) -> str:
 
 def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
     """Groups of two or more rows that are all of one label, and how many chance alone would make."""
-    rows = np.flatnonzero((data.group >= 0) & (data.label >= 0))
+    rows = data.once(every := np.flatnonzero((data.group >= 0) & (data.label >= 0)))
     group, label = data.group[rows], data.label[rows]
     size = np.bincount(group, minlength=len(data.group_names))
     pairs = np.unique(group * len(data.label_names) + label)
@@ -80,9 +82,10 @@ def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
     yield Finding(
         "one_class_groups",
         "warning" if suspicious else "note",
-        f"{counted(len(one), 'group')} of two or more rows {'has' if len(one) == 1 else 'have'} only one label "
-        f"(about {by_chance:.1f} expected by chance): {said}; {'its' if len(one) == 1 else 'their'} accuracy measures "
-        f"one class only; check that no labels were lost{'' if suspicious else ' in the largest such group'}",
+        f"{counted(len(one), 'group')} of two or more rows{counted_once(data, every)} "
+        f"{'has' if len(one) == 1 else 'have'} only one label (about {by_chance:.1f} expected by chance): {said}; "
+        f"{'its' if len(one) == 1 else 'their'} accuracy measures one class only; check that no labels were lost"
+        f"{'' if suspicious else ' in the largest such group'}",
         listed(data, one),
     )
 
@@ -167,8 +170,8 @@ def one_group(data: GroupedRows) -> Iterator[Finding]:
         yield Finding(
             "one_group",
             "warning",
-            f"of groups {said}; with one there is nothing to compare, and worst, average and overall are the same; "
-            "name another column as group=..., or split anew",
+            f"only one group in a split: {said}; with one there is nothing to compare, and worst, average and overall "
+            "are the same; name another column as group=..., or split anew",
             list(dict.fromkeys(alone.values())),
         )
 
@@ -184,7 +187,7 @@ def group_says_label(data: GroupedRows) -> Iterator[Finding]:
             "group_is_label",
             "error",
             f"{group} says in every row what {label} says; name another, or several of which it is one "
-            f"(group='{name},<another>')",
+            f"({as_option('group', [name, '<another>'])})",
             [name],
             column=name,
         )
@@ -195,7 +198,7 @@ def group_fixes_label(data: GroupedRows) -> Iterator[Finding]:
     groups, labels, pairs = _pairs_with_label(data)
     if groups < 2 or labels < 2 or (_is_one_column(data) and groups == labels == pairs):
         return
-    rows = np.flatnonzero((data.group >= 0) & (data.label >= 0))
+    rows = np.flatnonzero((data.group >= 0) & (data.label >= 0) & ~data.copied)
     group, label = data.group[rows], data.label[rows]
     by_group = pairs == groups and determines(group, label)
     by_label = pairs == labels and determines(label, group)
@@ -216,7 +219,7 @@ def group_fixes_label(data: GroupedRows) -> Iterator[Finding]:
     how = how if by_group else "is fixed by the label, each of which is in one group only"
     yield Finding(
         "group_is_label",
-        "error",
+        "warning",
         f"the group {said} {how} (label {quoted(data.label_names[label[0]])} in group "
         f"{quoted(data.group_names[group[0]])}), so that accuracy by group says nothing about groups; name another "
         "column as group=...",

@@ -10,7 +10,7 @@ from drurank.errors import nearest
 from drurank.tabular.coding import ALL_ROWS
 from drurank.tabular.columns import to_number
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import TINY, Finding, Severity, counted, quoted, some
+from drurank.tabular.rules.finding import TINY, Finding, Severity, counted, counted_once, quoted, some
 
 NEARLY_ALL = 0.95
 
@@ -77,7 +77,7 @@ def unseen_labels(data: GroupedRows) -> Iterator[Finding]:
 
 
 def imbalance(data: GroupedRows) -> Iterator[Finding]:
-    """Nearly all rows of a split of one label."""
+    """Nearly all rows of a split of one label; repeated ones count, since they are trained on and scored."""
     extreme = {}
     for split in data.splits:
         label = data.label[data.rows_of(split)]
@@ -97,7 +97,7 @@ def imbalance(data: GroupedRows) -> Iterator[Finding]:
 
 def rare_labels(data: GroupedRows) -> Iterator[Finding]:
     """Labels that training has next to no row of."""
-    label = data.label[data.learnt]
+    label = data.label[data.once(data.learnt)]
     count = np.bincount(label[label >= 0], minlength=len(data.label_names))
     rare = np.flatnonzero((count > 0) & (count < TINY))
     if len(rare):
@@ -109,6 +109,7 @@ def rare_labels(data: GroupedRows) -> Iterator[Finding]:
             "rare_labels",
             "warning",
             f"{counted(len(rare), 'label')} of {(count > 0).sum():,} {'has' if len(rare) == 1 else 'have'} fewer than "
-            f"{TINY} of {where} rows: {said}; little can be learnt of them, so join them with others or leave them out",
+            f"{TINY} of {where} rows{counted_once(data, data.learnt)}: {said}; little can be learnt of them, so join "
+            "them with others or leave them out",
             [data.label_names[code] for code in rare],
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, counted, quoted, some
+from drurank.tabular.rules.finding import Finding, counted, counted_once, quoted, some
 
 MANY = 20
 FEW = 0.05
@@ -26,7 +26,8 @@ def label_words(data: GroupedRows) -> Iterator[Finding]:
     """Labels most of which are numbers and a few are words."""
     wrong = np.isinf(data.label_numbers)
     rows = data.label[data.label >= 0]
-    share = wrong[rows].mean() if len(rows) else 0.0
+    once = data.label[data.once(np.flatnonzero(data.label >= 0))]
+    share = wrong[once].mean() if len(once) else 0.0
     if 0 < share <= FEW:
         words = [data.label_names[code] for code in np.flatnonzero(wrong)]
         yield Finding(
@@ -86,14 +87,15 @@ def label_scale(data: GroupedRows) -> Iterator[Finding]:
     """Splits, then groups, whose labels are on another scale; in the rest measurements, or values far from most."""
     if not _numeric(data):
         return
-    rows = np.flatnonzero((data.label >= 0) & (data.split >= 0))
+    rows = data.once(every := np.flatnonzero((data.label >= 0) & (data.split >= 0)))
+    once = counted_once(data, every)
     if len(rows) == 0:
         return  # no row is in a split, which another rule says
     value = data.label_numbers[data.label[rows]]
     if data.trains:
         scales = _Scales.of(data.split[rows], value, len(data.splits))
         usual = np.arange(len(data.splits)) == data.splits.index("train")
-        yield from _say(scales, off := scales.off(usual), "split", data.splits, "training")
+        yield from _say(scales, off := scales.off(usual), "split", data.splits, "training", once)
         kept = ~np.isin(data.split[rows], off)
         rows, value = rows[kept], value[kept]
     if data.grouped:
@@ -102,26 +104,26 @@ def label_scale(data: GroupedRows) -> Iterator[Finding]:
         usual = scales.count >= SMALLEST
         off = scales.off(usual) if usual.sum() > 2 else np.zeros(0, np.int64)
         off = off[np.argsort(-scales.count[off], kind="stable")]
-        yield from _say(scales, off, "group", data.group_names, "most groups")
+        yield from _say(scales, off, "group", data.group_names, "most groups", once)
         value = value[~np.isin(data.group[rows], off)]
-    yield from _regression(data, value) if _is_measured(value) else _strays(value)
+    yield from _regression(data, value) if _is_measured(value) else _strays(value, once)
 
 
-def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usual: str) -> Iterator[Finding]:
+def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usual: str, once: str) -> Iterator[Finding]:
     if len(off):
         rest = np.setdiff1d(np.flatnonzero(scales.count), off)
         common = f"{np.median(scales.low[rest]):g} to {np.median(scales.high[rest]):g}"
         said = some(f"{quoted(names[u])} ({scales.said(u)}, {counted(int(scales.count[u]), 'row')})" for u in off)
         yield Finding(
             "label_scale",
-            "error",
+            "warning",
             f"the labels of {counted(len(off), what)} are numbers of another scale than those of {usual} ({common}): "
-            f"{said}; bring all to one scale",
+            f"{said}{once}; bring all to one scale",
             [names[u] for u in off],
         )
 
 
-def _strays(value: np.ndarray) -> Iterator[Finding]:
+def _strays(value: np.ndarray, once: str) -> Iterator[Finding]:
     found, count = np.unique(value, return_counts=True)
     if len(found) < 3:
         return  # Two classes may be called any two numbers, as -1 and 1.
@@ -136,7 +138,7 @@ def _strays(value: np.ndarray) -> Iterator[Finding]:
         yield Finding(
             "stray_labels",
             "warning",
-            f"the label is {some(names)} in {counted(rows, 'row')} ({rows / len(value):.2%}) and from {low:g} to "
+            f"the label is {some(names)} in {counted(rows, 'row')} ({rows / len(value):.2%}){once} and from {low:g} to "
             f"{high:g} in most others, which looks like a code for something missing or a slip; if it is one, leave "
             "these rows out or fix them",
             names,

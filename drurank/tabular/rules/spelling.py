@@ -36,7 +36,8 @@ def _named(data: GroupedRows) -> list[tuple[str, Column]]:
     """Columns of names: label, group, and features that are categories."""
     columns = [("label", data.label_column)] if data.label_column is not None else []
     columns += [("group", column) for column in data.group_columns]
-    columns += [("feature", f.column) for f in data.features if not f.is_number and f.repeats]
+    rows = data.once(np.arange(len(data.split)))
+    columns += [("feature", f.column) for f in data.features if not f.is_number and f.repeats(rows)]
     return list({column.name: (role, column) for role, column in columns if column is not None}.values())
 
 

@@ -1,0 +1,80 @@
+"""A column to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.tabular.columns import Column
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column to learn from.
+
+    Attributes:
+        column: its cells.
+        is_number: whether it counts as one of numbers, or else as one of categories.
+        asked: whether that was said by an option or a checkpoint, and not by the cells.
+    """
+
+    column: Column
+    is_number: bool
+    asked: bool = False
+
+    @property
+    def name(self) -> str:
+        """That of the column."""
+        return self.column.name
+
+    @property
+    def values(self) -> np.ndarray:
+        """What each cell says, ``[n]``: its number, ``nan`` where it is missing, or its code, then -1."""
+        return self.column.numbers if self.is_number else self.column.codes
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which cells are missing, bool ``[n]``; in a column of text or codes NA is one of them, and not missing."""
+        return np.isnan(self.column.numbers) if self.is_number else self.column.codes < 0
+
+    @property
+    def code(self) -> np.ndarray:
+        """Code of each cell's value, int64 ``[n]``, -1 where it is missing."""
+        return self._coded[0]
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self._coded[1]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all cells are whole numbers."""
+        return self.is_number and bool(np.isfinite(self.values).all() and (self.values % 1 == 0).all())
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it numbers the rows, in any order, as an index that was written into a file does."""
+        rows = len(self.values)
+        return self.size == rows > 0 and self.is_whole and bool(np.ptp(self.values) == rows - 1)
+
+    def repeats(self, rows: np.ndarray) -> bool:
+        """Whether values that two or more of these rows have make up at least half of them; else it is no category.
+
+        Args:
+            rows: places, int64 ``[k]``.
+        """
+        code = self.code[rows]
+        count = np.bincount(code[code >= 0])
+        return bool(count[count > 1].sum() * 2 >= count.sum())
+
+    @cached_property
+    def _coded(self) -> tuple[np.ndarray, int]:
+        if not self.is_number:
+            return self.column.codes, len(self.column.texts)
+        coded = pa.array(self.column.numbers, from_pandas=True).dictionary_encode()
+        code = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return code, len(coded.dictionary)
