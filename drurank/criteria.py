@@ -41,6 +41,8 @@ class Criterion:
             ``shrink`` do not apply.
         grows_with_groups: whether it grows with the number of groups, so that splits with different numbers are not
             compared by it.
+        of_differences: whether it means nothing where groups do not differ (one group, or all of equal accuracy), so
+            that reports leave it out there.
         logged: whether every run logs it and every report shows it, also when not asked for.
         metric: class in ``drurank.metrics`` and its options; one made from ``function``, if not given.
     """
@@ -55,6 +57,7 @@ class Criterion:
     of_badly_served: bool = True
     of_samples: bool = False
     grows_with_groups: bool = False
+    of_differences: bool = False
     logged: bool = True
     metric: tuple[str, Mapping[str, Any]] | None = None
 
@@ -153,6 +156,7 @@ _BUILT_IN: tuple[Criterion | CriterionFamily, ...] = (
         # The standard error of true accuracies is 0 where groups do not differ, so the true value may be any.
         has_interval=False,
         of_badly_served=False,
+        of_differences=True,
         metric=("GroupTStat", {}),
     ),
 )
