@@ -84,7 +84,7 @@ class SplitCounts:
         """Posterior mean of each group's true accuracy, given those of all groups, float64 ``[m]``."""
         return self.spread.posterior_mean(self.correct, self.count)
 
-    @property
+    @cached_property
     def outside(self) -> np.ndarray:
         """Whether each group's own interval excludes its shrunk accuracy, bool ``[m]``."""
         low, high = self.interval

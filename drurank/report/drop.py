@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion
-from drurank.noise import noise_floor
+from drurank.noise import DRAWS, noise_floor
 from drurank.report.counts import SplitCounts
 
 PAIRS = (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val"))
 """A split of unseen groups, and the one of training groups that it is compared with."""
+LEAST_DRAWS, MOST_GROUPS = 100, 10_000_000
+"""Draws of a split at the least, and groups over all of its draws at the most while there are more."""
 
 
 def find_drop(
@@ -67,7 +69,10 @@ def _worse(name: str, before: float | None, after: float | None) -> float | None
 def _by_chance(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_count: int) -> dict[str, float | None]:
     # One accuracy for both: with each split's own, what one is worse on the whole would pass for chance.
     accuracy = sum(split.correct.sum() for split in pair) / sum(split.count.sum() for split in pair)
-    before, after = (noise_floor(split.count[split.count >= min_count], accuracy, names) for split in pair)
+    counts = [split.count[split.count >= min_count] for split in pair]
+    # Of many groups a few draws tell the median well enough.
+    draws = min(DRAWS, max(LEAST_DRAWS, MOST_GROUPS // max(map(len, counts))))
+    before, after = (noise_floor(count, accuracy, names, draws=draws) for count in counts)
     return {name: _worse(name, float(np.median(before[name])), float(np.median(after[name]))) for name in names}
 
 

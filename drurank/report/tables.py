@@ -27,7 +27,7 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
     """
     table = Table(
         title=title,
-        caption=escape("\n".join(remarks(columns))),
+        caption=escape("\n".join(["", *remarks(columns)])),
         caption_justify="left",
         box=SIMPLE_HEAD,
         collapse_padding=True,
