@@ -33,7 +33,7 @@ class Criterion:
         higher_is_better: which way is up.
         unit: what it measures, for people; pictures draw criteria of one unit together. Its name, if not given.
         in_percent: whether tables of studies show it in percent.
-        has_interval: whether reports show the interval of its true value.
+        has_interval: whether reports show its true value, estimated, with an interval.
         has_floor: whether reports show what chance alone would give.
         of_badly_served: whether it is about the badly served groups, so that reports name it where chance alone would
             give such a value.

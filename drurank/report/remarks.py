@@ -60,8 +60,8 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     answer = content["constant_answer"]
     if answer and answer["p_value"] >= LEVEL:
         yield (
-            f"no better than always answering {short(answer['label'])!r}, which is right in "
-            f"{in_digits(answer['value'])} of the rows, by more than chance (McNemar's exact test, 5 %)."
+            f"no more rows are right than by always answering {short(answer['label'])!r} "
+            f"({in_digits(answer['value'])}), beyond chance (McNemar's exact test, 5 %)."
         )
     if content["groups"] - content["groups_left_out"] < 2:
         yield "with one group, nothing can be said about how groups differ."
