@@ -34,7 +34,7 @@ class Criterion:
         higher_is_better: which way is up.
         unit: what it measures, for people; pictures draw criteria of one unit together. Its name, if not given.
         in_percent: whether tables of studies show it in percent.
-        has_interval: whether reports show the interval of its true value.
+        has_interval: whether reports show its true value, estimated, with an interval.
         has_floor: whether reports show what chance alone would give.
         of_badly_served: whether it is about the badly served groups, so that reports name it where chance alone would
             give such a value.
@@ -42,6 +42,8 @@ class Criterion:
             ``shrink`` do not apply.
         grows_with_groups: whether it grows with the number of groups, so that splits with different numbers are not
             compared by it.
+        of_differences: whether it means nothing where groups do not differ (one group, or all of equal accuracy), so
+            that reports leave it out there.
         logged: whether every run logs it and every report shows it, also when not asked for.
         metric: class in ``drurank.metrics`` and its options; one made from ``function``, if not given.
     """
@@ -56,6 +58,7 @@ class Criterion:
     of_badly_served: bool = True
     of_samples: bool = False
     grows_with_groups: bool = False
+    of_differences: bool = False
     logged: bool = True
     metric: tuple[str, Mapping[str, Any]] | None = None
 
@@ -154,6 +157,7 @@ _BUILT_IN: tuple[Criterion | CriterionFamily, ...] = (
         # The standard error of true accuracies is 0 where groups do not differ, so the true value may be any.
         has_interval=False,
         of_badly_served=False,
+        of_differences=True,
         metric=("GroupTStat", {}),
     ),
 )

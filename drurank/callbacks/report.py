@@ -6,6 +6,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from drurank.callbacks.classes import TestedClasses
 from drurank.callbacks.pictures import folder_of, keep_picture, send_picture
 from drurank.callbacks.validation import split_counts
 from drurank.criteria import logged_criterion
@@ -18,10 +19,11 @@ from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_PICTURE
 class GroupReport(Callback):
     """Ends each test with a report of how each group was served, and each fit with pictures of how it went.
 
-    A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (the criteria by
-    split, each with its interval and its noise floor) and ``groups.png`` into its folder, and shows the criteria and
-    the worst and best groups. A fit writes ``criteria.png`` (criteria by epoch) into the run's folder. Where the
-    trainer has a TensorBoard, W&B or MLflow logger, the pictures go there too.
+    A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (by split: each
+    criterion as observed, its estimated true value and what chance alone would give; the balanced accuracy and the best
+    constant answer) and ``groups.png`` into its folder, and shows the criteria and the worst and best groups. A fit
+    writes ``criteria.png`` (criteria by epoch) into the run's folder. Where the trainer has a TensorBoard, W&B or
+    MLflow logger, the pictures go there too.
 
     Args:
         show: whether to print the tables.
@@ -30,6 +32,7 @@ class GroupReport(Callback):
     def __init__(self, show: bool = True) -> None:
         self.show = show
         self._history: dict[int, dict[str, float]] = {}
+        self._classes = TestedClasses()
 
     def state_dict(self) -> dict[str, Any]:
         """The criteria of the epochs so far, so that a resumed fit draws all of them."""
@@ -56,14 +59,29 @@ class GroupReport(Callback):
         if history:
             keep_picture(draw_criteria(history), folder / CRITERIA_PICTURE, trainer.loggers)
 
-    def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Write and show the report."""
+    def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin to count classes.
+
+        Raises:
+            InputError: if the model is no ``GroupModule``.
+        """
         if not isinstance(pl_module, GroupModule):
             raise InputError(
                 f"GroupReport reads the counts of a GroupModule, and the model is a {type(pl_module).__name__}; rebase "
                 "it on GroupModule, or hand its predictions to drurank.report.report_predictions"
             )
-        splits = split_counts(pl_module)
+        self._classes.begin(trainer, pl_module)
+
+    def on_test_batch_end(
+        self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Note the classes of a batch."""
+        self._classes.note(dataloader_idx, pl_module.unpack(batch))
+
+    def on_test_end(self, trainer: Trainer, pl_module: Any) -> None:
+        """Write and show the report."""
+        names = getattr(trainer.datamodule, "label_names", None)  # type: ignore[attr-defined]
+        splits = split_counts(pl_module, self._classes.counts(pl_module, names))
         folder = folder_of(trainer)
         if folder is None:
             return

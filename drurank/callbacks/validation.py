@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.report import SplitCounts
+from drurank.report.classes import ClassCounts
 from drurank.run_folder.layout import VALIDATION_FOLDER
 
 
@@ -39,11 +41,16 @@ class ValidationCounts(Callback):
         replace_file(file, lambda path: pa_parquet.write_table(table, path))
 
 
-def split_counts(method: GroupModule) -> list[SplitCounts]:
-    """Counts by group of the splits of the last evaluation; every process must call it."""
+def split_counts(method: GroupModule, classes: Mapping[str, ClassCounts] | None = None) -> list[SplitCounts]:
+    """Counts by group of the splits of the last evaluation; every process must call it.
+
+    Args:
+        method: what was evaluated.
+        classes: the same rows by class, for the splits where that is known.
+    """
     found = []
     for split in method.evaluation.splits:
         correct, count = (counted.cpu().numpy() for counted in split.criteria.counts())
         names, seen = split.dataset.group_names, split.dataset.num_seen
-        found.append(SplitCounts.of_some(split.name, names, correct, count, seen))
+        found.append(SplitCounts.of_some(split.name, names, correct, count, seen, (classes or {}).get(split.name)))
     return found

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 
 from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError, nearest
@@ -25,6 +25,7 @@ Batch = dict[str, Any]
 
 
 MOST_NUMBER, MOST_NUMBERS = 2**63 - 1, 10_000_000
+MOST_CLASSES = 1_000_000
 
 
 class GroupedDataset(Dataset[Batch]):
@@ -90,6 +91,19 @@ class GroupedDataset(Dataset[Batch]):
     def lengths(self) -> Tensor | None:
         """Length of each row, int64 ``[n]``, where the dataset knows it; rows of similar length share a batch."""
         return getattr(self.dataset, "lengths", None) if hasattr(self.dataset, "cut_batch") else None
+
+    def class_count(self) -> list[int] | None:
+        """Rows of each class, where the labels are held in memory as class numbers; else ``None``."""
+        if isinstance(self.dataset, TensorDataset):
+            label = self.dataset.tensors[1] if len(self.dataset.tensors) > 1 else None
+        else:
+            label = getattr(self.dataset, "label", None) if hasattr(self.dataset, "cut_batch") else None
+        if not isinstance(label, Tensor) or label.shape != self.group.shape:
+            return None
+        if label.is_floating_point() or label.dtype == torch.bool:
+            return None
+        least, most = label.aminmax()
+        return torch.bincount(label).tolist() if 0 <= int(least) <= int(most) < MOST_CLASSES else None
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -126,6 +126,8 @@ class GroupModule(LightningModule):
         """The last epoch whose end was dealt with, -1 in the first one; ``None`` before training."""
         self.fingerprint = ""
         """What tells the training set from others."""
+        self.class_count: list[int] | None = None
+        """Training rows of each class, where they are known; reports compare with always naming the commonest."""
         self.restored: dict[str, Any] | None = None
         """Tables of a checkpoint, from when it is read until training begins."""
 
@@ -413,6 +415,7 @@ class GroupModule(LightningModule):
     def begin_tables(self, train: GroupedDataset) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
         self.fingerprint, self.ended_epoch = train.fingerprint(), -1
+        self.class_count = train.class_count()
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
         restored, self.restored = self.restored, None

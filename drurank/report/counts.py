@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from drurank.criteria import Criterion, compute_criteria, criterion
+from drurank.criteria import Criterion, criterion, values_of
 from drurank.errors import InputError
+from drurank.groups import STANDARD_ERROR_FLOOR, Groups
 from drurank.noise import Noise, criteria_noise, group_interval
+from drurank.report.classes import ClassCounts
 from drurank.spread import Spread, fit_spread
 
 
@@ -26,6 +29,7 @@ class SplitCounts:
         correct: samples classified correctly by group, int64 ``[m]``.
         count: samples by group, int64 ``[m]``, 1 or more.
         seen: whether each group has training rows, bool ``[m]``; ``None`` where that is not known.
+        classes: the same rows by class; ``None`` where their labels are not known or no classes.
     """
 
     split: str
@@ -33,10 +37,17 @@ class SplitCounts:
     correct: np.ndarray
     count: np.ndarray
     seen: np.ndarray | None = None
+    classes: ClassCounts | None = None
 
     @classmethod
     def of_some(
-        cls, split: str, groups: Sequence[str], correct: np.ndarray, count: np.ndarray, num_seen: int | None
+        cls,
+        split: str,
+        groups: Sequence[str],
+        correct: np.ndarray,
+        count: np.ndarray,
+        num_seen: int | None = None,
+        classes: ClassCounts | None = None,
     ) -> SplitCounts:
         """Keep the groups that have samples.
 
@@ -46,10 +57,11 @@ class SplitCounts:
             correct: samples classified correctly by group, int64 ``[m]``.
             count: samples by group, int64 ``[m]``.
             num_seen: how many of the groups, from the first, have training rows; ``None`` where that is not known.
+            classes: the same rows by class, where that is known.
         """
         place = np.flatnonzero(count)
         seen = None if num_seen is None else place < num_seen
-        return cls(split, [groups[int(i)] for i in place], correct[place], count[place], seen)
+        return cls(split, [groups[int(i)] for i in place], correct[place], count[place], seen, classes)
 
     @property
     def accuracy(self) -> np.ndarray:
@@ -67,11 +79,24 @@ class SplitCounts:
         """How much the groups truly differ, beyond chance."""
         return fit_spread(self.correct, self.count)
 
-    def table(self) -> pa.Table:
-        """One row a group: split, group, count, correct, accuracy, low, high, shrunk, seen_in_training.
+    @cached_property
+    def shrunk(self) -> np.ndarray:
+        """Posterior mean of each group's true accuracy, given those of all groups, float64 ``[m]``."""
+        return self.spread.posterior_mean(self.correct, self.count)
 
-        ``low`` and ``high`` are the interval of its true accuracy by its own samples, ``shrunk`` is the accuracy's
-        posterior mean given those of all groups.
+    @cached_property
+    def outside(self) -> np.ndarray:
+        """Whether each group's own interval excludes its shrunk accuracy, bool ``[m]``."""
+        low, high = self.interval
+        found: np.ndarray = (self.shrunk < low) | (self.shrunk > high)
+        return found
+
+    def table(self) -> pa.Table:
+        """One row a group, with the columns below.
+
+        ``split, group, count, correct, accuracy``; ``low`` and ``high``, the interval of its true accuracy by its own
+        samples; ``shrunk``, the accuracy's posterior mean given those of all groups; ``shrunk_outside_interval``,
+        whether that lies outside of ``low`` to ``high``; ``seen_in_training``.
         """
         low, high = self.interval
         return pa.table(
@@ -83,7 +108,8 @@ class SplitCounts:
                 "accuracy": self.accuracy,
                 "low": low,
                 "high": high,
-                "shrunk": self.spread.posterior_mean(self.correct, self.count),
+                "shrunk": self.shrunk,
+                "shrunk_outside_interval": self.outside,
                 "seen_in_training": pa.array(
                     self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()
                 ),
@@ -91,7 +117,7 @@ class SplitCounts:
         )
 
     def summary(self, names: Sequence[str], *, min_count: int = 1, shrink: bool = False) -> dict[str, Any]:
-        """Rows, groups, criteria with interval and noise floor, and the spread of true accuracy, as plain values.
+        """Rows, groups, criteria beside their true value and chance, and how classes were served, as plain values.
 
         Args:
             names: criteria by name.
@@ -106,7 +132,9 @@ class SplitCounts:
         if not kept.any():
             most = int(self.count.max(initial=0))
             raise InputError(f"min_count is {min_count} and the largest group of {self.split} has {most}; lower it")
-        values = compute_criteria(self.correct, self.count, names, min_count=min_count, shrink=shrink)
+        groups = Groups.of_counts(self.correct, self.count, min_count=min_count, shrink=shrink)
+        values = values_of(groups, names)
+        of_kept = Groups(groups.accuracy[kept], groups.count[kept], groups.overall)
         spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
         noise = criteria_noise(self.correct[kept], self.count[kept], names, spread=spread)
         of_samples = [name for name in names if criterion(name).of_samples]
@@ -119,12 +147,39 @@ class SplitCounts:
             "groups_left_out": int((~kept).sum()),
             "groups_unseen_in_training": None if self.seen is None else int((~self.seen).sum()),
             "spread": {"mean": spread.mean, "sd": spread.sd, "interval": [spread.low, spread.high]},
-            "criteria": {name: _entry(criterion(name), float(values[name]), noise[name], shrink) for name in names},
+            "criteria": {
+                name: _entry(criterion(name), of_kept, float(values[name]), noise[name], shrink) for name in names
+            },
+            "balanced_accuracy": None if self.classes is None else self.classes.balanced_accuracy,
+            "constant_answer": None if self.classes is None else self.classes.constant_answer(),
         }
 
 
-def _entry(of: Criterion, value: float, noise: Noise, shrink: bool) -> dict[str, Any]:
-    has_floor = of.has_floor and not shrink
-    floor = {"mean": noise.floor, "interval": [noise.floor_low, noise.floor_high]} if has_floor else None
-    interval = [noise.low, noise.high] if of.has_interval else None
-    return {"value": value, "better": of.mode, "interval": interval, "floor": floor}
+def _entry(of: Criterion, groups: Groups, value: float, noise: Noise, shrink: bool) -> dict[str, Any]:
+    """A criterion as plain values; ``None`` for what it does not have, or what says nothing of these groups."""
+    means_something = not of.of_differences or _differ(groups.accuracy)
+    has_interval = of.has_interval and means_something
+    return {
+        "value": value if means_something else None,
+        "better": of.mode,
+        "estimate": noise.estimate if has_interval else None,
+        "interval": [noise.low, noise.high] if has_interval else None,
+        "floor": _floor(of, noise, groups) if of.has_floor and not shrink else None,
+    }
+
+
+def _floor(of: Criterion, noise: Noise, groups: Groups) -> dict[str, Any] | None:
+    if of.of_differences and len(groups.accuracy) < 2:
+        return None
+    # Where chance makes all groups equal, such a criterion is divided by the least standard error there is.
+    limit = groups.overall / STANDARD_ERROR_FLOOR / 2 if of.of_differences else math.inf
+    if noise.floor >= limit:
+        return None
+    return {
+        "median": noise.floor,
+        "interval": [noise.floor_low, noise.floor_high] if noise.floor_high < limit else None,
+    }
+
+
+def _differ(accuracy: np.ndarray) -> bool:
+    return len(accuracy) > 1 and float(np.std(accuracy, ddof=1)) > STANDARD_ERROR_FLOOR * math.sqrt(len(accuracy))

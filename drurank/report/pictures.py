@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from drurank.criteria import logged_criterion
 from drurank.noise import chance_band
 from drurank.report.counts import SplitCounts
+from drurank.report.words import short
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
@@ -27,7 +28,7 @@ PANELS, ACROSS = 12, 3
 BANDS = (0, 5, 10, 25, 50, 100)
 """Percent of the groups, from the worst, that lines of weights stand for."""
 DPI = 120
-BLUE, GREY = "#2457a6", "#9aa4b2"
+BLUE, GREY, RED = "#2457a6", "#9aa4b2", "#c8402f"
 BELOW: dict[str, Any] = {
     "loc": "upper center",
     "bbox_to_anchor": (0.5, -0.14),
@@ -87,14 +88,24 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         ax.plot(place, accuracy, "o", color=BLUE, ms=4, label="a group")
     else:
         ax.plot(place, accuracy, color=BLUE, lw=1.6, label="groups")
+    outside = split.outside[order]
+    if outside.any():
+        ax.plot(
+            place[outside],
+            accuracy[outside],
+            "o",
+            color=RED,
+            ms=4,
+            label="its shrunk value is outside of its 5 to 95 %",
+        )
     if len(order) <= FEW:
-        names = [_short(split.groups[i]) for i in order]
+        names = [short(split.groups[i]) for i in order]
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
         ax.set_xlabel("groups, the worst first")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title(
-        f"{_short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows, {pooled:.3f} right",
+        f"{short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows, {pooled:.3f} right",
         parse_math=False,
     )
     tidy(ax)
@@ -155,10 +166,6 @@ def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Fig
     ax.legend(title="groups by rank, the worst at 0 %", **BELOW)
     tidy(ax)
     return figure
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 18 else f"{name[:9]}…{name[-8:]}"
 
 
 def tidy(ax: Axes) -> None:

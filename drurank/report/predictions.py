@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
+from drurank.report.classes import ClassCounts
 from drurank.report.counts import SplitCounts
 from drurank.report.write import print_report, write_report
 from drurank.tabular.coding import code_groups
@@ -20,7 +22,8 @@ from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
 
 ALL = "all"
-ORDER = ("train", "ood_val", "val", "id_val", "ood_test", "test", "id_test")
+TRAIN = "train"
+ORDER = (TRAIN, "ood_val", "val", "id_val", "ood_test", "test", "id_test")
 
 
 def report_predictions(
@@ -40,7 +43,8 @@ def report_predictions(
     """Report how well groups are served by predictions that any program made; nothing is trained.
 
     Writes groups.csv, groups.parquet, report.json and groups.png to a folder, and prints the criteria and the worst and
-    best groups. Labels and predictions are compared as numbers if all of them are numbers, else as text.
+    best groups. Labels and predictions are compared as numbers if all of them are numbers, else as text. The best
+    constant answer is the commonest class of the rows of a split ``train``, or without one that of each split itself.
 
     Args:
         predictions: the table, one row per sample.
@@ -73,12 +77,12 @@ def report_predictions(
         refuse_unknown(predictions, table, [name])
         return Column(predictions, name, table[name])
 
-    right = rightness(column(label), column(prediction), as_names(labels))
+    answers = Answers.of(column(label), column(prediction), as_names(labels))
     every, columns = np.arange(table.num_rows), [column(name) for name in as_names(group)]
     for finding in blank_cells(columns, "group", every):
         raise finding.error(predictions)
     code, groups = code_groups(columns, every)
-    splits = count_by_split(right, code, groups, None if split is None else column(split))
+    splits = count_by_split(answers, code, groups, None if split is None else column(split))
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
     if split is None and "split" in table.column_names:
@@ -89,22 +93,43 @@ def report_predictions(
     return report
 
 
-def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.ndarray:
-    """Whether each row is classified correctly, bool ``[n]``.
+@dataclass(frozen=True)
+class Answers:
+    """The right class of each row, and whether it was predicted.
 
-    Args:
-        label: the right classes.
-        prediction: the predicted ones.
-        labels: further classes that may be predicted.
-
-    Raises:
-        InputError: if a cell is blank, or a prediction is not among the labels.
+    Attributes:
+        names: label of each class by number.
+        label: class number of each row, int64 ``[n]``.
+        right: whether each row is classified correctly, bool ``[n]``.
     """
+
+    names: Sequence[str]
+    label: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def of(cls, label: Column, prediction: Column, labels: Sequence[str]) -> Answers:
+        """Compare predictions with labels.
+
+        Args:
+            label: the right classes.
+            prediction: the predicted ones.
+            labels: further classes that may be predicted.
+
+        Raises:
+            InputError: if a cell is blank, or a prediction is not among the labels.
+        """
+        known = [*label.texts, *labels]
+        true, predicted = _numbered(label, prediction, known)
+        return cls(known, true, true == predicted)
+
+
+def _numbered(label: Column, prediction: Column, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Class numbers of labels and predictions, int64 ``[n]`` each; equal numbers are one class however written."""
     for column, what in ((label, "label"), (prediction, "prediction")):
         if (column.codes < 0).any():
             row = int(np.argmax(column.codes < 0))
             raise column.error(row, f"is no {what}; fill it in, or remove the row")
-    known = [*label.texts, *labels]
     key: Callable[[str], Any] = (
         _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
     )
@@ -117,9 +142,7 @@ def rightness(label: Column, prediction: Column, labels: Sequence[str]) -> np.nd
             f"is not one of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
             "class in each row, or name all classes, as labels=[0,1,2]",
         )
-    true = np.array([place[key(text)] for text in label.texts])[label.codes]
-    found: np.ndarray = predicted == true
-    return found
+    return np.array([place[key(text)] for text in label.texts])[label.codes], predicted
 
 
 def _exact(text: str) -> Decimal:
@@ -127,12 +150,12 @@ def _exact(text: str) -> Decimal:
 
 
 def count_by_split(
-    right: np.ndarray, code: np.ndarray, groups: Sequence[str], split: Column | None
+    answers: Answers, code: np.ndarray, groups: Sequence[str], split: Column | None
 ) -> list[SplitCounts]:
-    """Counts by group of each split, splits with unseen groups first.
+    """Counts by group and by class of each split, splits with unseen groups first.
 
     Args:
-        right: whether each row is classified correctly, bool ``[n]``.
+        answers: of each row.
         code: group of each row, int64 ``[n]``.
         groups: name by group.
         split: the split of each row.
@@ -141,16 +164,20 @@ def count_by_split(
         InputError: if a row has no split.
     """
     if split is None:
-        return [_count(ALL, right, code, groups)]
+        return [_count(ALL, answers, code, groups, np.ones(len(code), dtype=bool), None)]
     if (split.codes < 0).any():
         raise split.error(int(np.argmax(split.codes < 0)), "is no split; fill it in, or remove the row")
     order = {name: place for place, name in enumerate(ORDER)}
     names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
     rows = {name: split.codes == split.texts.index(name) for name in names}
-    return [_count(name, right[here], code[here], groups) for name, here in rows.items()]
+    commonest = int(np.argmax(np.bincount(answers.label[rows[TRAIN]]))) if TRAIN in rows else None
+    return [_count(name, answers, code, groups, here, commonest) for name, here in rows.items()]
 
 
-def _count(split: str, right: np.ndarray, code: np.ndarray, groups: Sequence[str]) -> SplitCounts:
-    count = np.bincount(code, minlength=len(groups))
-    correct = np.bincount(code[right], minlength=len(groups))
-    return SplitCounts.of_some(split, groups, correct, count, None)
+def _count(
+    split: str, answers: Answers, code: np.ndarray, groups: Sequence[str], here: np.ndarray, commonest: int | None
+) -> SplitCounts:
+    count = np.bincount(code[here], minlength=len(groups))
+    correct = np.bincount(code[here & answers.right], minlength=len(groups))
+    classes = ClassCounts.of_rows(answers.label[here], answers.right[here], answers.names, commonest)
+    return SplitCounts.of_some(split, groups, correct, count, classes=classes)

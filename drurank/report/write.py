@@ -11,10 +11,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from rich.console import Console
 
-from drurank.criteria import criterion
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
-from drurank.report.tables import criteria_table, groups_table
+from drurank.report.drop import find_drop
+from drurank.report.tables import criteria_table, drop_table, groups_table
 from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE, REPORT_FILE
 
 SIDE_BY_SIDE = 2
@@ -48,7 +48,8 @@ def write_report(
     from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
 
     summaries = {split.split: split.summary(names, min_count=min_count, shrink=shrink) for split in splits}
-    report = {**about, "min_count": min_count, "shrink": shrink, "splits": summaries, "drop": _drop(summaries)}
+    drop = find_drop(splits, summaries, min_count=min_count)
+    report = {**about, "min_count": min_count, "shrink": shrink, "splits": summaries, "drop": drop}
     groups = pa.concat_tables([split.table() for split in splits])
     replace_file(folder / GROUPS_CSV, lambda path: pa_csv.write_csv(groups, path))
     replace_file(folder / GROUPS_PARQUET, lambda path: pa_parquet.write_table(groups, path))
@@ -60,7 +61,7 @@ def write_report(
 def print_report(
     report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path, console: Console | None = None
 ) -> None:
-    """Print the criteria of each split side by side, its worst and best groups, and where the files are.
+    """Print criteria by split, how much worse unseen groups are served, and the worst and best groups.
 
     Args:
         report: what ``write_report`` returned.
@@ -71,9 +72,9 @@ def print_report(
     console = console or Console()
     names = list(report["splits"])
     for begin in range(0, len(names), SIDE_BY_SIDE):
-        some = {name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}
-        drop = report["drop"]
-        console.print(criteria_table(some, drop if drop and drop["from"] in some and drop["to"] in some else None))
+        console.print(criteria_table({name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
+    if report["drop"]:
+        console.print(drop_table(report["drop"]))
     for split in splits:
         console.print(groups_table(split))
     for sentence in _cut_off(report):
@@ -89,32 +90,3 @@ def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:
         if longer and split in report["splits"]:
             rows = report["splits"][split]["rows"]
             yield f"{split}: of {rows:,} texts {longer:,} were cut off after {texts['max_length']:,} tokens."
-
-
-def _drop(splits: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """How much worse each criterion is for unseen groups than for training groups."""
-    for unseen, seen in (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val")):
-        if unseen in splits and seen in splits:
-            before, after = splits[seen]["criteria"], splits[unseen]["criteria"]
-            if _kept(splits[seen]) != _kept(splits[unseen]):
-                # Such a criterion is larger for more groups, however well they are served.
-                before = {name: entry for name, entry in before.items() if not criterion(name).grows_with_groups}
-            sign = {name: 1 if entry["better"] == "max" else -1 for name, entry in before.items()}
-            drop = {
-                name: {
-                    "value": sign[name] * (before[name]["value"] - after[name]["value"]),
-                    "by_chance": _by_chance(before[name]["floor"], after[name]["floor"], sign[name]),
-                }
-                for name in before
-            }
-            return {"from": seen, "to": unseen, "criteria": drop}
-    return None
-
-
-def _by_chance(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, sign: int) -> float | None:
-    # Other numbers and sizes of groups give another value even if all groups of a split are alike.
-    return None if before is None or after is None else sign * (before["mean"] - after["mean"])
-
-
-def _kept(summary: Mapping[str, Any]) -> int:
-    return int(summary["groups"]) - int(summary["groups_left_out"])

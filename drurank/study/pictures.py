@@ -41,7 +41,7 @@ def draw_choosing(study: Study, on: str) -> Figure:
 
 
 def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure:
-    """Criteria of each method on test, as a criterion chose it: a point a seed, and the mean of their intervals.
+    """Criteria of each method on test, as a criterion chose it: a point a seed, the mean of estimates and of intervals.
 
     Args:
         study: finished candidates.
@@ -58,11 +58,15 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
             low, high = (np.mean([getattr(one, end) for one in noise]) for end in ("low", "high"))
             if criterion(name).has_interval:
                 ax.vlines(place, low, high, color=f"C{place}", lw=6, alpha=0.25)
+                ax.plot(place, np.mean([one.estimate for one in noise]), "_", color=f"C{place}", ms=16, mew=2)
             ax.plot([place] * len(counts), [one.value(name) for one in counts], "o", color=f"C{place}", ms=5)
         ax.set_xticks(range(len(chosen)), list(chosen), rotation=35, ha="right", rotation_mode="anchor")
         ax.set_title(name, fontsize=10)
         tidy(ax)
-    figure.supxlabel(f"{on}, chosen by {by}; points are seeds, bars 5 to 95 % of one seed", fontsize=8)
+    figure.supxlabel(
+        f"{on}, chosen by {by}; points: observed, a seed each; dash and bar: true, estimated, with 5 to 95 %",
+        fontsize=8,
+    )
     return figure
 
 

@@ -143,7 +143,7 @@ def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: 
     if not names:
         return []
     floors = [
-        {name: values.mean() for name, values in noise_floor(count, correct.sum() / count.sum(), names).items()}
+        {name: np.median(values) for name, values in noise_floor(count, correct.sum() / count.sum(), names).items()}
         for correct, count in zip(*counts, strict=True)
     ]
     shown = {name: criterion(name).shown(float(np.mean([floor[name] for floor in floors]))) for name in names}

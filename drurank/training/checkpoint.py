@@ -25,6 +25,7 @@ def method_state(method: Any) -> dict[str, Any]:
     return {
         "method": path_of(method),
         "fixed": {name: getattr(method, name) for name in method.fixed_options},
+        "class_count": method.class_count,
         **method.builder.state_dict(method.network),
         **({"network": None} if method.forwards_itself else {}),
         "optimization": method.optimization.state_dict(),
@@ -87,6 +88,7 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
     saved, state = checkpoint[KEY], checkpoint["state_dict"]
     if saved["method"] != path_of(method):
         rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
+    method.class_count = saved.get("class_count")
     # The loss is not needed to predict, and its weights may be those of another one.
     kept = method.loss.state_dict()
     for key in [key for key in state if key.startswith("loss.") and key.removeprefix("loss.") not in kept]:

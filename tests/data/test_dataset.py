@@ -156,3 +156,37 @@ def test_fingerprint_tells_training_sets_apart():
     assert digest() == digest()
     others = {digest("aabbca"), digest("aabbcd"), digest(shift=1e-3), digest(label=1 - pairs().tensors[1])}
     assert len(others | {digest()}) == 5
+
+
+class Lazy:
+    """Rows whose labels are not known before they are read."""
+
+    label = "a name, not the labels"
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        return torch.zeros(2), 1
+
+
+X = torch.zeros(5, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "want"),
+    [
+        (TensorDataset(X, torch.tensor([2, 0, 2, 2, 0])), [2, 0, 3]),
+        (InMemory(X, torch.tensor([1, 1, 0, 1, 1])), [1, 4]),
+        (TensorDataset(X), None),
+        (TensorDataset(X, torch.rand(5)), None),
+        (TensorDataset(X, torch.zeros(5, 3).long()), None),
+        (TensorDataset(X, torch.tensor([0, 1, -1, 0, 1])), None),
+        (TensorDataset(X, torch.tensor([0, 1, 10**12, 0, 1])), None),
+        (TensorDataset(X, torch.zeros(5).bool()), None),
+        (Lazy(), None),
+    ],
+    ids=["tensors", "in memory", "no label", "floats", "several", "negative", "huge", "booleans", "lazy"],
+)
+def test_classes_are_counted_where_labels_are_at_hand(rows, want):
+    assert GroupedDataset(rows, list("aabbb")).class_count() == want

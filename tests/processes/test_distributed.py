@@ -211,6 +211,7 @@ def test_files_are_those_of_one_process(many, alone):
     reports = [read_json(seen.folder / "version_0/test/qdcg10/report.json")["splits"] for seen in (many, alone)]
     assert reports[0] == reports[1]
     assert reports[0]["ood_test"]["rows"] == 15
+    assert reports[0]["ood_test"]["balanced_accuracy"] is not None
     assert len(list(many.folder.glob("version_*"))) == len(list(alone.folder.glob("version_*"))) == 2
 
 

@@ -34,6 +34,24 @@ def test_a_table_by_hand(results):
     assert float(rows[0]["average"]) == table.rows[0].cells["ood_test", "average"].values[0]
 
 
+def test_what_chance_alone_gives_is_the_median_of_draws(results):
+    study = Study.load(results)
+    table = study_table(study, "qdcg10", cells=["tstat", "worst"])
+    (sentence,) = [remark for remark in table.remarks if remark.startswith("By chance alone")]
+    best = min(table.rows, key=lambda row: row.cells["ood_test", "tstat"].rank)
+    rng, medians = np.random.default_rng(0), []
+    for result in study.chosen("qdcg10")[best.method]:
+        counts = result.counts("qdcg10", "ood_test")
+        size = counts.count
+        drawn = rng.binomial(size, counts.correct.sum() / size.sum(), (4000, len(size))) / size
+        error = np.maximum(drawn.std(axis=1, ddof=1) / np.sqrt(len(size)), 1e-6)
+        medians.append([np.median(drawn.mean(axis=1) / error), 100 * np.median(drawn.min(axis=1))])
+    tstat, worst = np.mean(medians, axis=0)
+    assert best.method in sentence
+    assert float(sentence.split("tstat ")[1].split(",")[0]) == pytest.approx(tstat, rel=0.1)
+    assert float(sentence.split("worst ")[1].rstrip(".")) == pytest.approx(worst, abs=5.1)
+
+
 def test_a_seed_that_a_method_lacks_is_left_out_and_said(results, tmp_path):
     shutil.copytree(results, tmp_path / "study")
     for result in Study.load(results):

@@ -1,0 +1,78 @@
+"""Counts by class of the splits of a test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from drurank.data import GroupedDataset
+from drurank.methods import GroupModule
+from drurank.report.classes import ClassCounts
+from drurank.training.loaders import as_list
+
+UNKNOWN = -1
+
+
+class TestedClasses:
+    """Notes the class of each tested row by its place, so that a row that a sampler repeats counts once.
+
+    Nothing waits for the device before the end, and 4 bytes a row are kept there. Where a module has its own
+    ``is_correct``, it may mean something else than naming the class, and nothing is counted.
+    """
+
+    def __init__(self) -> None:
+        self._labels: dict[int, tuple[GroupedDataset, Tensor]] = {}
+
+    def begin(self, trainer: Any, method: GroupModule) -> None:
+        """Make a table for the rows of each test loader."""
+        self._labels = {}
+        if type(method).is_correct is not GroupModule.is_correct:
+            return
+        for place, loader in enumerate(as_list(trainer.test_dataloaders)):
+            rows = loader.dataset
+            if isinstance(rows, GroupedDataset):
+                self._labels[place] = rows, torch.full((len(rows),), UNKNOWN, dtype=torch.int32, device=method.device)
+
+    def note(self, loader: int, batch: dict[str, Any]) -> None:
+        """Note the classes of a batch.
+
+        Args:
+            loader: the place of its loader.
+            batch: what ``unpack`` gave.
+        """
+        label = batch["label"]
+        is_class = isinstance(label, Tensor) and label.ndim == 1 and not label.is_floating_point()
+        if loader in self._labels and is_class:
+            self._labels[loader][1].index_copy_(0, batch["index"], label.to(torch.int32))
+
+    def counts(self, method: GroupModule, names: list[str] | None) -> dict[str, ClassCounts]:
+        """Counts of the splits of which the class of every row is known; every process must call it.
+
+        Args:
+            method: what was tested.
+            names: label of each class by number, where that is known.
+
+        Returns:
+            Split to its counts.
+        """
+        found = {}
+        for dataset, table in self._labels.values():
+            if dist.is_available() and dist.is_initialized():
+                dist.all_reduce(table, op=dist.ReduceOp.MAX)
+            for split in method.evaluation.splits:
+                label, correct = table.cpu().numpy(), split.record.correct.cpu().numpy()
+                if split.dataset is dataset and (label >= 0).all() and (correct >= 0).all():
+                    has_group = split.record.group.cpu().numpy() >= 0
+                    found[split.name] = _counted(label[has_group], correct[has_group] == 1, names, method.class_count)
+        self._labels = {}
+        return found
+
+
+def _counted(label: np.ndarray, right: np.ndarray, names: list[str] | None, training: list[int] | None) -> ClassCounts:
+    commonest = None if training is None else int(np.argmax(training))
+    highest = max(int(label.max(initial=0)), commonest or 0)
+    return ClassCounts.of_rows(label, right, names if names and highest < len(names) else None, commonest)

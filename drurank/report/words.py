@@ -1,0 +1,32 @@
+"""Numbers and names as reports print them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+LONGEST = 18
+
+
+def in_digits(value: float | None) -> str:
+    """A number with three digits, as ``.640``, ``1.62`` or ``27.7``; empty for ``None``."""
+    if value is None:
+        return ""
+    size = abs(value)
+    if size >= 999.5:
+        return f"{value:,.0f}"
+    text = f"{value:.{3 if size < 0.9995 else 2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
+    if size >= 0.9995:
+        return text
+    return ".000" if float(text) == 0 else text.replace("0.", ".", 1)
+
+
+def in_range(ends: Sequence[float] | None) -> str:
+    """An interval, as ``.586-.709``; empty for ``None``."""
+    if ends is None:
+        return ""
+    return (" to " if min(ends) < 0 else "-").join(in_digits(end) for end in ends)
+
+
+def short(name: str) -> str:
+    """A name, with its middle left out where it is long."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"

@@ -1,0 +1,105 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import beta, binom
+
+import drurank.criteria
+from drurank.criteria import Criterion, default_criteria, register_criterion
+from drurank.report import SplitCounts
+
+
+def split_of(correct, count, **options):
+    groups = [f"g{number}" for number in range(len(count))]
+    return SplitCounts("ood_test", groups, np.array(correct), np.array(count), **options)
+
+
+def median_tstat(size, groups, accuracy):
+    """The exact median of mean over standard error, of groups that are all served alike."""
+    chance = binom.pmf(np.arange(size + 1), size, accuracy)
+    outcomes = np.array(list(product(range(size + 1), repeat=groups)))
+    weight = chance[outcomes].prod(axis=1)
+    value = outcomes.mean(axis=1) / np.maximum(outcomes.std(axis=1, ddof=1) / math.sqrt(groups), 1e-6 * size)
+    order = np.argsort(value)
+    return value[order][np.searchsorted(np.cumsum(weight[order]), 0.5)]
+
+
+# Case T6.
+@pytest.mark.parametrize(
+    ("size", "correct", "median"), [(20, [16, 13, 12, 15], 15.3), (50, [42, 38], 27.7)], ids=["four", "two"]
+)
+def test_tstat_by_chance_alone_is_the_median(size, correct, median):
+    accuracy = sum(correct) / size / len(correct)
+    exact = median_tstat(size, len(correct), accuracy)
+    assert exact == pytest.approx(median, abs=0.05)
+    entry = split_of(correct, [size] * len(correct)).summary(["tstat"])["criteria"]["tstat"]
+    assert entry["floor"]["median"] == pytest.approx(exact, rel=0.1)
+    share = np.array(correct) / size
+    assert entry["value"] == pytest.approx(share.mean() / share.std(ddof=1) * math.sqrt(len(share)))
+    assert entry["estimate"] is entry["interval"] is None
+
+
+@pytest.mark.parametrize(
+    ("split", "min_count"),
+    [
+        (split_of([7], [10]), 1),
+        (split_of([8, 8, 8], [10, 10, 10]), 1),
+        (split_of([8, 2, 1], [10, 4, 4]), 5),
+        (split_of([10, 4], [10, 4]), 1),
+    ],
+    ids=["one group", "equal groups", "one group of min_count", "perfect groups"],
+)
+def test_tstat_of_groups_that_do_not_differ_is_left_out(split, min_count):
+    summary = split.summary(default_criteria(), min_count=min_count)
+    entry = summary["criteria"]["tstat"]
+    assert entry["value"] is entry["estimate"] is entry["interval"] is None
+    if summary["groups"] - summary["groups_left_out"] == 1:
+        assert entry["floor"] is None
+    assert all(value["value"] is not None for name, value in summary["criteria"].items() if name != "tstat")
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+@pytest.mark.parametrize(
+    ("correct", "count"),
+    [([1, 2, 0], [2, 2, 2]), ([40, 41], [50, 50]), ([3, 1, 1], [3, 1, 1]), ([5, 9, 9], [10, 10, 10]), ([0, 0], [3, 4])],
+)
+def test_no_figure_explodes(correct, count, shrink):
+    found = split_of(correct, count).summary(default_criteria(), shrink=shrink)["criteria"]
+    for name, entry in found.items():
+        floor = entry["floor"] or {"median": None, "interval": None}
+        figures = [entry["value"], entry["estimate"], floor["median"], *(entry["interval"] or [])]
+        figures += floor["interval"] or []
+        assert all(figure is None or (math.isfinite(figure) and figure < 10_000) for figure in figures), (name, entry)
+
+
+def test_interval_is_shown_with_the_estimate_in_it_or_not_at_all():
+    rng = np.random.default_rng(3)
+    count = np.full(60, 25)
+    correct = rng.binomial(count, np.where(np.arange(60) < 6, 0.4, 0.85))
+    found = split_of(correct, count).summary(default_criteria())["criteria"]
+    for name, entry in found.items():
+        assert (entry["interval"] is None) == (entry["estimate"] is None), name
+        assert entry["interval"] is None or entry["interval"][0] <= entry["estimate"] <= entry["interval"][1], name
+    assert found["worst"]["value"] == (correct / count).min()
+
+
+def test_criterion_without_an_interval_has_its_figure_and_its_floor(monkeypatch):
+    monkeypatch.setattr(drurank.criteria, "_registry", dict(drurank.criteria._registry))
+    register_criterion(Criterion("rough", lambda g: g.mean(g.accuracy), True, has_interval=False, logged=False))
+    entry = split_of([8, 5, 9], [10, 10, 10]).summary(["rough"])["criteria"]["rough"]
+    assert entry["value"] == pytest.approx(22 / 30)
+    assert entry["estimate"] is entry["interval"] is None
+    assert entry["floor"]["median"] == pytest.approx(22 / 30, abs=0.04)
+
+
+def test_group_whose_own_interval_excludes_its_shrunk_value_is_marked():
+    # One group of 25, none right, among 60 of which 21 to 22 are: any shrunk value of it is far from what it shows.
+    correct, count = np.array([0] + [21, 22] * 30), np.full(61, 25)
+    table = split_of(correct, count).table()
+    low = np.where(correct == 0, 0, beta.ppf(0.05, np.maximum(correct, 1), count - correct + 1))
+    high = beta.ppf(0.95, correct + 1, count - correct)
+    shrunk = table["shrunk"].to_numpy()
+    marked = table["shrunk_outside_interval"].to_pylist()
+    assert marked == [bool(s < a or s > b) for s, a, b in zip(shrunk, low, high, strict=True)]
+    assert not any(marked[1:])

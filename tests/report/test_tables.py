@@ -1,0 +1,143 @@
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from drurank.criteria import default_criteria
+from drurank.report import SplitCounts, criteria_table
+from drurank.report.classes import ClassCounts
+from drurank.report.drop import find_drop
+from drurank.report.tables import drop_table, groups_table
+
+
+def split_of(name, accuracy, size=75, classes=None):
+    count = np.full(len(accuracy), size)
+    correct = np.round(np.array(accuracy) * size).astype(int)
+    return SplitCounts(name, [f"g{number}" for number in range(len(count))], correct, count, None, classes)
+
+
+def shown(table, width):
+    out = io.StringIO()
+    Console(file=out, width=width).print(table)
+    return out.getvalue()
+
+
+def summaries(*splits):
+    return {split.split: split.summary(default_criteria()) for split in splits}
+
+
+@pytest.fixture(scope="module")
+def two():
+    """A thousand groups each of two splits, and their summaries."""
+    rng = np.random.default_rng(0)
+    one = np.where(np.arange(1334) < 20, 0.4, rng.normal(0.85, 0.04, 1334).clip(0, 1))
+    splits = split_of("ood_test", one), split_of("id_test", rng.normal(0.85, 0.05, 1334).clip(0, 1))
+    return splits, summaries(*splits)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_two_splits_of_a_thousand_groups_fit_the_terminal(two, width):
+    text = shown(criteria_table(two[1]), width)
+    lines = [line.split() for line in text.splitlines()]
+    assert ["1,334", "groups", "1,334", "groups"] in lines
+    assert ["100,050", "rows", "100,050", "rows"] in lines
+    assert ["is", "better", *["observed", "estimated", "alone"] * 2] in lines
+    assert ["worst", ".400"] in [line[:2] for line in lines]
+    worst = lines[[line[:1] == ["worst"] for line in lines].index(True) :][:2]
+    assert [len(line) for line in worst] == [7, 5], "three figures a split; an interval and a band below"
+    assert "…" not in text
+
+
+def test_three_figures_of_each_criterion_are_those_of_the_report(two):
+    splits, found = two
+    text = shown(criteria_table(found), 100)
+    worst = next(line for line in text.splitlines() if line.strip().startswith("worst")).split()[1:]
+    entries = [found[split.split]["criteria"]["worst"] for split in splits]
+    want = [figure for entry in entries for figure in (entry["value"], entry["estimate"], entry["floor"]["median"])]
+    assert [float(figure) for figure in worst] == pytest.approx(want, abs=6e-4)
+
+
+def test_tstat_of_one_group_is_blank():
+    text = shown(criteria_table(summaries(split_of("test", [0.8]))), 80)
+    (row,) = [line for line in text.splitlines() if line.strip().startswith("tstat")]
+    assert row.split() == ["tstat"]
+
+
+def test_shrunk_report_has_no_column_of_chance():
+    split = split_of("test", [0.8, 0.6, 0.7])
+    text = shown(criteria_table({"test": split.summary(default_criteria(), shrink=True)}), 80)
+    assert "observed" in text
+    assert "chance alone" not in text.partition("standard deviation")[0]
+
+
+def classes_of(right_of_1, right_of_0, commonest=None):
+    label = np.repeat([1, 0], [840, 160])
+    right = np.concatenate([np.arange(840) < right_of_1, np.arange(160) < right_of_0])
+    return ClassCounts.of_rows(label, right, ["no", "yes"], commonest)
+
+
+def test_model_hardly_better_than_the_commonest_class_is_told_so():
+    alike, better = classes_of(820, 32), classes_of(830, 60)  # .852 and .890 right; always "yes": .840
+    columns = summaries(split_of("hard", [0.8, 0.9], classes=alike), split_of("easy", [0.8, 0.9], classes=better))
+    text = shown(criteria_table(columns), 100)
+    lines = [line.split() for line in text.splitlines()]
+    assert ["balanced", ".588", ".682"] in lines  # (820/840 + 32/160) / 2, (830/840 + 60/160) / 2
+    assert ["constant", ".840", ".840"] in lines
+    text = " ".join(text.split())
+    assert "hard: no more rows are right than by always answering 'yes' (.840), beyond chance" in text
+    assert "easy: no more" not in text
+    assert "always 'yes', the commonest class here, since the training rows are not known" in text
+    trained = summaries(split_of("hard", [0.8, 0.9], classes=classes_of(820, 32, commonest=0)))
+    text = " ".join(shown(criteria_table(trained), 100).split())
+    assert "constant .160" in text
+    assert "always 'no', the commonest class of the training rows" in text
+
+
+def test_commonest_classes_of_several_splits_are_named():
+    label = np.repeat([0, 1], [60, 40])
+    other = ClassCounts.of_rows(label, label == 0, ["no", "yes"])
+    columns = summaries(
+        split_of("a", [0.8, 0.9], classes=classes_of(840, 100)), split_of("b", [0.8, 0.9], classes=other)
+    )
+    text = " ".join(shown(criteria_table(columns), 100).split())
+    assert "always the commonest class, 'yes' in a, 'no' in b" in text
+
+
+def test_without_classes_there_are_no_lines_of_them():
+    text = shown(criteria_table(summaries(split_of("test", [0.8, 0.9]))), 80)
+    assert "constant" not in text
+    assert "balanced" not in text.lower()
+
+
+def test_how_much_worse_shows_three_figures(two):
+    drop = find_drop(*two, min_count=1)
+    text = shown(drop_table(drop), 80)
+    assert "How much worse ood_test is than id_test" in text
+    (row,) = [line.split() for line in text.splitlines() if line.strip().startswith("worst")]
+    want = [drop["criteria"]["worst"][key] for key in ("value", "estimate", "by_chance")]
+    assert [float(figure) for figure in row[1:]] == pytest.approx(want, abs=6e-4)
+
+
+class Marked(SplitCounts):
+    """Counts of which it is given whose shrunk value is outside."""
+
+    @property
+    def outside(self):
+        return np.arange(len(self.count)) < 7
+
+
+def test_groups_whose_shrunk_value_is_outside_are_marked_and_named_the_worst_first():
+    accuracy = np.concatenate([np.linspace(0.6, 0, 7), np.full(20, 0.9)])
+    given = split_of("test", accuracy, size=50)
+    text = shown(groups_table(Marked(given.split, given.groups, given.correct, given.count)), 80)
+    rows = [line for line in text.splitlines() if line.startswith("│ g")]
+    assert [row.split()[1] for row in rows if "*" in row] == ["g6", "g5", "g4", "g3", "g2", "g1", "g0"]
+    said = " ".join(text.split())
+    named = "g6 (.000), g5 (.100), g4 (.200), g3 (.300), g2 (.400) and 2 more"
+    assert f"7 of 27 groups ({named})" in said
+    assert "at most 1 in 10" in said
+
+
+def test_groups_that_their_shrunk_value_fits_are_not_marked():
+    assert "*" not in shown(groups_table(split_of("test", [0.8, 0.82, 0.78])), 80)

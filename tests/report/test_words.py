@@ -1,0 +1,37 @@
+import pytest
+
+from drurank.report.words import in_digits, in_range, short
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.64, ".640"),
+        (0, ".000"),
+        (-0.0004, ".000"),
+        (-0.04, "-.040"),
+        (0.9994, ".999"),
+        (0.9996, "1.00"),
+        (1, "1.00"),
+        (2.1414, "2.14"),
+        (9.996, "10.0"),
+        (27.66, "27.7"),
+        (99.96, "100"),
+        (999.7, "1,000"),
+        (79212, "79,212"),
+        (None, ""),
+    ],
+)
+def test_numbers_have_three_digits(value, shown):
+    assert in_digits(value) == shown
+
+
+def test_ranges_of_negative_numbers_can_be_read():
+    assert in_range((0.5862, 0.7085)) == ".586-.709"
+    assert in_range((-0.2, -0.1)) == "-.200 to -.100"
+    assert in_range(None) == ""
+
+
+def test_long_names_keep_both_ends():
+    assert short("a" * 18) == "a" * 18
+    assert short("begin" + "x" * 30 + "end") == "beginxxxx…xxxxxend"
