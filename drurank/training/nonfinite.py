@@ -96,13 +96,16 @@ class NonFiniteWatch(Callback):
         self._loss[0] += losses.sum()
         self._loss[1] += losses.shape[-1]  # as a number: a tensor made of it would wait for the device
 
-    def mean_loss(self) -> Tensor:
-        """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it."""
+    def mean_loss(self) -> Tensor | None:
+        """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it.
+
+        ``None`` where no row was drawn.
+        """
         total = self._loss.clone()
         if rank_and_world()[1] > 1:
             dist.all_reduce(total)
         self._loss.zero_()
-        return total[0] / total[1].clamp(min=1)
+        return total[0] / total[1] if bool(total[1]) else None
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
         """With ``skip`` leave a step out whose gradient is not finite, by handing the optimizer none."""
