@@ -131,7 +131,7 @@ class GroupModule(LightningModule):
         self.restored: dict[str, Any] | None = None
         """Tables of a checkpoint, from when it is read until training begins."""
         self.begun = False
-        """Whether a fit is past its start, at which tuners of Lightning search before there are tables to keep."""
+        """Whether the training of a fit has begun; a tuner of Lightning may search before that, or within it."""
 
     # What a method is made of: overridden by methods and by modules of your own.
 
@@ -405,10 +405,9 @@ class GroupModule(LightningModule):
         """Have checkpoints replaced whole, and the loggers note the sizes, which are in no configuration."""
         saving.write_whole(self.trainer)
         saving.log_sizes(self.loggers, self.builder.sizes)
-        self.begun = True
 
     def on_train_start(self) -> None:
-        """Begin the tables of the training samples, and end an epoch that a checkpoint left without its end."""
+        """Begin the tables of the training samples, and go on where a checkpoint was written."""
         trainer: Any = self.trainer
         preflight.run_checks(preflight.START, self, trainer)
         train = trainer.train_dataloader.dataset
@@ -419,6 +418,7 @@ class GroupModule(LightningModule):
         if resumes:
             self._take_up_where_it_was_left()
         if not self.searching:
+            self.begun = True
             preflight.run_checks(self.begun_checks, self, trainer)
         batches = batches_of(trainer.train_dataloader)
         if batches is not None:

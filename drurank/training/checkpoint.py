@@ -56,8 +56,8 @@ def load_training_state(method: Any, trainer: Any, saved: dict[str, Any]) -> Non
         name: tensor.to(method.state[name].device if name in method.state else device)
         for name, tensor in saved["state"].items()
     }
-    method.ended_epoch, method.validated_batch = saved["ended_epoch"], saved["validated_batch"]
-    method.evaluation.values = {name: value.to(device) for name, value in saved["criteria"].items()}
+    method.ended_epoch, method.validated_batch = saved["ended_epoch"], saved.get("validated_batch")
+    method.evaluation.values = {name: value.to(device) for name, value in saved.get("criteria", {}).items()}
 
 
 def warn_of_changes(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ def go_back_to_validation(trainer: Any, loops: dict[str, Any], saved: dict[str, 
     in_validation = _is_begun(loops["epoch_loop.val_loop.batch_progress"]) and now["completed"] == now["processed"]
     if not is_trained or not is_within or not (batches["is_last_batch"] or in_validation):
         return
-    if saved is None or saved["validated_batch"] == batches["total"]["ready"] - 1:
+    if saved is None or saved.get("validated_batch") == batches["total"]["ready"] - 1:
         return  # after a whole validation Lightning goes on by itself
     if in_validation and any(isinstance(callback, WeightAveraging) for callback in trainer.callbacks):
         rank_zero_warn(
@@ -85,8 +85,9 @@ def end_epoch_as_ever(trainer: Any, criteria: Collection[str]) -> None:
 
 def waits_for_its_end(trainer: Any) -> bool:
     """Whether a run resumes after the last batch of an epoch whose end is still to come."""
-    loop = trainer.fit_loop
-    return bool(loop.restarted_mid_epoch and loop.epoch_loop.batch_progress.is_last_batch)
+    batches = trainer.fit_loop.epoch_loop.batch_progress
+    is_trained = batches.is_last_batch and batches.current.processed == batches.current.ready
+    return bool(trainer.fit_loop.restarted_mid_epoch and is_trained)
 
 
 def epoch_without_its_end(trainer: Any, ended_epoch: int | None) -> int | None:
@@ -121,7 +122,7 @@ def warn_within_epoch(trainer: Any) -> None:
     """Warn of a checkpoint from within an epoch, after which the epoch is not what it would have been."""
     progress = trainer.fit_loop.epoch_loop.batch_progress
     done = progress.current.processed
-    if done and not progress.is_last_batch:
+    if done and not (progress.is_last_batch and done == progress.current.ready):
         rank_zero_warn(
             f"the checkpoint was written within epoch {trainer.current_epoch}, after {done} of "
             f"{trainer.num_training_batches} batches: the rest of the epoch draws its first rows again, and rows "

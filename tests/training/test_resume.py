@@ -5,10 +5,13 @@ import torch
 from lightning.pytorch import Callback, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping, EMAWeightAveraging
 from lightning.pytorch.cli import ReduceLROnPlateau
+from torch.utils.data import DataLoader
 
-from drurank.data import Shortcut
+from drurank.data import GroupedDataset, Shortcut, evaluation_loader
 from drurank.methods import DFR, DRU, ERM, JTT, Const, GroupDRO, Worst
 from drurank.networks import MLP
+from fits import own_network, own_rows
+from runs import same
 
 EPOCHS = 4
 METHODS = {
@@ -69,7 +72,7 @@ class Watch(Callback):
 
 
 def fit(trainer, make, *callbacks, ckpt_path=None, workers=0, lr_scheduler=None, epochs=EPOCHS, **options):
-    """60 training rows in batches of 16, 45 validation rows in five batches of 9, without dropout."""
+    """60 training rows in batches of 16, 50 validation rows in five batches, without dropout."""
     seed_everything(3, verbose=False)
     watch = Watch()
     method = make(
@@ -179,6 +182,59 @@ def test_last_batch_without_validation_after_it(trainer, tmp_path, options):
 )
 def test_callbacks(trainer, tmp_path, name, hook):
     assert_resumed_is_whole(trainer, tmp_path, METHODS["qDRU+M"], hook, CALLBACKS[name])
+
+
+class SavingInStep(DRU):
+    """Writes a file in the third step of five of validation, as a signal that arrives in it does."""
+
+    folder = None
+
+    def validation_step(self, batch, batch_idx, dataloader_idx=0):
+        super().validation_step(batch, batch_idx, dataloader_idx)
+        if self.folder is not None and not self.trainer.sanity_checking and (dataloader_idx, batch_idx) == (0, 2):
+            self.trainer.save_checkpoint(self.folder / f"{self.trainer.global_step}.ckpt")
+
+
+class Criteria(Callback):
+    """Notes the criteria of each validation."""
+
+    def __init__(self):
+        self.found = []
+
+    def on_validation_end(self, trainer, module):
+        if not trainer.sanity_checking:
+            logged = trainer.callback_metrics.items()
+            self.found.append({name: float(value) for name, value in logged if name.startswith("val_")})
+
+
+def test_validation_that_was_stopped_in_a_step_counts_all_rows(trainer, tmp_path, monkeypatch):
+    whole, within, at_end = Criteria(), Criteria(), Criteria()
+    options = {"epochs": 3, "val_check_interval": 2}  # two validations an epoch, of five batches each
+    monkeypatch.setattr(SavingInStep, "folder", tmp_path)
+    made, _, _ = fit(trainer, SavingInStep, whole, **options)
+    monkeypatch.undo()
+    its, _, _ = fit(trainer, SavingInStep, at_end, ckpt_path=tmp_path / "8.ckpt", **options)
+    assert at_end.found == whole.found[3:]
+    assert same(its, made)
+    with pytest.warns(UserWarning, match="written within epoch 1, after 2 of 4 batches"):
+        fit(trainer, SavingInStep, within, ckpt_path=tmp_path / "6.ckpt", **options)
+    assert within.found[0] == whole.found[2]
+    assert len(within.found) == len(whole.found[2:])
+
+
+def test_own_loaders_in_a_fixed_order(trainer, tmp_path):
+    def trained(*callbacks, **options):
+        torch.manual_seed(0)
+        train = GroupedDataset(*own_rows())
+        loaders = [DataLoader(GroupedDataset(*own_rows(seed=1), split="val"), batch_size=7), evaluation_loader(train)]
+        method = DRU(network=own_network(), optimizer=lambda params: torch.optim.SGD(params, lr=0.5))
+        trainer(max_epochs=3, callbacks=list(callbacks)).fit(method, DataLoader(train, 5), loaders, **options)
+        return {**method.state_dict(), **method.state}
+
+    made = trained(Save("on_train_batch_end", tmp_path))
+    assert made["weight"].max() > 1
+    for epoch in range(3):
+        assert same(trained(ckpt_path=tmp_path / f"{epoch}.ckpt"), made)
 
 
 def test_run_that_was_resumed_is_resumed_again(trainer, tmp_path):
