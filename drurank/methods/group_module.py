@@ -285,8 +285,12 @@ class GroupModule(LightningModule):
         loss = self.watch.mean_loss()
         if loss is not None:
             self.log("train_loss", loss, sync_dist=True, reduce_fx="max")
-        else:  # a resumed run has only the end of this epoch left, where callbacks look at its criteria
-            self.log_dict(self.evaluation.values, logger=False)
+        trainer: Any = self.trainer
+        if self.validated_batch == trainer.fit_loop.total_batch_idx:
+            # Of a validation before the checkpoint; callbacks are to see its criteria, and loggers have seen them.
+            known = trainer.callback_metrics
+            values = {key: value for key, value in self.evaluation.values.items() if key not in known}
+            self.log_dict(values, logger=False)
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:
@@ -473,8 +477,8 @@ class GroupModule(LightningModule):
             preflight.check_resume(self, saved, self.builder.sizes)
             self.restored = saved.get("training")
             if self.begun and self.restored is not None:  # a search within the run is over
-                saving.load_training_state(self, self.trainer, self.restored)
                 self.watch.begin(len(self.record.group), self.device)
+                saving.load_training_state(self, self.trainer, self.restored)
                 self.restored = None
             resume.go_back_to_validation(self.trainer, checkpoint["loops"]["fit_loop"], self.restored)
             saving.warn_of_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), self.hparams)

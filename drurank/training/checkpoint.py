@@ -39,6 +39,7 @@ def training_state(method: Any, trainer: Any) -> dict[str, Any]:
         "state": {name: tensor.cpu() for name, tensor in method.state.items()},
         "ended_epoch": method.ended_epoch,
         "validated_batch": method.validated_batch,
+        "losses": method.watch.losses().cpu(),
         "criteria": {name: value.cpu() for name, value in method.evaluation.values.items()},
         "batches": batches_of(trainer.train_dataloader),
         "optimizers": optimizers_in_words(trainer.optimizers),
@@ -56,6 +57,8 @@ def load_training_state(method: Any, trainer: Any, saved: dict[str, Any]) -> Non
         name: tensor.to(method.state[name].device if name in method.state else device)
         for name, tensor in saved["state"].items()
     }
+    if "losses" in saved:
+        method.watch.go_on_from(saved["losses"])
     method.ended_epoch, method.validated_batch = saved["ended_epoch"], saved.get("validated_batch")
     method.evaluation.values = {name: value.to(device) for name, value in saved.get("criteria", {}).items()}
 

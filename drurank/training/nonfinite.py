@@ -96,14 +96,24 @@ class NonFiniteWatch(Callback):
         self._loss[0] += losses.sum()
         self._loss[1] += losses.shape[-1]  # as a number: a tensor made of it would wait for the device
 
+    def losses(self) -> Tensor:
+        """Sum and number of the losses of rows drawn since the last mean, of all processes; every one must call it."""
+        total = self._loss.clone()
+        if rank_and_world()[1] > 1:
+            dist.all_reduce(total)
+        return total
+
+    def go_on_from(self, losses: Tensor) -> None:
+        """Count on from what ``losses`` gave in a run that was stopped within an epoch."""
+        if rank_and_world()[0] == 0:
+            self._loss.copy_(losses)
+
     def mean_loss(self) -> Tensor | None:
         """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it.
 
         ``None`` where no row was drawn.
         """
-        total = self._loss.clone()
-        if rank_and_world()[1] > 1:
-            dist.all_reduce(total)
+        total = self.losses()
         self._loss.zero_()
         return total[0] / total[1] if bool(total[1]) else None
 

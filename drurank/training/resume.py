@@ -8,6 +8,8 @@ from typing import Any
 from lightning.pytorch.callbacks import WeightAveraging
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
+from drurank.run_folder.checkpoint_io import KEY
+
 ANEW = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
 """Progress of a validation that Lightning begins anew: as if it had been stopped in its first batch."""
 
@@ -25,13 +27,9 @@ def go_back_to_validation(trainer: Any, loops: dict[str, Any], saved: dict[str, 
     """
     epochs, batches = loops["epoch_progress"], loops["epoch_loop.batch_progress"]
     now = batches["current"]
-    is_trained = now["ready"] == now["started"] == now["processed"] > 0
-    is_within = epochs["current"]["ready"] == epochs["current"]["started"] > epochs["current"]["processed"]
     in_validation = _is_begun(loops["epoch_loop.val_loop.batch_progress"]) and now["completed"] == now["processed"]
-    if not is_trained or not is_within or not (batches["is_last_batch"] or in_validation):
+    if not _is_after_batch(loops, saved) or not (batches["is_last_batch"] or in_validation):
         return
-    if saved is None or saved.get("validated_batch") == batches["total"]["ready"] - 1:
-        return  # after a whole validation Lightning goes on by itself
     if in_validation and any(isinstance(callback, WeightAveraging) for callback in trainer.callbacks):
         rank_zero_warn(
             "the checkpoint was written within a validation, for which WeightAveraging puts the averaged weights in "
@@ -48,6 +46,26 @@ def go_back_to_validation(trainer: Any, loops: dict[str, Any], saved: dict[str, 
         for progress in (batches["total"], now):
             progress["completed"] = progress["processed"]
         loops["epoch_loop.state_dict"]["_batches_that_stepped"] += 1
+
+
+def first_step_to_log(checkpoint: dict[str, Any]) -> int:
+    """The step from which a run that resumes from a checkpoint logs: one less where it first validates the last one."""
+    step = int(checkpoint["global_step"])
+    if "loops" not in checkpoint:
+        return step
+    loops = checkpoint["loops"]["fit_loop"]
+    is_after = _is_after_batch(loops, checkpoint[KEY].get("training"))
+    return step - bool(is_after and loops["epoch_loop.batch_progress"]["is_last_batch"])
+
+
+def _is_after_batch(loops: dict[str, Any], saved: dict[str, Any] | None) -> bool:
+    """Whether a batch was trained, and neither validated nor followed by the next batch or the end of its epoch."""
+    epoch, batches = loops["epoch_progress"]["current"], loops["epoch_loop.batch_progress"]
+    now = batches["current"]
+    is_trained = now["ready"] == now["started"] == now["processed"] > 0
+    is_within = epoch["ready"] == epoch["started"] > epoch["processed"]
+    is_validated = saved is None or saved.get("validated_batch") == batches["total"]["ready"] - 1
+    return bool(is_trained and is_within and not is_validated)
 
 
 def _is_begun(progress: dict[str, Any]) -> bool:

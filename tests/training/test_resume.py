@@ -1,5 +1,7 @@
 """A run resumed from a file that was written between the last batch of an epoch and its end is the undisturbed one."""
 
+import shutil
+
 import pytest
 import torch
 from lightning.pytorch import Callback, seed_everything
@@ -11,7 +13,7 @@ from drurank.data import GroupedDataset, Shortcut, evaluation_loader
 from drurank.methods import DFR, DRU, ERM, JTT, Const, GroupDRO, Worst
 from drurank.networks import MLP
 from fits import own_network, own_rows
-from runs import same
+from runs import plain, read_csv, read_json, same
 
 EPOCHS = 4
 METHODS = {
@@ -245,12 +247,12 @@ def test_run_that_was_resumed_is_resumed_again(trainer, tmp_path):
         assert torch.equal(again[name], value), name
 
 
-def test_figures_of_an_epoch_that_is_only_ended_are_of_all_rows_or_left_out(trainer, tmp_path):
-    """A mean loss of no row would be 0."""
-    _, _, straight = fit(trainer, DRU, Save("on_validation_batch_end", tmp_path), epochs=1)
+@pytest.mark.parametrize("hook", ["on_train_batch_end", "on_validation_batch_end", "on_validation_end"])
+def test_figures_of_an_epoch_of_which_only_the_end_is_left(trainer, tmp_path, hook):
+    _, _, straight = fit(trainer, DRU, Save(hook, tmp_path), epochs=1)
     _, _, resumed = fit(trainer, DRU, ckpt_path=tmp_path / "0.ckpt", epochs=1)
     was, now = ({name: float(value) for name, value in run.callback_metrics.items()} for run in (straight, resumed))
-    assert was.pop("train_loss") > 0
+    assert was["train_loss"] > 0
     assert now == was
 
 
@@ -265,3 +267,22 @@ def test_network_that_an_average_stood_in_for_is_lost_and_that_is_said(trainer, 
     fit(trainer, DRU, EMAWeightAveraging(), Save("on_validation_batch_end", tmp_path), epochs=2)
     with pytest.warns(UserWarning, match="training goes on from the average"):
         fit(trainer, DRU, EMAWeightAveraging(), ckpt_path=tmp_path / "0.ckpt", epochs=2)
+
+
+@pytest.mark.parametrize("method", ["DRU", "JTT"])
+def test_command_line_goes_on_from_the_last_batch_of_an_epoch(run, fit, tmp_path, method):
+    keep = "lightning.pytorch.callbacks.ModelCheckpoint"
+    words = {"every_n_train_steps": 4, "save_top_k": -1, "filename": "{step}", "dirpath": tmp_path}
+    flags = [word for name, value in words.items() for word in (f"--trainer.callbacks.{name}", value)]
+    options = ["--select", "worst,qdcg10", "--seed_everything", 1]
+    straight = fit(tmp_path / "a", *options, "--trainer.callbacks", keep, *flags, method=method)
+    stopped = fit(tmp_path / "b", *options, method=method, epochs=1 if method == "DRU" else 2)
+    file = stopped / f"checkpoints/{'4' if method == 'DRU' else '8'}.ckpt"
+    shutil.copy(tmp_path / f"step={file.name}", file)
+    run("fit", "--ckpt_path", file, "--trainer.max_epochs", 3)
+    for table in ("weights.csv", "metrics.csv"):
+        assert read_csv(stopped / table) == read_csv(straight / table), table
+    assert read_json(stopped / "selection.json") == read_json(straight / "selection.json")
+    one, other = (plain(folder / "checkpoints/last.ckpt") for folder in (stopped, straight))
+    for key in ("epoch", "global_step", "state_dict", "optimizer_states", "drurank"):
+        assert same(one[key], other[key]), key
