@@ -39,7 +39,8 @@ class NonFiniteWatch(Callback):
         check_choice("on_nonfinite", on_nonfinite, OnNonfinite)
         self.on_nonfinite, self.detect, self.hint = on_nonfinite, detect, hint
         self._steps = self._skipped = 0
-        self._broken = self._bad = self._first_break = self._loss = torch.zeros(0)
+        self._broken = self._bad = self._first_break = torch.zeros(0)
+        self._loss = torch.zeros(2)
         self._before: list[tuple[Tensor, Tensor]] = []
         self._state_before: dict[str, Tensor] = {}
 
