@@ -27,7 +27,8 @@ EVENLY, BY_DATA, SPREADS = 30, 30, 12
 """Candidates for the mean of a component, evenly placed and at quantiles of the data, and for its relative spread."""
 WIDEST = 0.7
 """The largest relative spread ``sd / sqrt(mu (1 - mu))``; a uniform distribution has 0.58."""
-PAIRS = 500
+FINEST = 0.1
+PAIRS = 1500
 """From this many distinct groups on, similar ones are taken together."""
 
 
@@ -56,14 +57,16 @@ class Tally:
             count: samples by group, integer ``[m]``, 1 or more.
             limit: how many different ones to keep at most.
         """
-        # In the unit of its standard error, accuracy is transformed to one that has the same error everywhere.
-        angle = 2 * np.arcsin(np.sqrt(correct / count)) * np.sqrt(count)
-        key, step = np.stack([correct, count], -1), 0.05
+        # Accuracy is transformed so that its standard error, 1 / sqrt(count), is the same everywhere.
+        angle = 2 * np.arcsin(np.sqrt(correct / count))
+        key, step = np.stack([correct, count], -1), FINEST
         while True:
             _, place, times = np.unique(key, axis=0, return_inverse=True, return_counts=True)
             if len(times) <= limit:
                 break
-            key = np.floor(np.stack([angle / step, np.log(count) / step], -1)).astype(np.int64)
+            # A share of the standard error is no difference, nor is one of accuracy that nobody would look at.
+            level = np.floor(np.log(count) / step)
+            key = np.stack([np.floor(angle * np.minimum(np.exp(level * step / 2), 20) / step), level], -1)
             step *= 1.5
         place = place.ravel()
         return cls(np.bincount(place, correct) / times, np.bincount(place, count) / times, times, place)
@@ -77,23 +80,17 @@ class Mixtures:
         weight: of each component, float64 ``[s, t]``, sums to 1 over ``t``.
         mean: ``mu``, float64 ``[s, t]``.
         precision: ``k``, float64 ``[s, t]``, infinite for a point.
+        sd: standard deviation over the groups at hand, float64 ``[s]``; 0 where one point has them all.
     """
 
     weight: np.ndarray
     mean: np.ndarray
     precision: np.ndarray
-
-    @property
-    def sd(self) -> np.ndarray:
-        """Standard deviation of each mixture, float64 ``[s]``."""
-        middle = (self.weight * self.mean).sum(axis=-1, keepdims=True)
-        within = self.mean * (1 - self.mean) / (self.precision + 1)
-        found: np.ndarray = np.sqrt((self.weight * (within + (self.mean - middle) ** 2)).sum(axis=-1))
-        return np.where(np.isinf(self.precision).all(axis=-1) & (np.ptp(self.mean, axis=-1) == 0), 0.0, found)
+    sd: np.ndarray
 
     def some(self, which: np.ndarray | slice) -> Mixtures:
         """Those at some places."""
-        return Mixtures(self.weight[which], self.mean[which], self.precision[which])
+        return Mixtures(self.weight[which], self.mean[which], self.precision[which], self.sd[which])
 
     def joined(self, other: Mixtures) -> Mixtures:
         """These and others of as many components."""
@@ -101,6 +98,7 @@ class Mixtures:
             np.concatenate([self.weight, other.weight]),
             np.concatenate([self.mean, other.mean]),
             np.concatenate([self.precision, other.precision]),
+            np.concatenate([self.sd, other.sd]),
         )
 
     def responsibility(self, tally: Tally) -> np.ndarray:
@@ -163,58 +161,74 @@ def _predicts(mixtures: Mixtures, tally: Tally) -> float:
 
 
 class _Sampler:
+    """Gibbs sampling of mixtures given the groups; means and spreads are drawn from a grid, those of points exactly."""
+
     def __init__(self, tally: Tally, rng: np.random.Generator) -> None:
         self.tally, self.rng = tally, rng
         observed = np.repeat(tally.correct / tally.count, tally.times)
         means, space = _candidate_means(observed)
-        relative = _candidate_spreads(tally)
-        self.means = np.repeat(means, SPREADS)
-        self.precisions = np.tile(1 / np.square(relative) - 1, len(means))
-        self.height = log_likelihood(tally.correct[:, None], tally.count[:, None], self.means, self.precisions)
+        self.observed, relative = observed, _candidate_spreads(tally)
+        self.means, self.precisions = np.repeat(means, SPREADS), np.tile(1 / np.square(relative) - 1, len(means))
+        self.height = self._height(self.means, self.precisions)
         self.prior = np.log(np.repeat(space, SPREADS) * (1 - POINT_PRIOR) / SPREADS)
-        self.mean = np.quantile(observed, np.linspace(0, 1, COMPONENTS)).clip(0.01, 0.99)
-        self.precision = np.full(COMPONENTS, 1 / relative[SPREADS // 2] ** 2 - 1)
-        self.weight = np.full(COMPONENTS, 1 / COMPONENTS)
+
+    def single(self) -> Mixtures:
+        """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
+        mean, precision, _ = self._place(np.repeat(self.tally.times[:, None], DRAWS, axis=1))
+        shape = (DRAWS, COMPONENTS)
+        weight = np.broadcast_to(np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST), shape)
+        mean, precision = (np.broadcast_to(of[:, None], shape) for of in (mean, precision))
+        return Mixtures(weight, mean, precision, _sd(weight == 1, mean, precision))
 
     def several(self) -> Mixtures:
         """``DRAWS`` mixtures of all components."""
         kept = []
+        weight = np.full(COMPONENTS, 1 / COMPONENTS)
+        height = self._height(
+            np.quantile(self.observed, np.linspace(0, 1, COMPONENTS)).clip(0.01, 0.99),
+            np.full(COMPONENTS, self.precisions[SPREADS // 2]),
+        )
         for sweep in range(BURN_IN + DRAWS * THIN):
-            members = self._members()
-            self._weigh(members)
-            self.mean, self.precision = self._place(members)
+            members = self.rng.multinomial(self.tally.times, _shares(height, weight))
+            part = self.rng.standard_gamma(WEIGHT_PRIOR + members.sum(axis=0))
+            weight = np.maximum(part / part.sum(), LEAST)
+            mean, precision, height = self._place(members)
             if sweep >= BURN_IN and (sweep - BURN_IN) % THIN == 0:
-                kept.append((self.weight, self.mean, self.precision))
+                share = members.sum(axis=0) / self.tally.times.sum()
+                kept.append((weight, mean, precision, _sd(share, mean, precision)))
         return Mixtures(*map(np.array, zip(*kept, strict=True)))
 
-    def single(self) -> Mixtures:
-        """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
-        mean, precision = self._place(np.repeat(self.tally.times[:, None], DRAWS, axis=1))
-        shape = (DRAWS, COMPONENTS)
-        weight = np.broadcast_to(np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST), shape)
-        return Mixtures(weight, np.broadcast_to(mean[:, None], shape), np.broadcast_to(precision[:, None], shape))
+    def _height(self, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
+        """Log-likelihood of the groups under each component, ``[d, t]``."""
+        return log_likelihood(self.tally.correct[:, None], self.tally.count[:, None], mean, precision)
 
-    def _members(self) -> np.ndarray:
-        """How many of the groups with the same counts belong to each component, ``[d, t]``."""
-        tally = self.tally
-        height = log_likelihood(tally.correct[:, None], tally.count[:, None], self.mean, self.precision)
-        return self.rng.multinomial(tally.times, _shares(height, self.weight))
+    def _place(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draw mean and precision of each component given its members ``[d, t]``, both at once.
 
-    def _weigh(self, members: np.ndarray) -> None:
-        part = self.rng.standard_gamma(WEIGHT_PRIOR + members.sum(axis=0))
-        self.weight = np.maximum(part / part.sum(), LEAST)
-
-    def _place(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Draw mean and precision of each component given its members ``[d, t]``, both at once, ``[t]`` each."""
+        Returns:
+            Mean and precision, ``[t]`` each, and log-likelihood of the groups under each, ``[d, t]``.
+        """
         right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
         # A point's mean has a uniform prior, over which its likelihood is integrated.
         point = np.log(POINT_PRIOR) + betaln(right + 1, seen - right + 1)
-        height = np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
-        cumulative = np.cumsum(np.exp(height - height.max(axis=1, keepdims=True)), axis=1)
+        total = np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
+        cumulative = np.cumsum(np.exp(total - total.max(axis=1, keepdims=True)), axis=1)
         chosen = (cumulative < self.rng.random((len(right), 1)) * cumulative[:, -1:]).sum(axis=1)
         exact = self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
-        mean, precision = np.append(self.means, 0)[chosen], np.append(self.precisions, np.inf)[chosen]
-        return np.where(np.isinf(precision), exact, mean), precision
+        is_point = chosen == len(self.means)
+        of_grid = np.where(is_point, 0, chosen)
+        mean = np.where(is_point, exact, self.means[of_grid])
+        precision = np.where(is_point, np.inf, self.precisions[of_grid])
+        height = self.height[:, of_grid]
+        height[:, is_point] = self._height(exact[is_point], precision[is_point])
+        return mean, precision, height
+
+
+def _sd(share: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Standard deviation of mixtures, all ``[..., t]`` to ``[...]``; 0 where one point has all."""
+    away = mean - (share * mean).sum(axis=-1, keepdims=True)
+    found = np.sqrt((share * (mean * (1 - mean) / (precision + 1) + away**2)).sum(axis=-1))
+    return np.where((share * np.isinf(precision)).max(axis=-1) == 1, 0.0, found)
 
 
 def _shares(height: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -22,6 +22,8 @@ SLOW = (
     "methods/test_every_method.py",
     "data/test_text_runs.py",
     "methods/test_resume_every_method.py",
+    "training/test_resume.py",
+    "methods/test_tuners.py",
     "cli/test_configs.py",
     "test_noise.py",
     "methods/test_jtt.py",

@@ -2,11 +2,7 @@ import math
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.stats import beta, betabinom, binom, binomtest
+from scipy.stats import binom, binomtest
 
 import drurank.noise
 from drurank.criteria import compute_criteria, values_of
@@ -14,122 +10,16 @@ from drurank.dcg import group_dcg
 from drurank.errors import InputError
 from drurank.groups import Groups
 from drurank.noise import chance_band, criteria_noise, group_interval, noise_floor
-from drurank.spread import fit_spread, shrunk_accuracy
 
 LED = ("worst", "p10", "qdcg10")
 
 
-def shape(mean, sd):
-    """The two parameters of the beta distribution with that mean and standard deviation."""
-    k = mean * (1 - mean) / sd**2 - 1
-    return mean * k, (1 - mean) * k
-
-
 def draw(rng, groups, size, mean, sd):
     """Correct, count and true accuracy of groups; sizes are Poisson, 2 at least."""
-    true = rng.beta(*shape(mean, sd), groups) if sd else np.full(groups, mean)
+    k = mean * (1 - mean) / sd**2 - 1 if sd else 0
+    true = rng.beta(mean * k, (1 - mean) * k, groups) if sd else np.full(groups, mean)
     count = rng.poisson(size, groups).clip(2)
     return rng.binomial(count, true), count, true
-
-
-# ---- spread
-
-
-@pytest.mark.parametrize("sd", [0.01, 0.05, 0.1, 0.29])
-@pytest.mark.parametrize("mean", [0.1, 0.5, 0.9])
-def test_likelihood_is_that_of_scipys_beta_binomial(mean, sd):
-    rng = np.random.default_rng(0)
-    correct, count, _ = draw(rng, 40, 30, 0.8, 0.1)
-    tally = _Tally(correct, count)
-    want = betabinom.logpmf(correct, count, *shape(mean, sd)).sum() - betabinom.logpmf(correct, count, 1, 1).sum()
-    got = tally.log_likelihood(np.array([mean, 0.5]), np.array([sd / math.sqrt(mean * (1 - mean)), math.sqrt(1 / 3)]))
-    assert got[0] - got[1] == pytest.approx(want, rel=1e-9)
-
-
-def test_likelihood_of_no_spread_is_the_binomial_and_what_small_spreads_tend_to():
-    correct, count = np.array([7, 3, 9]), np.array([10, 8, 9])
-    tally = _Tally(correct, count)
-    none, tiny = tally.log_likelihood(np.array([0.7, 0.7]), np.array([0.0, 2e-4]))
-    assert none == pytest.approx(19 * math.log(0.7) + 8 * math.log(0.3), rel=1e-12)
-    assert tiny == pytest.approx(none, abs=1e-4)
-
-
-@pytest.mark.parametrize("sd", [0.03, 0.1, 0.25])
-def test_fit_is_the_likeliest_of_a_fine_grid(sd):
-    correct, count, _ = draw(np.random.default_rng(3), 120, 40, 0.75, sd)
-    found = fit_spread(correct, count)
-
-    def likelihood(mean, spread):
-        return betabinom.logpmf(correct, count, *shape(mean, spread)).sum()
-
-    best = max(likelihood(m, s) for m in np.linspace(0.6, 0.9, 31) for s in np.linspace(0.005, 0.4, 80))
-    assert likelihood(found.mean, found.sd) >= best - 1e-3
-
-
-@pytest.mark.parametrize(("sd", "tolerance"), [(0.0, 0.012), (0.02, 0.008), (0.05, 0.004), (0.1, 0.005)])
-def test_known_spreads_are_found_within_their_stated_error(sd, tolerance):
-    rng = np.random.default_rng(11)
-    found = [fit_spread(*draw(rng, 500, 75, 0.8, sd)[:2]) for _ in range(60)]
-    within = np.mean([one.low <= sd <= one.high for one in found])
-    assert within >= 0.8  # of 60 fits 90 % should hold; fewer than 48 has a chance of 1 in 50
-    assert abs(np.mean([one.sd for one in found]) - sd) < tolerance
-    assert np.mean([one.mean for one in found]) == pytest.approx(0.8, abs=0.003)
-    assert all(one.low <= one.sd <= one.high for one in found)
-
-
-def test_groups_less_apart_than_chance_have_no_spread():
-    found = fit_spread(np.full(100, 60), np.full(100, 75))
-    assert (found.mean, found.sd, found.low) == (0.8, 0, 0)
-    assert 0 < found.high < 0.03
-    np.testing.assert_allclose(found.posterior_mean(np.array([1, 0, 0]), np.array([1, 5, 0])), [0.8, 0.8, math.nan])
-
-
-@pytest.mark.parametrize(
-    ("correct", "count"),
-    [
-        ([5], [5]),
-        ([0], [4]),
-        ([3], [10]),
-        ([5, 9], [5, 9]),
-        ([0, 0, 0], [1, 2, 3]),
-        ([5, 0], [5, 5]),
-        ([1, 0], [1, 1]),
-        ([0, 0, 1], [50, 50, 50]),
-        ([0] * 9 + [10], [10] * 10),
-    ],
-)
-def test_few_or_extreme_groups_are_fitted_all_the_same(correct, count):
-    correct, count = np.array(correct), np.array(count)
-    found = fit_spread(correct, count)
-    assert 0 <= found.low <= found.sd <= found.high <= 0.5
-    assert found.share.sum() == pytest.approx(1)
-    assert np.isfinite(found.posterior_mean(correct, count)).all()
-    for one in criteria_noise(correct, count, LED, draws=50).values():
-        assert np.isfinite([one.low, one.high, one.floor, one.floor_low, one.floor_high]).all()
-        assert one.low <= one.high
-
-
-@pytest.mark.parametrize(("groups", "size"), [(50, 10**8), (200, 10**7), (20, 10**9)])
-@pytest.mark.parametrize("equal", [True, False])
-def test_very_large_groups_are_fitted(groups, size, equal):
-    count = np.full(groups, size)
-    correct = count // 2 if equal else np.random.default_rng(0).binomial(count, 0.9)
-    found = fit_spread(correct, count)
-    assert found.low <= found.sd <= found.high < 0.002
-    assert found.mean == pytest.approx(0.5 if equal else 0.9, abs=1e-4)
-
-
-@pytest.mark.parametrize("groups", [1334, 20_000])
-def test_rounding_does_not_make_a_spread(groups):
-    rng = np.random.default_rng(4)
-    found = [fit_spread(rng.binomial(75, 0.8, groups), np.full(groups, 75)) for _ in range(12)]
-    assert all(one.sd == 0 or one.sd > 4e-4 for one in found)
-    assert sum(one.sd == 0 for one in found) >= 3  # half of them, if groups are alike
-
-
-def test_all_right_does_not_say_that_groups_cannot_differ():
-    assert fit_spread(np.array([10] * 9), np.array([10] * 9)).high > 0.005
-    assert fit_spread(np.array([3]), np.array([3])).high > 0.1
 
 
 def test_without_a_sample_there_is_nothing_to_draw():
@@ -137,58 +27,6 @@ def test_without_a_sample_there_is_nothing_to_draw():
         criteria_noise(np.zeros(3, int), np.zeros(3, int))
     with pytest.raises(InputError, match="draws is 0"):
         criteria_noise(np.ones(3, int), np.ones(3, int), draws=0)
-    assert shrunk_accuracy(np.zeros((0, 3), int), np.zeros((0, 3), int)).shape == (0, 3)
-
-
-def test_posterior_mean_is_that_of_the_integral():
-    correct, count, _ = draw(np.random.default_rng(2), 60, 20, 0.7, 0.12)
-    found = fit_spread(correct, count)
-    prior = beta(*shape(found.mean, found.sd))
-    for right, seen in ((0, 1), (3, 4), (20, 60)):
-        evidence, _ = quad(lambda p, c=right, n=seen: prior.pdf(p) * binom.pmf(c, n, p), 0, 1)
-        mean, _ = quad(lambda p, c=right, n=seen: p * prior.pdf(p) * binom.pmf(c, n, p), 0, 1)
-        assert found.posterior_mean(np.array([right]), np.array([seen]))[0] == pytest.approx(mean / evidence, rel=1e-6)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=2, max_size=30), st.randoms())
-def test_spread_asks_neither_for_the_order_of_groups_nor_for_empty_ones(cells, random):
-    if not any(right + wrong for right, wrong in cells):
-        return
-    moved = [*cells, (0, 0)]
-    random.shuffle(moved)
-    found = []
-    for groups in (cells, moved):
-        right, wrong = np.array(groups).T
-        found.append(fit_spread(right, right + wrong))
-    assert found[0].sd == pytest.approx(found[1].sd, abs=1e-9)
-    assert found[0].mean == pytest.approx(found[1].mean, abs=1e-9)
-
-
-@pytest.mark.parametrize("make", [np.array, torch.tensor])
-def test_shrunk_accuracies_of_many_are_those_of_each(make):
-    rng = np.random.default_rng(5)
-    count = rng.integers(0, 30, (2, 3, 25))
-    correct = rng.binomial(count, rng.beta(8, 2, count.shape))
-    got = shrunk_accuracy(make(correct.tolist()), make(count.tolist()))
-    assert got.shape == (2, 3, 25)
-    assert str(got.dtype).endswith("float64")
-    for i in range(2):
-        for j in range(3):
-            want = fit_spread(correct[i, j], count[i, j]).posterior_mean(correct[i, j], count[i, j])
-            np.testing.assert_array_equal(np.asarray(got[i, j]), want)
-    assert np.isnan(np.asarray(got)[count == 0]).all()
-
-
-def test_a_tiny_group_does_not_lead_the_ranking_by_luck():
-    count = np.array([*[75] * 30, 2])
-    correct = np.array([*np.linspace(38, 70, 30).astype(int), 0])
-    found = shrunk_accuracy(correct, count)
-    assert np.argmin(correct / count) == 30
-    assert np.argmin(found) == 0
-    shrunk = compute_criteria(correct, count, ["worst", "overall"], shrink=True)
-    assert shrunk["worst"] == found.min()
-    assert shrunk["overall"] == correct.sum() / count.sum()
 
 
 # ---- noise floor
@@ -270,18 +108,42 @@ def test_heavy_draws_show_their_progress(monkeypatch):
 # ---- intervals
 
 
-@pytest.mark.parametrize(("groups", "size", "sd"), [(80, 75, 0.1), (80, 75, 0.0), (9, 300, 0.05)], ids=str)
-def test_interval_holds_the_true_criterion_of_simulated_groups(groups, size, sd):
-    """85 to 95 % is asked for. Groups are drawn anew in it, which those at hand are not, so it may hold theirs more
-    often; the table of what it holds stands in benchmarks/RESULTS.md."""
-    rng = np.random.default_rng(21)
-    held = dict.fromkeys(LED, 0)
-    for run in range(200):
-        correct, count, true = draw(rng, groups, size, 0.8, sd)
-        noise = criteria_noise(correct, count, LED, draws=200, seed=run)
+TRUTHS = {
+    "alike": lambda rng: np.full(100, 0.8),
+    "beta": lambda rng: rng.beta(12, 3, 100),
+    "a third worse": lambda rng: np.where(np.arange(100) < 30, 0.6, 0.85) + 0.02 * rng.standard_normal(100),
+    "a tenth broken": lambda rng: np.where(np.arange(100) < 10, 0.5, 0.85),
+    "five broken": lambda rng: np.where(np.arange(100) < 5, 0.3, 0.85),
+    "one at 0": lambda rng: np.where(np.arange(100) < 1, 0.0, 0.85),
+    "uniform": lambda rng: rng.uniform(0.5, 1, 100),
+}
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_interval_holds_the_true_criterion_whatever_the_shape(truth):
+    """A miss below half a row counts as held. The whole table stands in benchmarks/RESULTS.md."""
+    held, runs = dict.fromkeys(LED, 0), 16
+    near = {"worst": 0.5 / 25, "p10": 0.5 / 25, "qdcg10": 0.5 / 25 * 4.822502}
+    for run in range(runs):
+        rng = np.random.default_rng(run)
+        true, count = TRUTHS[truth](rng), np.full(100, 25)
+        noise = criteria_noise(rng.binomial(count, true), count, LED, draws=200, seed=run)
         for name, value in values_of(Groups(true), LED).items():
-            held[name] += noise[name].low - 1e-9 <= value <= noise[name].high + 1e-9
-    assert min(held.values()) >= 0.85 * 200 - 5, held  # 5: one standard deviation of 200 draws
+            held[name] += noise[name].low - near[name] <= value <= noise[name].high + near[name]
+            assert noise[name].low <= noise[name].estimate <= noise[name].high
+    if truth == "uniform":
+        del held["worst"]  # It has a sharp edge, which no mixture of smooth distributions has; see RESULTS.md.
+    assert min(held.values()) >= 12, held  # 85 % or more in the long run; 11 or fewer have a chance of 4 in 100
+
+
+def test_interval_is_of_the_groups_at_hand():
+    """Of groups with 10,000 samples each, their own accuracies are known, whatever others would have."""
+    true = np.linspace(0.5, 0.9, 20)
+    count = np.full(20, 10_000)
+    found = criteria_noise((true * count).astype(int), count, ["worst", "average", "overall"])
+    assert found["worst"].estimate == pytest.approx(0.5, abs=0.005)
+    assert found["average"].high - found["average"].low < 0.005
+    assert found["overall"].estimate == pytest.approx(0.7, abs=0.002)
 
 
 def test_interval_is_about_true_accuracies_and_not_about_counts():

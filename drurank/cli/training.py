@@ -40,6 +40,7 @@ from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import SELECTION_FILE
 from drurank.run_folder.logger import RunLogger
 from drurank.training import preflight
+from drurank.training.resume import first_step_to_log
 
 DEFAULT_EPOCHS = 20
 NOISE = (
@@ -139,7 +140,8 @@ class GroupCLI(LightningCLI):
         if run is not None:
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
-            return RunLogger(run.parent, version=run.name, before_step=read_checkpoint(checkpoint)["global_step"])
+            step = first_step_to_log(read_checkpoint(checkpoint))
+            return RunLogger(run.parent, version=run.name, before_step=step)
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
 
     def before_instantiate_classes(self) -> None:

@@ -21,6 +21,7 @@ from drurank.training import preflight
 from drurank.training.contract import checked_batch
 from drurank.training.global_batch import gather_rows
 from drurank.training.last_layer import check_subsets, mean_coefficients
+from drurank.training.resume import waits_for_its_end
 from drurank.training.stages import choose_any, choose_only_selectable
 
 MOST_SUBSETS = 1000
@@ -110,12 +111,17 @@ class DFR(ERM):
         if isinstance(dataset, InMemory):  # where labels are at hand, rather than after days of training
             rows, places = self._draw(source.dataset.group)
             check_subsets(dataset.label[rows].numpy(), places)
+        if waits_for_its_end(self.trainer) and not self.selectable:
+            self._fit_after_last_batch()
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Fit the last layer where this was the last batch of all."""
         super().on_train_batch_end(outputs, batch, batch_idx)
-        trainer: Any = self.trainer
-        if trainer.is_last_batch and self.current_epoch + 1 == trainer.max_epochs:
+        if self.trainer.is_last_batch and not self.searching:
+            self._fit_after_last_batch()
+
+    def _fit_after_last_batch(self) -> None:
+        if self.current_epoch + 1 == self.trainer.max_epochs:
             self._fit_head()
             self.state["refitted"] = torch.tensor(True)
 

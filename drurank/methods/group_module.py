@@ -32,7 +32,7 @@ from drurank.networks.factory import NetworkFactory
 from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
-from drurank.training import contract, preflight
+from drurank.training import contract, preflight, resume
 from drurank.training.evaluation import Evaluation
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.loaders import batch_size_of, batches_of, draws_again
@@ -124,12 +124,16 @@ class GroupModule(LightningModule):
         self.record: EpochRecord
         self.ended_epoch: int | None = None
         """The last epoch whose end was dealt with, -1 in the first one; ``None`` before training."""
+        self.validated_batch: int | None = None
+        """The batch, counted over all epochs, after which a validation was last complete."""
         self.fingerprint = ""
         """What tells the training set from others."""
         self.class_count: list[int] | None = None
         """Training rows of each class, where they are known; reports compare with always naming the commonest."""
         self.restored: dict[str, Any] | None = None
         """Tables of a checkpoint, from when it is read until training begins."""
+        self.begun = False
+        """Whether the training of a fit has begun; a tuner of Lightning may search before that, or within it."""
 
     # What a method is made of: overridden by methods and by modules of your own.
 
@@ -249,6 +253,12 @@ class GroupModule(LightningModule):
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
         return contract.checked_losses(self.loss(output.float(), label), label)
 
+    @property
+    def searching(self) -> bool:
+        """Whether a tuner of Lightning tries learning rates or batch sizes: it takes a fit's callbacks away."""
+        trainer: Any = self.trainer
+        return trainer.state.fn == "fit" and self.watch not in trainer.callbacks
+
     # Training.
 
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
@@ -274,7 +284,15 @@ class GroupModule(LightningModule):
     def on_train_epoch_end(self) -> None:
         """Rank the groups anew and rewrite the samples' weights for the next epoch; log the mean loss of this one."""
         # Not by each step: a progress bar, which only the first process has, would ask for the mean over processes.
-        self.log("train_loss", self.watch.mean_loss(), sync_dist=True, reduce_fx="max")
+        loss = self.watch.mean_loss()
+        if loss is not None:
+            self.log("train_loss", loss, sync_dist=True, reduce_fx="max")
+        trainer: Any = self.trainer
+        if self.validated_batch == trainer.fit_loop.total_batch_idx:
+            # Of a validation before the checkpoint; callbacks are to see its criteria, and loggers have seen them.
+            known = trainer.callback_metrics
+            values = {key: value for key, value in self.evaluation.values.items() if key not in known}
+            self.log_dict(values, logger=False)
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:
@@ -312,6 +330,7 @@ class GroupModule(LightningModule):
         preflight.check_evaluation(trainer.val_dataloaders)
         if reads:
             preflight.check_training_pass(trainer)
+            self.record.forget_fresh()
         self.evaluation.begin(trainer.val_dataloaders, "val", self.record if reads else None, self.device)
 
     def on_test_epoch_start(self) -> None:
@@ -336,6 +355,9 @@ class GroupModule(LightningModule):
         self._log_criteria()
         if self.evaluation.reads_training_set:
             self.record.commit(whole=True)
+        trainer: Any = self.trainer
+        if trainer.state.fn == "fit" and not trainer.sanity_checking:
+            self.validated_batch = trainer.fit_loop.total_batch_idx
 
     def on_test_epoch_end(self) -> None:
         """Log the criteria."""
@@ -364,6 +386,8 @@ class GroupModule(LightningModule):
     def setup(self, stage: str) -> None:
         """Check what is asked of the run, and find out which criteria are."""
         trainer: Any = self.trainer
+        if stage == "fit":
+            self.state, self.restored, self.begun = {}, None, False  # an earlier fit may have left its own
         self.evaluation.find_criteria(trainer, grouped=getattr(trainer.datamodule, "grouped", True))
         preflight.check_run(self, trainer, trainer.datamodule)
         preflight.check_attached(self, trainer)
@@ -390,31 +414,38 @@ class GroupModule(LightningModule):
         saving.log_sizes(self.loggers, self.builder.sizes)
 
     def on_train_start(self) -> None:
-        """Begin the tables of the training samples, and end an epoch that a checkpoint left without its end."""
+        """Begin the tables of the training samples, and go on where a checkpoint was written."""
         trainer: Any = self.trainer
         preflight.run_checks(preflight.START, self, trainer)
         train = trainer.train_dataloader.dataset
         self.watch.begin(len(train), self.device)
         resumes = self.restored is not None
-        self.begin_tables(train)
-        saving.leave_ended_epoch(trainer, self.ended_epoch)
-        preflight.run_checks(self.begun_checks, self, trainer)
+        if not (self.searching and self.begun):
+            self.begin_tables(train)
+        if resumes:
+            self._take_up_where_it_was_left()
+        if not self.searching:
+            self.begun = True
+            preflight.run_checks(self.begun_checks, self, trainer)
         batches = batches_of(trainer.train_dataloader)
         if batches is not None:
             rank_zero_info(f"{self.title}: batches of {batches}")
         self.stages.end_schedules(trainer, self.current_epoch)
-        saving.warn_within_epoch(trainer)
         if not resumes:
             self.ended_epoch = self.current_epoch - 1
-        elif self.ended_epoch is not None and self.ended_epoch < self.current_epoch - 1:
-            # The checkpoint was written after the last batch of an epoch and before its end. Lightning counts that
-            # epoch as ended, and would not count the next one as begun.
-            self._end_epoch(self.current_epoch - 1)
-            trainer.fit_loop.reset_restart_stage()
+
+    def _take_up_where_it_was_left(self) -> None:
+        trainer: Any = self.trainer
+        left = resume.epoch_without_its_end(trainer, self.ended_epoch)
+        if left is not None:
+            self._end_epoch(left)
+        resume.leave_ended_epoch(trainer, self.ended_epoch)
+        resume.end_epoch_as_ever(trainer, self.evaluation.values)
+        resume.warn_within_epoch(trainer)
 
     def begin_tables(self, train: GroupedDataset) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
-        self.fingerprint, self.ended_epoch = train.fingerprint(), -1
+        self.fingerprint, self.ended_epoch, self.validated_batch = train.fingerprint(), -1, None
         self.class_count = train.class_count()
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
@@ -449,6 +480,11 @@ class GroupModule(LightningModule):
         if to_train:
             preflight.check_resume(self, saved, self.builder.sizes)
             self.restored = saved.get("training")
+            if self.begun and self.restored is not None:  # a search within the run is over
+                self.watch.begin(len(self.record.group), self.device)
+                saving.load_training_state(self, self.trainer, self.restored)
+                self.restored = None
+            resume.go_back_to_validation(self.trainer, checkpoint["loops"]["fit_loop"], self.restored)
             saving.warn_of_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), self.hparams)
         else:
             saving.load_network(self, checkpoint)

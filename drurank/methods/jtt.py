@@ -100,7 +100,7 @@ class JTT(GroupModule):
     def on_train_end(self) -> None:
         """Say so where the run ended, as by ``max_time``, before there was anything to choose."""
         super().on_train_end()
-        if not bool(self.state["second_stage"]):
+        if not self.searching and not bool(self.state["second_stage"]):
             rank_zero_warn("the run ended within the first stage of JTT, so there is no checkpoint to choose")
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
@@ -114,8 +114,8 @@ class JTT(GroupModule):
             yield name, value
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Begin the second stage where the first is over."""
-        if self.selectable and not bool(self.state["second_stage"]):
+        """Begin the second stage where the first is over, but not in the few steps of a search for a rate."""
+        if self.selectable and not self.searching and not bool(self.state["second_stage"]):
             self._begin_second_stage()
         super().on_train_batch_start(batch, batch_idx)
 

@@ -39,6 +39,9 @@ def training_state(method: Any, trainer: Any) -> dict[str, Any]:
         "record": method.record.state_dict(),
         "state": {name: tensor.cpu() for name, tensor in method.state.items()},
         "ended_epoch": method.ended_epoch,
+        "validated_batch": method.validated_batch,
+        "losses": method.watch.losses().cpu(),
+        "criteria": {name: value.cpu() for name, value in method.evaluation.values.items()},
         "batches": batches_of(trainer.train_dataloader),
         "optimizers": optimizers_in_words(trainer.optimizers),
     }
@@ -55,7 +58,10 @@ def load_training_state(method: Any, trainer: Any, saved: dict[str, Any]) -> Non
         name: tensor.to(method.state[name].device if name in method.state else device)
         for name, tensor in saved["state"].items()
     }
-    method.ended_epoch = saved["ended_epoch"]
+    if "losses" in saved:
+        method.watch.go_on_from(saved["losses"])
+    method.ended_epoch, method.validated_batch = saved["ended_epoch"], saved.get("validated_batch")
+    method.evaluation.values = {name: value.to(device) for name, value in saved.get("criteria", {}).items()}
 
 
 def warn_of_changes(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -95,38 +101,6 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
         del state[key]
     if not method.forwards_itself and (method.network is None or method.builder.sizes is not None):
         method.network = method.builder.rebuild(saved, type(method).__name__)
-
-
-def leave_ended_epoch(trainer: Any, ended_epoch: int | None) -> None:
-    """Go on with the next epoch where a checkpoint holds the end of the last one.
-
-    With ``max_steps`` Lightning takes every resume for one from within an epoch, ends the finished epoch again and
-    counts it twice.
-
-    Args:
-        trainer: what resumes; its loops are restored.
-        ended_epoch: the epoch whose end the checkpoint holds.
-    """
-    loop = trainer.fit_loop
-    now, total = loop.epoch_progress.current, loop.epoch_progress.total
-    is_whole = now.ready == now.started == now.processed
-    if loop.restarting and is_whole and now.processed > 0 and ended_epoch == now.processed - 1:
-        now.completed, total.completed = now.processed, total.processed
-        loop._restarting = False  # the loop's own setter is what takes the epoch for unfinished
-        loop.epoch_loop.restarting = False
-        loop.reset_restart_stage()
-
-
-def warn_within_epoch(trainer: Any) -> None:
-    """Warn of a checkpoint from within an epoch, after which the epoch is not what it would have been."""
-    progress = trainer.fit_loop.epoch_loop.batch_progress
-    done = progress.current.processed
-    if done and not progress.is_last_batch:
-        rank_zero_warn(
-            f"the checkpoint was written within epoch {trainer.current_epoch}, after {done} of "
-            f"{trainer.num_training_batches} batches: the rest of the epoch draws its first rows again, and rows "
-            "it does not reach are weighted by the last prediction known of them"
-        )
 
 
 def log_sizes(loggers: Iterable[Any], sizes: Sizes | None) -> None:

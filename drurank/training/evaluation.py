@@ -54,6 +54,8 @@ class Evaluation:
         """The criteria that are computed."""
         self.splits: list[EvaluatedSplit] = []
         """The splits of the last evaluation, in the order of their loaders."""
+        self.values: dict[str, Tensor] = {}
+        """What the last evaluation gave, by key."""
         self.reads_training_set = False
         self._records: list[EpochRecord | None] = []
 
@@ -133,6 +135,7 @@ class Evaluation:
             split.record.commit()
             split.criteria.update_correct(split.record.correct == 1, split.record.known_group())
             found.update({f"{split.prefix}_{name}": value for name, value in split.criteria.compute().items()})
+        self.values = found
         return found
 
 

@@ -39,7 +39,8 @@ class NonFiniteWatch(Callback):
         check_choice("on_nonfinite", on_nonfinite, OnNonfinite)
         self.on_nonfinite, self.detect, self.hint = on_nonfinite, detect, hint
         self._steps = self._skipped = 0
-        self._broken = self._bad = self._first_break = self._loss = torch.zeros(0)
+        self._broken = self._bad = self._first_break = torch.zeros(0)
+        self._loss = torch.zeros(2)
         self._before: list[tuple[Tensor, Tensor]] = []
         self._state_before: dict[str, Tensor] = {}
 
@@ -96,13 +97,26 @@ class NonFiniteWatch(Callback):
         self._loss[0] += losses.sum()
         self._loss[1] += losses.shape[-1]  # as a number: a tensor made of it would wait for the device
 
-    def mean_loss(self) -> Tensor:
-        """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it."""
+    def losses(self) -> Tensor:
+        """Sum and number of the losses of rows drawn since the last mean, of all processes; every one must call it."""
         total = self._loss.clone()
         if rank_and_world()[1] > 1:
             dist.all_reduce(total)
+        return total
+
+    def go_on_from(self, losses: Tensor) -> None:
+        """Count on from what ``losses`` gave in a run that was stopped within an epoch."""
+        if rank_and_world()[0] == 0:
+            self._loss.copy_(losses)
+
+    def mean_loss(self) -> Tensor | None:
+        """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it.
+
+        ``None`` where no row was drawn.
+        """
+        total = self.losses()
         self._loss.zero_()
-        return total[0] / total[1].clamp(min=1)
+        return total[0] / total[1] if bool(total[1]) else None
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
         """With ``skip`` leave a step out whose gradient is not finite, by handing the optimizer none."""

@@ -11,8 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lightning.pytorch.callbacks import EarlyStopping, StochasticWeightAveraging, Timer, WeightAveraging
+from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import (
+    BatchSizeFinder,
+    EarlyStopping,
+    LearningRateFinder,
+    StochasticWeightAveraging,
+    Timer,
+    WeightAveraging,
+)
 from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
+from lightning.pytorch.utilities.parsing import lightning_hasattr
 from torch import Tensor, nn
 
 from drurank.data.dataset import GroupedDataset, TrainingPass
@@ -25,11 +34,13 @@ from drurank.training.evaluation import key_prefixes
 from drurank.training.loaders import as_list, reads_all, split_of
 from drurank.training.nonfinite import broken_entry
 from drurank.training.optimization import optimizers_in_words
+from drurank.training.resume import waits_for_its_end
 from drurank.training.stages import steps_of_epoch, steps_of_run
 
 Check = Callable[[Any, Any, Any], None]
 SHARDED = (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy)
 """Strategies that leave each process a part of the weights."""
+TRAINING_HOOKS = ("on_train_start", "on_train_epoch_start", "on_train_batch_start", "on_train_epoch_end")
 
 
 def check_run(method: Any, trainer: Any, datamodule: Any) -> None:
@@ -118,7 +129,36 @@ def something_trains(method: Any, trainer: Any, datamodule: Any) -> None:
             raise InputError(f"{limit} is 0, with which nothing is trained; leave it out, or give more")
 
 
-FIT: tuple[Check, ...] = (groups_are_named, something_trains)
+def found_rate_is_used(method: Any, trainer: Any, datamodule: Any) -> None:
+    """A rate that Lightning's search finds reaches the optimizer, or is only shown."""
+    for callback in trainer.callbacks:
+        if not isinstance(callback, LearningRateFinder) or not callback._update_attr:
+            continue
+        names = [callback._attr_name] if callback._attr_name else ["lr", "learning_rate"]
+        if not any(lightning_hasattr(method, name) for name in names):
+            raise InputError(
+                f"LearningRateFinder would set {' or '.join(names)}, which {type(method).__name__} does not have; give "
+                "update_attr=False, read optimal_lr.suggestion(), and give the optimizer that rate"
+            )
+        if method.optimization.lr_scheduler is not None:
+            raise InputError(
+                "the rate that LearningRateFinder finds would be overwritten by the lr_scheduler; give "
+                "update_attr=False, read optimal_lr.suggestion(), and give the optimizer that rate"
+            )
+
+
+def batch_sizes_are_tried_first(method: Any, trainer: Any, datamodule: Any) -> None:
+    """Batch sizes are tried at the start of a fit: once it trains, Lightning does not count its steps back."""
+    for callback in trainer.callbacks:
+        begins = [name for name in TRAINING_HOOKS if getattr(type(callback), name) is not getattr(Callback, name)]
+        if isinstance(callback, BatchSizeFinder) and begins:
+            raise InputError(
+                f"{type(callback).__name__} has an {begins[0]}, and a search for a batch size within a run ends it "
+                "early; search in on_fit_start"
+            )
+
+
+FIT: tuple[Check, ...] = (groups_are_named, something_trains, found_rate_is_used, batch_sizes_are_tried_first)
 
 
 def weights_can_be_replaced(method: Any, trainer: Any, datamodule: Any) -> None:
@@ -258,7 +298,17 @@ def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
         )
 
 
+def search_loses_no_checkpoint(method: Any, trainer: Any, datamodule: Any) -> None:
+    """A search at the start of a fit does not precede the training of a checkpoint, which Lightning would forget."""
+    if method.searching and method.restored is not None:
+        raise InputError(
+            "LearningRateFinder and BatchSizeFinder search at the start of a new run, and this one resumes; leave "
+            "them out, and give the optimizer and batch_size what they found"
+        )
+
+
 START: tuple[Check, ...] = (
+    search_loses_no_checkpoint,
     training_set_is_grouped,
     training_set_is_evaluated,
     restored_tables_fit,
@@ -290,16 +340,11 @@ def penalty_comes_into_force(method: Any, trainer: Any, datamodule: Any) -> None
 
 
 def last_layer_is_unfitted(method: Any, trainer: Any, datamodule: Any) -> None:
-    """A resumed run of DFR has not fitted its last layer yet, and still comes to the batch after which it does."""
-    if method.selectable:
+    """A resumed run of DFR has not fitted its last layer yet, or has only the end of that epoch left."""
+    if method.selectable and not waits_for_its_end(trainer):
         raise InputError(
             "the checkpoint's last layer was fitted by DFR, so its training is over; test it, or start anew with more "
             "max_epochs"
-        )
-    if method.current_epoch >= trainer.max_epochs:
-        raise InputError(
-            "the checkpoint was written after the last step and before DFR fitted the last layer; go on from an "
-            "earlier one"
         )
 
 

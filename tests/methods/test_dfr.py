@@ -277,14 +277,6 @@ def test_resume_is_exact_until_the_end_and_refused_after_it(trainer, tmp_path):
         fit(4, ckpt_path=tmp_path / "epoch=2.ckpt")
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_file_of_the_very_last_step_is_refused(trainer, tmp_path):
-    keep = ModelCheckpoint(dirpath=tmp_path, save_top_k=-1, filename="{step}", every_n_train_steps=1)
-    trainer(max_epochs=2, callbacks=[keep], enable_checkpointing=True).fit(DFR(), datamodule=Shortcut(**SIZE))
-    with pytest.raises(InputError, match="before DFR fitted the last layer"):
-        trainer(max_epochs=2).fit(DFR(), datamodule=Shortcut(**SIZE), ckpt_path=tmp_path / "step=8.ckpt")
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback, seed_everything
-from lightning.pytorch.tuner import Tuner
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -295,19 +294,6 @@ def test_first_validation_may_be_that_of_the_second_epoch(trainer):
     with pytest.warns(UserWarning, match="epoch 0 gave no predictions"):
         run.fit(method, train, [val, evaluation_loader(train)])
     assert (method.record.correct >= 0).all()
-
-
-def test_lightnings_tuner_finds_a_rate(trainer):
-    class Rated(DRU):
-        def __init__(self, lr=1e-3, **kwargs):
-            super().__init__(**kwargs)
-            self.lr = lr
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=self.lr)
-
-    found = Tuner(trainer(max_epochs=2)).lr_find(Rated(), datamodule=small(), num_training=8, update_attr=False)
-    assert len(found.results["lr"]) == 8
 
 
 def test_watch_is_attached_once_and_only_that_of_the_method(trainer):

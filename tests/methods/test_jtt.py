@@ -247,26 +247,6 @@ def test_run_that_ends_in_the_first_stage_says_so(trainer):
         trainer(max_epochs=9, min_epochs=1, callbacks=[Stop()]).fit(JTT(2), datamodule=Shortcut(**SIZE))
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_file_of_the_last_step_of_any_epoch_is_resumed_exactly(trainer, tmp_path):
-    # Written before the end of its epoch, which Lightning skips on resume.
-    def fit(**options):
-        seed_everything(0, verbose=False)
-        method = JTT(first_stage_epochs=3, accuracy_from="training")
-        keep = ModelCheckpoint(dirpath=tmp_path, save_top_k=-1, filename="{step}", every_n_train_steps=4)
-        run = trainer(max_epochs=5, callbacks=[keep], enable_checkpointing=True)
-        run.fit(method, datamodule=Shortcut(**SIZE), **options)
-        return method.state["weight"], method.network.state_dict()
-
-    weight, whole = fit()
-    assert weight.max() == 5
-    for step in (4, 8, 12, 16):
-        its_weight, resumed = fit(ckpt_path=tmp_path / f"step={step}.ckpt")
-        assert torch.equal(its_weight, weight), step
-        for name, value in whole.items():
-            assert torch.equal(resumed[name], value), (step, name)
-
-
 @pytest.mark.parametrize("method", [JTT, DFR])
 @pytest.mark.parametrize("average", [EMAWeightAveraging, lambda: StochasticWeightAveraging(1e-2)])
 def test_averages_over_both_networks_are_refused(trainer, method, average):

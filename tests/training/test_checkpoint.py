@@ -154,30 +154,6 @@ def keeper(folder, **options):
     return ModelCheckpoint(dirpath=folder, filename="{step}", save_top_k=-1, enable_version_counter=False, **options)
 
 
-@pytest.mark.filterwarnings("ignore:.*callbacks used to create the checkpoint")
-@pytest.mark.parametrize(
-    ("save", "options"),
-    [
-        ({"save_on_train_epoch_end": False}, {}),
-        ({}, {"check_val_every_n_epoch": 2}),
-        ({"save_on_train_epoch_end": False}, {"check_val_every_n_epoch": 2}),
-    ],
-)
-@pytest.mark.parametrize("accuracy_from", ["evaluation", "training"])
-@pytest.mark.filterwarnings("ignore:epoch . gave no predictions")
-def test_file_saved_before_the_reweighting_is_resumed_exactly(trainer, tmp_path, save, options, accuracy_from):
-    """On resume the epoch's end comes again, without a batch before it."""
-    options = {"accuracy_from": accuracy_from, "epochs": 4, **options}
-    straight, before = tiny(trainer, keeper(tmp_path, **save), **options)
-    resumed, after = tiny(trainer, ckpt_path=tmp_path / "step=6.ckpt", **options)  # the end of epoch 1
-    assert before.weight[2].max() > 1
-    assert after.weight[2].isfinite().all()
-    torch.testing.assert_close(after.weight[2], before.weight[2], rtol=0, atol=0)
-    torch.testing.assert_close(resumed.state["weight"], straight.state["weight"], rtol=0, atol=0)
-    for one, other in zip(resumed.parameters(), straight.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0)
-
-
 def ours(caught):
     package = str(Path(drurank.__file__).parent)
     return [str(warning.message) for warning in caught if warning.filename.startswith(package)]
@@ -205,31 +181,6 @@ def test_file_saved_within_an_epoch_counts_no_row_twice_and_says_what_is_not_kno
     np.testing.assert_allclose(weight, discounts(ranks(accuracies(correct, group, 3)), 100)[group], rtol=1e-6)
     assert unseen
     assert any("24" in said or "weight" in said for said in ours(caught)), "it says what it cannot know"
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("accuracy_from", ["training", "evaluation"])
-def test_file_saved_at_the_last_batch_of_an_epoch_is_ranked_late_or_that_is_said(trainer, tmp_path, accuracy_from):
-    """On resume Lightning skips the end of that epoch and the start of the next."""
-    _, before = tiny(trainer, keeper(tmp_path, every_n_train_steps=3), accuracy_from=accuracy_from)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        _, after = tiny(trainer, ckpt_path=tmp_path / "step=6.ckpt", accuracy_from=accuracy_from)
-    assert before.weight[2].max() > 1
-    if accuracy_from == "training":
-        # Once more, from a file of the run that was resumed: its first epoch's end is not taken for another's.
-        _, again = tiny(
-            trainer,
-            keeper(tmp_path / "b", every_n_train_steps=3),
-            ckpt_path=tmp_path / "step=3.ckpt",
-            accuracy_from=accuracy_from,
-        )
-        _, twice = tiny(trainer, ckpt_path=tmp_path / "b/step=6.ckpt", accuracy_from=accuracy_from)
-        assert torch.equal(again.weight[2], before.weight[2])
-        assert torch.equal(twice.weight[2], before.weight[2])
-    if not torch.equal(after.weight[2], before.weight[2]):
-        assert any("weight" in said for said in ours(caught))
-        assert accuracy_from == "evaluation", "the predictions are in the file"
 
 
 @pytest.mark.filterwarnings("ignore:.*callbacks used to create the checkpoint")
