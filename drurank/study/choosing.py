@@ -12,7 +12,7 @@ import numpy as np
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, check_choice, nearest
-from drurank.study.concordance import Concordance, concordance
+from drurank.study.concordance import Concordance, concordance, ties
 from drurank.study.result import stacked
 from drurank.study.results import Study
 
@@ -150,8 +150,8 @@ def _compared(
         chosen, is_high = _value(name, validated[kept], min_count, some, of_val), criterion(name).mode == "max"
         one = concordance(chosen, worst[kept], higher_is_better=is_high, best=best)
         if 1 < len(once) < len(some):
-            ties = concordance(chosen[once], worst[kept][once], higher_is_better=is_high)
-            one = replace(one, tied_pairs=ties.tied_pairs, tied_models=ties.tied_models)
+            tied_pairs, tied_models = ties(chosen[once])
+            one = replace(one, tied_pairs=tied_pairs, tied_models=tied_models)
         found[name] = one
     return found
 

@@ -67,14 +67,24 @@ def concordance(
     mean_gain = (np.bincount(block, weights=gain[order]) / np.bincount(block))[block]
     ideal = float((np.sort(gain)[::-1] * discount).sum())
     first = tested[cost == cost.min()]
-    pairs = len(cost) * (len(cost) - 1) / 2
-    _, same = np.unique(cost, return_counts=True)
+    tied_pairs, tied_models = ties(chosen_by)
     return Concordance(
         distance=float(np.linalg.norm(mine - truth)),
         cosine=float(mine @ truth / (np.linalg.norm(mine) * np.linalg.norm(truth))),
         ndcg=float((mean_gain * discount).sum()) / ideal if ideal > 0 else 1.0,
         tau=float(kendalltau(-mine, -truth).statistic),
-        tied_pairs=float((same * (same - 1) / 2).sum() / pairs),
-        tied_models=float(same[same > 1].sum() / len(cost)),
+        tied_pairs=tied_pairs,
+        tied_models=tied_models,
         regret=float((tested.max() if best is None else np.round(best, DIGITS)) - first.mean()),
     )
+
+
+def ties(chosen_by: np.ndarray) -> tuple[float, float]:
+    """Share of pairs that a criterion does not tell apart, and of candidates that it does not tell from some other.
+
+    Args:
+        chosen_by: criterion, float ``[n]``, of two candidates or more.
+    """
+    _, same = np.unique(np.round(chosen_by, DIGITS), return_counts=True)
+    pairs = len(chosen_by) * (len(chosen_by) - 1) / 2
+    return float((same * (same - 1) / 2).sum() / pairs), float(same[same > 1].sum() / len(chosen_by))

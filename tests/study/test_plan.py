@@ -148,7 +148,7 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "s.yaml").write_text(block.replace("../data", str(CONFIGS / "data")), encoding="utf-8")
     plan = Plan.read(tmp_path / "s.yaml")
-    assert len(plan.candidates) == (16 + 4) * 3
+    assert len(plan.candidates) == (4 + 4) * 3
     assert plan.criteria == ("qdcg10", "worst")
     write_shared(tmp_path, plan)
     check_options(tmp_path, plan, train)
