@@ -112,7 +112,10 @@ class StudyTable:
     def legend(self) -> str:
         """How to read the cells."""
         spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
-        return f"{spread}; shares in percent; bold: better than every other, then the second is underlined."
+        return (
+            f"{spread}; shares in percent; bold: better than every other; then the second, which is not told from the "
+            "third, is underlined."
+        )
 
     @property
     def _head(self) -> tuple[str, ...]:
