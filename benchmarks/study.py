@@ -1,39 +1,111 @@
-"""How often the tests under a study's table call equals different, and find five points: python benchmarks/study.py."""
+"""How often a study's table calls equal methods different, and finds one that is worse: python benchmarks/study.py."""
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from scipy.stats import norm
 
-from drurank.study.statistics import bootstrapped_t, paired_difference
+from drurank.criteria import compute_criteria, criterion
+from drurank.study.differences import bootstrapped_t, differences_from
 
-SIMULATIONS, DRAWS, GROUPS, SIZE, APART = 500, 200, 60, 50, 0.05
+TABLES, FEWER, DRAWS, APART = 500, 200, 100, 0.05
 NAMES = ("average", "p10", "worst", "qdcg10")
-CASES = [(seeds, sd) for seeds in (1, 2, 3, 5) for sd in (0.0, 0.005, 0.02)]
-"""Seeds, and standard deviation of a method's accuracy over them."""
 
 
-def pair(rng: np.random.Generator, seeds: int, sd: float, apart: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Counts of two methods on the same groups, whose true accuracies have a standard deviation of 0.05."""
-    true, size = rng.normal(0.8, 0.05, GROUPS), np.full((seeds, GROUPS), SIZE)
-    shifts = rng.normal(0, sd, (2, seeds, 1)) - np.array([0, apart])[:, None, None]
-    return [(rng.binomial(size, np.clip(true + shift, 0.05, 0.95)), size) for shift in shifts]
+@dataclass(frozen=True)
+class Truth:
+    """What is true of the methods of a table, which are equals but for ``apart``, by which the last is worse."""
+
+    methods: int
+    seeds: int
+    what: str = ""
+    sd: float = 0.005
+    groups: int = 20
+    size: int = 50
+    apart: float = 0.0
+
+    def draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Correct rows ``[K, S, m]``, and rows by group ``[m]``."""
+        true, count = rng.normal(0.8, 0.05, self.groups), np.full(self.groups, self.size)
+        if self.what == "skewed groups":
+            true = np.where(rng.random(self.groups) < 0.1, 0.4, 0.87)
+        if self.what == "equal groups":
+            true = np.full(self.groups, 0.8)
+        if self.what == "unequal sizes":
+            count = np.maximum(self.size * rng.lognormal(-0.3, 0.9, self.groups), 5).astype(int)
+        of_method = np.full((self.methods, 1, 1), self.sd)
+        if self.what == "one unstable":
+            of_method[0] = 0.02
+        shifts = rng.normal(0, 1, (self.methods, self.seeds, 1)) * of_method
+        shifts[-1] -= self.apart
+        own = rng.normal(0, 0.05 if self.what == "own good groups" else 0, (self.methods, 1, self.groups))
+        accuracy = np.clip(true + shifts + own, 0.005, 0.995)
+        shared = {"same rows hard": (0.7, 0.0), "own hard rows": (0.4, 0.3)}.get(self.what)
+        return (rng.binomial(count, accuracy) if shared is None else _rows(rng, accuracy, count, *shared)), count
 
 
-def share(test, name: str, seeds: int, sd: float, apart: float) -> str:
-    rng = np.random.default_rng(seeds)
-    pairs = (pair(rng, seeds, sd, apart) for _ in range(SIMULATIONS))
-    return f"{100 * np.mean([test(*two, name, draws=DRAWS).is_distinguishable for two in pairs]):.1f}"
+def _rows(rng: np.random.Generator, accuracy: np.ndarray, count: np.ndarray, by_row: float, by_method: float):
+    """Correct rows where some rows are hard for every method, and some for one method with all seeds."""
+    methods, seeds, _ = accuracy.shape
+    parts = (rng.normal(size=(a, b, count.sum())) for a, b in ((1, 1), (methods, 1), (methods, seeds)))
+    weights = (by_row, by_method, 1 - by_row - by_method)
+    latent = sum(np.sqrt(weight) * part for weight, part in zip(weights, parts, strict=True))
+    right = latent < norm.ppf(accuracy).repeat(count, axis=2)
+    return np.add.reduceat(right, np.cumsum(count) - count, axis=2, dtype=int)
+
+
+def told(test: str, correct: np.ndarray, count: np.ndarray, name: str) -> np.ndarray:
+    """Which methods are called different from the one that came out best, bool ``[K]``."""
+    values = compute_criteria(correct, np.broadcast_to(count, correct.shape), [name])[name].mean(axis=1)
+    best = int(np.argmax(values) if criterion(name).higher_is_better else np.argmin(values))
+    if test == "each pair alone":
+        pairs = ([best, other] for other in range(len(correct)))
+        every = [differences_from(correct[pair], count, name, draws=DRAWS)[1] for pair in pairs]
+    else:
+        compare = bootstrapped_t if test == "t" else differences_from
+        every = compare(correct, count, name, best, draws=DRAWS)
+    return np.array([one.is_distinguishable for one in every])
+
+
+def shares(test: str, truth: Truth, tables: int) -> list[str]:
+    """By criterion, in percent of tables: some equal is called different, and the one that is worse is found."""
+    cells = []
+    for name in NAMES:
+        rng = np.random.default_rng(1)
+        wrong = [told(test, *truth.draw(rng), name).any() for _ in range(tables)]
+        worse = replace(truth, apart=APART)
+        found = [told(test, *worse.draw(rng), name)[-1] for _ in range(tables if truth.what == "" else 0)]
+        cells.append(f"{100 * np.mean(wrong):.1f}" + (f" / {100 * np.mean(found):.0f}" if found else ""))
+    return cells
+
+
+def rows() -> list[tuple[str, Truth, int]]:
+    """Tests, truths and numbers of tables, first those before and after the correction."""
+    first = [(test, Truth(k, 3), TABLES) for k in (3, 10) for test in ("each pair alone", "t", "corrected")]
+    seeds = [Truth(10, 3, sd=0.0), *(Truth(k, seeds, sd=0.02) for k in (3, 10) for seeds in (1, 2, 3, 5))]
+    kinds = ("equal groups", "skewed groups", "unequal sizes", "same rows hard", "own hard rows", "own good groups")
+    others = [Truth(k, 3, what) for k in (3, 10) for what in (*kinds, "one unstable")]
+    others += [Truth(k, 3, "6 groups", groups=6) for k in (3, 10)]
+    others += [Truth(k, seeds, "100 groups of 100", 0.02, 100, 100) for k in (2, 3) for seeds in (2, 3, 5)]
+    return [*first, *(("corrected", truth, FEWER) for truth in (*seeds, *others))]
 
 
 def main() -> None:
-    table = Table(title=f"Called different at 5 %, in % of {SIMULATIONS}; {GROUPS} groups of {SIZE} rows")
-    for column in ("test", "seeds", "sd over seeds", *NAMES, f"average, {APART} apart"):
+    table = Table(title=f"Equals called different / one {APART} worse found, in % of tables; 20 groups of 50 rows")
+    for column in ("methods", "seeds", "sd over seeds", "truth", "test", "tables", *NAMES):
         table.add_column(column, justify="right")
-    for test, seeds, sd in track([(test, *case) for test in (paired_difference, bootstrapped_t) for case in CASES]):
-        equal = [share(test, name, seeds, sd, 0) for name in NAMES]
-        table.add_row(test.__name__, str(seeds), f"{sd}", *equal, share(test, "average", seeds, sd, APART))
-    Console(width=130).print(table)
+    cases = rows()
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(shares, *zip(*cases, strict=True))
+        for (test, truth, tables), cells in track(zip(cases, found, strict=True), total=len(cases)):
+            first = (truth.methods, truth.seeds, truth.sd, truth.what, test, tables)
+            table.add_row(*map(str, first), *cells)
+    Console(width=140).print(table)
 
 
 if __name__ == "__main__":

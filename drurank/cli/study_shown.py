@@ -17,19 +17,19 @@ from rich.table import Table
 from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.imports import import_words
-from drurank.study.choosing import CriterionConcordance, criteria_concordance
+from drurank.study.choosing import Checkpoints, CriterionConcordance, criteria_concordance, standing_for
 from drurank.study.comparing import compare, find
+from drurank.study.concordance import Concordance
 from drurank.study.results import Study
-from drurank.study.statistics import Concordance
 from drurank.study.tables import Format, StudyTable
 from drurank.study.tabulating import Test, study_table
 
 GROUPS_SHOWN = 10
 Layout = Literal["criteria", "splits"]
 HOW_TO_READ = (
-    "Distance (0 is best) and cosine (1) of the ranks, NDCG (1), Kendall's tau (1), share of pairs that the criterion "
-    "ties, and accuracy of the worst group that is lost by trusting it (0); in brackets 5 to 95 % over candidates and "
-    "groups."
+    "Distance (0 is best) and cosine (1) of the ranks, NDCG (1), Kendall's tau (1), share of pairs of candidates that "
+    "the criterion ties, share of candidates that it ties with another, and accuracy of the worst group that is lost "
+    "by trusting it (0); in brackets 5 to 95 % over candidates and groups."
 )
 
 
@@ -51,8 +51,9 @@ def show_table(
             default the split of unseen groups, with that layout all.
         cells: criteria that are shown, with commas.
         layout: columns: the criteria of one split, or splits with all criteria in a cell.
-        test: what tells the best from the others for bold: paired for a paired bootstrap of seeds and groups, or t for
-            a bootstrapped t-test over groups, as in the paper, which leaves out chance in training.
+        test: what tells the best from the others: paired for a paired bootstrap of seeds and groups, corrected for the
+            number of methods, or t for a bootstrapped t-test over groups, as in the paper, which leaves out chance in
+            training and tests each pair alone.
         format: markdown, latex or csv; a table for the terminal, if not given.
 
     Returns:
@@ -74,14 +75,22 @@ def show_table(
 
 
 def show_concordance(
-    folder: str, on: str | None = None, criteria: str | None = None, against: str | None = None
+    folder: str,
+    checkpoints: Checkpoints = "same",
+    by: str | None = None,
+    on: str | None = None,
+    criteria: str | None = None,
+    against: str | None = None,
 ) -> list[CriterionConcordance]:
     """How well each criterion on validation orders the candidates by the accuracy of the worst group on test.
 
     Args:
         folder: of a study.
+        checkpoints: same, as in the paper: every criterion orders the same models, of each candidate the checkpoint
+            that is best by one criterion; own: each criterion orders its own best checkpoints.
+        by: that one criterion; qdcg10 (the first of the study, if it kept none by that), if not given.
         on: split of the worst group; that of groups never seen in training, if not given.
-        criteria: those to compare, with commas; all that kept checkpoints, if not given.
+        criteria: those to compare, with commas, with same any; all that kept checkpoints, if not given.
         against: show the others as differences from this criterion.
 
     Returns:
@@ -92,8 +101,8 @@ def show_concordance(
     """
     names = None if criteria is None else _words(criteria)
     study = Study.load(folder)
-    found = criteria_concordance(study, names, on=on, against=against)
-    caption = f"{len(study.results)} candidates, by the worst group of {study.split(on)}. {HOW_TO_READ}"
+    found = criteria_concordance(study, names, checkpoints=checkpoints, by=by, on=on, against=against)
+    caption = f"{_ordered(study, checkpoints, by, on)} {HOW_TO_READ}"
     title = f"How well criteria choose{'' if against is None else f', less the figures of {against}'}"
     table = Table(title=title, caption=caption, caption_justify="left")
     table.add_column("criterion")
@@ -179,7 +188,7 @@ def draw(
     study, where = Study.load(folder), Path(output or folder).expanduser()
     on, names = study.split(on), _words(cells)
     figures = {
-        "choosing.png": pictures.draw_choosing(study, on),
+        "choosing.png": pictures.draw_choosing(study, by, on),
         "methods.png": pictures.draw_methods(study, by, on, names),
         "groups.png": pictures.draw_sorted_groups(study, by, on),
     }
@@ -213,11 +222,11 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "
     if len(study.results) > 2:
         head = ["criterion", *(field.name for field in fields(Concordance))]
         lines += ["## How well criteria choose", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-        for choice in criteria_concordance(study, on=on):
+        for choice in criteria_concordance(study, by=by, on=on):
             lines.append(f"| {' | '.join([choice.criterion, *_figures(choice, ' ')])} |")
-        lines += ["", f"By the worst group of {on}. {HOW_TO_READ}", ""]
+        lines += ["", f"{_ordered(study, 'same', by, on)} {HOW_TO_READ}", ""]
     lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in draw(folder, by, on, cells)), ""]
-    commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --on {on}"]
+    commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --by {by} --on {on}"]
     commands += [f"plot --by {by} --on {on} --cells {cells}"]
     lines += ["## Commands", "", "```"]
     program = shlex.join(["python", "cli.py", *import_words()])
@@ -238,6 +247,15 @@ def _what(study: Study) -> list[str]:
         f"{len(manifests)} finished candidates on {manifests[0]['data']['source']}, {budget} optimizer steps each; "
         f"seeds {seeds}. Settings: {'; '.join(settings)}."
     ]
+
+
+def _ordered(study: Study, checkpoints: Checkpoints, by: str | None, on: str | None) -> str:
+    """Which models are put in order."""
+    which = f"{len(study.results)} candidates, by the worst group of {study.split(on)}"
+    if checkpoints == "own":
+        return f"{which}. Each criterion orders its own best checkpoints."
+    best = standing_for(study, by)
+    return f"{which}. Every criterion orders the same models: of each candidate the best checkpoint by {best}."
 
 
 def _words(names: str) -> list[str]:

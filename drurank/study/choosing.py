@@ -5,17 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from drurank.criteria import compute_criteria, criterion
-from drurank.errors import InputError, nearest
-from drurank.study.results import Study, stacked
-from drurank.study.statistics import Concordance, concordance
+from drurank.errors import InputError, check_choice, nearest
+from drurank.study.concordance import Concordance, concordance, ties
+from drurank.study.result import stacked
+from drurank.study.results import Study
 
 DRAWS = 500
 ENDS = (5, 95)
-VALIDATION = ("ood_val", "val", "id_val")
+Checkpoints = Literal["same", "own"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ def criteria_concordance(
     study: Study,
     names: Sequence[str] | None = None,
     *,
+    checkpoints: Checkpoints = "same",
+    by: str | None = None,
     on: str | None = None,
     against: str | None = None,
     draws: int = DRAWS,
@@ -46,14 +51,18 @@ def criteria_concordance(
 ) -> list[CriterionConcordance]:
     """Compare each criterion's order of all candidates, on validation, with that by the worst group on test.
 
-    For each criterion a candidate stands for its best checkpoint by that criterion; the regret is counted from the best
-    of all these checkpoints. Each seed of a setting is a candidate of its own. The intervals are over draws of
-    candidates, and of groups of both splits, the same groups for all candidates. Accuracies of groups are taken as they
-    are: the chance in them lowers the figures of a criterion that orders well, and no interval shows that.
+    As in the paper, every criterion orders the same models: of each candidate the checkpoint that is best by ``by``
+    (the paper does not say which epoch its models are of). With ``checkpoints="own"`` each criterion orders its own
+    best checkpoints, which is what choosing by it would give. The regret is counted from the best of all checkpoints
+    that are compared. Each seed of a setting is a candidate of its own. The intervals are over draws of candidates, and
+    of groups of both splits, the same groups for all candidates. Accuracies of groups are taken as they are: the chance
+    in them lowers the figures of a criterion that orders well, and no interval shows that.
 
     Args:
         study: finished candidates, of all seeds.
-        names: criteria; all by which checkpoints were kept, if not given.
+        names: criteria; all by which checkpoints were kept, if not given. With ``same`` it may be any.
+        checkpoints: ``same`` or ``own``.
+        by: criterion whose best checkpoint a candidate stands for with ``same``; see ``standing_for``, if not given.
         on: split of the worst group; that of groups never seen in training, if not given.
         against: one of the criteria; the figures of the others are then differences from its own, in the same draws
             (two intervals that overlap do not show that two criteria are alike).
@@ -66,23 +75,40 @@ def criteria_concordance(
     results, split = list(study), study.split(on)
     if len(results) < 3:
         raise InputError(f"{study.folder} has {len(results)} finished candidates; an order is compared from 3 on")
-    before = next((name for name in VALIDATION if name in results[0].splits), None)
-    if before is None:
-        raise InputError(f"{results[0].folder} has no counts on validation, only on {', '.join(results[0].splits)}")
-    names = list(names or results[0].criteria)
+    names = [criterion(name).name for name in names or results[0].criteria]
     if against is not None and against not in names:
         raise InputError(f"against is {against!r}, which is not among the criteria: {nearest(against, names)}")
-    validated = {name: stacked(results, name, before) for name in names}
-    tested = {name: stacked(results, name, split) for name in names}
-    sizes = len(results), *(next(iter(counts.values()))[0].shape[1] for counts in (validated, tested))
-    as_they_are = _compared(validated, tested, *(np.arange(size) for size in sizes))
+    kept_by = _checkpoint_of(study, names, checkpoints, by)
+    validated, tested = (
+        {kept: stacked(results, kept, one) for kept in dict.fromkeys(kept_by.values())}
+        for one in (study.validation_split, split)
+    )
+    sizes = len(results), *(len(next(iter(counts.values()))[1]) for counts in (validated, tested))
+    compared = partial(_compared, kept_by, validated, tested, study.min_count)
+    as_they_are = compared(*(np.arange(size) for size in sizes))
     rng = np.random.default_rng(seed)
-    drawn = [_compared(validated, tested, *(rng.integers(size, size=size) for size in sizes)) for _ in range(draws)]
+    drawn = [compared(*(rng.integers(size, size=size) for size in sizes)) for _ in range(draws)]
     if against is not None:
         as_they_are, *drawn = (_less(found, against) for found in (as_they_are, *drawn))
     return [
         CriterionConcordance(name, found, *_ends([one[name] for one in drawn])) for name, found in as_they_are.items()
     ]
+
+
+def standing_for(study: Study, by: str | None = None) -> str:
+    """The criterion whose best checkpoint a candidate stands for: the given one, else ``qdcg10``, else the first."""
+    known = study.results[0].criteria
+    return by or ("qdcg10" if "qdcg10" in known else known[0])
+
+
+def _checkpoint_of(study: Study, names: Sequence[str], checkpoints: Checkpoints, by: str | None) -> dict[str, str]:
+    """Criterion to the one whose best checkpoints it orders."""
+    check_choice("checkpoints", checkpoints, Checkpoints)
+    if checkpoints == "same":
+        return dict.fromkeys(names, standing_for(study, by))
+    if by is not None:
+        raise InputError(f"by={by!r} goes with checkpoints='same'; leave it out")
+    return {name: name for name in names}
 
 
 def _less(found: dict[str, Concordance], against: str) -> dict[str, Concordance]:
@@ -107,27 +133,33 @@ def _ends(drawn: list[Concordance]) -> tuple[Concordance, Concordance]:
 
 
 def _compared(
-    validated: Mapping[str, tuple[np.ndarray, ...]],
-    tested: Mapping[str, tuple[np.ndarray, ...]],
+    kept_by: Mapping[str, str],
+    validated: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    tested: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    min_count: int,
     some: np.ndarray,
     of_val: np.ndarray,
     of_test: np.ndarray,
 ) -> dict[str, Concordance]:
-    """Each criterion on some candidates and groups, by their places."""
-    worst = {name: _value("worst", counts, some, of_test) for name, counts in tested.items()}
+    """Each criterion on some candidates and groups, by their places, of the checkpoints that it orders."""
+    worst = {kept: _value("worst", counts, min_count, some, of_test) for kept, counts in tested.items()}
     best, found = max(float(values.max()) for values in worst.values()), {}
     # A candidate that is drawn twice is no tie with itself.
     once = np.unique(some, return_index=True)[1]
-    for name, counts in validated.items():
-        chosen, is_high = _value(name, counts, some, of_val), criterion(name).mode == "max"
-        one = concordance(chosen, worst[name], higher_is_better=is_high, best=best)
+    for name, kept in kept_by.items():
+        chosen, is_high = _value(name, validated[kept], min_count, some, of_val), criterion(name).mode == "max"
+        one = concordance(chosen, worst[kept], higher_is_better=is_high, best=best)
         if 1 < len(once) < len(some):
-            ties = concordance(chosen[once], worst[name][once], higher_is_better=is_high).ties
-            one = replace(one, ties=ties)
+            tied_pairs, tied_models = ties(chosen[once])
+            one = replace(one, tied_pairs=tied_pairs, tied_models=tied_models)
         found[name] = one
     return found
 
 
-def _value(name: str, counts: tuple[np.ndarray, ...], some: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    correct, count = (array[some][:, groups] for array in counts)
-    return np.asarray(compute_criteria(correct, count, [name])[name])
+def _value(
+    name: str, counts: tuple[np.ndarray, np.ndarray], min_count: int, some: np.ndarray, groups: np.ndarray
+) -> np.ndarray:
+    correct, count = counts[0][some][:, groups], counts[1][groups]
+    return np.asarray(
+        compute_criteria(correct, np.broadcast_to(count, correct.shape), [name], min_count=min_count)[name]
+    )

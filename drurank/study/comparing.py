@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError, nearest
-from drurank.study.results import Counts, Result, Study
+from drurank.study.result import Counts, Result
+from drurank.study.results import Study
 
 DRAWS = 4000
 ENDS = (2.5, 97.5)

@@ -85,6 +85,11 @@ def _option(source: str, name: str) -> str:
             name, f"{name}.<option>, or a study of its own"
         )
         raise InputError(f"{source}: a candidate names {name!r}, which it cannot vary; give {instead}")
+    if name in ("min_count", "model.min_count"):
+        raise InputError(
+            f"{source}: a candidate names min_count, which decides what groups criteria are of and so is the same for "
+            "all; give it under model, as model: {init_args: {min_count: 5}}"
+        )
     if "." not in name:
         return name if name == "model" else f"model.{name}"
     if name.partition(".")[0] not in SECTIONS:

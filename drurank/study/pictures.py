@@ -13,29 +13,32 @@ from matplotlib.ticker import MaxNLocator
 from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.report.pictures import BELOW, DPI, tidy
-from drurank.study.results import Result, Study
+from drurank.study.result import Result
+from drurank.study.results import Study
 
 ACROSS = 3
 
 
-def draw_choosing(study: Study, on: str) -> Figure:
+def draw_choosing(study: Study, by: str, on: str) -> Figure:
     """Each criterion on validation against the accuracy of the worst group on test, one point a candidate.
 
     Args:
         study: finished candidates.
+        by: criterion whose best checkpoint a candidate stands for, in all panels.
         on: split of the worst group.
     """
     names = study.results[0].criteria
     figure, panels = _panels(len(names))
     for ax, name in zip(panels, names, strict=True):
         for method, results in _by_method(study).items():
-            chosen = [result.validation(name) for result in results]
-            worst = [result.counts(name, on).value("worst") for result in results]
+            chosen = [result.counts(by, study.validation_split).value(name) for result in results]
+            worst = [result.counts(by, on).value("worst") for result in results]
             ax.plot(chosen, worst, "o", ms=5, alpha=0.75, label=method)
         ax.set_title(f"{name} ({'higher' if criterion(name).higher_is_better else 'lower'} is better)", fontsize=10)
         ax.set_xlabel("on validation")
         ax.set_ylabel(f"worst group of {on}")
         tidy(ax)
+    figure.supxlabel(f"a point a candidate: its best checkpoint by {by}", fontsize=8)
     _legend(figure, panels[0])
     return figure
 

@@ -2,121 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pa_parquet
-
-from drurank.criteria import compute_criteria, criterion
-from drurank.errors import InputError, nearest
-from drurank.study.folder import CANDIDATE_FOLDER, COUNTS_FILE, MANIFEST_FILE, read_plan
+from drurank.criteria import criterion
+from drurank.errors import InputError
+from drurank.study.folder import CANDIDATE_FOLDER, MANIFEST_FILE, read_plan
+from drurank.study.result import Result
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 TESTED = ("ood_test", "test", "id_test")
-EXPECTED = {"key", "method", "setting", "options", "seed", "data", "budget", "selection"}
+VALIDATION = ("ood_val", "val", "id_val")
 NAMED = 5
 """Candidates that a sentence names; of more it gives the number."""
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What one checkpoint got right, by group of one split.
-
-    Attributes:
-        groups: names of the groups, sorted, ``[m]``.
-        correct: rows classified correctly, int64 ``[m]``.
-        count: rows, int64 ``[m]``.
-    """
-
-    groups: tuple[str, ...]
-    correct: np.ndarray
-    count: np.ndarray
-
-    def value(self, name: str) -> float:
-        """Value of a criterion."""
-        return float(compute_criteria(self.correct, self.count, [name])[name])
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """A finished candidate.
-
-    Attributes:
-        folder: of the candidate.
-        manifest: see ``drurank.study.manifest``.
-    """
-
-    folder: Path
-    manifest: Mapping[str, Any]
-
-    @property
-    def method(self) -> str:
-        """Name of the method in tables, ``qDRU+M``."""
-        return str(self.manifest["method"])
-
-    @property
-    def setting(self) -> str:
-        """Method and options, without the seed."""
-        return str(self.manifest["setting"])
-
-    @property
-    def seed(self) -> int:
-        """Of the run."""
-        return int(self.manifest["seed"])
-
-    @property
-    def criteria(self) -> tuple[str, ...]:
-        """Those by which a checkpoint was kept."""
-        return tuple(self.manifest["selection"])
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Those with counts by group."""
-        return tuple(dict.fromkeys(self.groups["split"].to_pylist()))
-
-    def counts(self, by: str, split: str) -> Counts:
-        """Counts by group of a split, of the checkpoint that is best by a criterion.
-
-        Raises:
-            InputError: if no checkpoint was kept by that criterion, or there is no such split.
-        """
-        self._refuse_other(by)
-        chosen = self.groups.filter(pc.equal(self.groups["criterion"], by))
-        found = chosen.filter(pc.equal(chosen["split"], split)).sort_by("group")
-        if found.num_rows == 0:
-            known = sorted(set(chosen["split"].to_pylist()))
-            raise InputError(f"{self.folder} has no groups of split {split!r}: {nearest(split, known)}")
-        return Counts(tuple(found["group"].to_pylist()), found["correct"].to_numpy(), found["count"].to_numpy())
-
-    def validation(self, by: str) -> float:
-        """Value of a criterion on validation, of the checkpoint that is best by it."""
-        self._refuse_other(by)
-        return float(self.manifest["selection"][by]["value"])
-
-    def _refuse_other(self, by: str) -> None:
-        if by not in self.criteria:
-            raise InputError(
-                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; give "
-                f"by={self.criteria[0]!r}, or add the other to the study's criteria and run it again, which trains "
-                "every candidate again"
-            )
-
-    @cached_property
-    def groups(self) -> pa.Table:
-        """Counts by group of the best checkpoint by each criterion: ``criterion, split, group, count, correct``."""
-        try:
-            return pa_parquet.read_table(self.folder / COUNTS_FILE)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise _broken(self.folder / COUNTS_FILE, error) from error
 
 
 @dataclass(frozen=True)
@@ -143,7 +45,7 @@ class Study:
             InputError: if there are none, or a file cannot be read.
         """
         path = Path(folder).expanduser()
-        every = [_read(file) for file in sorted(path.glob(f"{CANDIDATE_FOLDER}/*/{MANIFEST_FILE}"))]
+        every = [Result.read(file) for file in sorted(path.glob(f"{CANDIDATE_FOLDER}/*/{MANIFEST_FILE}"))]
         keys = {result.manifest["key"] for result in every}
         planned = read_plan(path) or dict.fromkeys(keys, "")
         found = [result for result in every if result.manifest["key"] in planned]
@@ -159,30 +61,84 @@ class Study:
         known = self.results[0].splits
         return name or next((split for split in TESTED if split in known), known[-1])
 
+    @property
+    def validation_split(self) -> str:
+        """The split of validation by which checkpoints were chosen.
+
+        Raises:
+            InputError: if there are no counts of one.
+        """
+        known = self.results[0].splits
+        found = next((split for split in VALIDATION if split in known), None)
+        if found is None:
+            raise InputError(f"{self.results[0].folder} has no counts on validation, only on {', '.join(known)}")
+        return found
+
+    @property
+    def min_count(self) -> int:
+        """Rows that a group has at least to count in a criterion.
+
+        Raises:
+            InputError: if it differs between candidates.
+        """
+        found = self._by_value("min_count")
+        if len(found) > 1:
+            raise InputError(
+                f"min_count differs between candidates ({_listed(found)}), so that their criteria are of different "
+                "groups; run the study with one min_count, under model"
+            )
+        return int(next(iter(found)))
+
     def caveats(self) -> list[str]:
         """Sentences about what makes candidates hard to compare, and about missing ones."""
         found = []
-        for what, key in (("data", ("data", "fingerprint")), ("optimizer steps", ("budget", "steps"))):
-            groups: dict[Any, list[str]] = {}
-            for result in self.results:
-                groups.setdefault(result.manifest[key[0]][key[1]], []).append(f"{result.setting} seed={result.seed}")
+        for what in ("data", "optimizer steps"):
+            groups = self._by_value(what)
             if len(groups) > 1:
-                values = "; ".join(f"{value}: {_some(names)}" for value, names in groups.items())
-                found.append(f"{what} differ between candidates: {values}.")
+                found.append(f"{what} differ between candidates: {_listed(groups)}.")
+        shrunk = self._by_value("shrink")
+        if True in shrunk:
+            settings = "epochs" if len(shrunk) > 1 else "epochs and settings"
+            of = f" of {_some(shrunk[True])}" if len(shrunk) > 1 else ""
+            found.append(f"The {settings}{of} were chosen by shrunk accuracies; the figures are of those observed.")
+        if self.min_count > 1:
+            found.append(f"Groups with fewer than {self.min_count} rows are left out of all criteria but overall.")
         if self.unfinished:
             found.append(f"Not finished: {_some(self.unfinished)}.")
         if self.others:
             found.append(f"Left out: {self.others} finished candidates of earlier plans in this folder.")
         return found
 
+    def _by_value(self, what: str) -> dict[Any, list[str]]:
+        """Value of something that candidates should share, to those that have it."""
+        found: dict[Any, list[str]] = {}
+        for result in self.results:
+            value = {
+                "data": result.manifest["data"]["fingerprint"],
+                "optimizer steps": result.manifest["budget"]["steps"],
+                "shrink": result.shrink,
+                "min_count": result.min_count,
+            }[what]
+            found.setdefault(value, []).append(f"{result.setting} seed={result.seed}")
+        return found
+
     def chosen(self, by: str) -> dict[str, list[Result]]:
-        """For each method, the result by seed whose setting is best by a criterion on validation."""
-        mode = criterion(by).mode
+        """For each method, the result by seed whose setting is best by a criterion on validation.
+
+        The value is the one by which the run chose its epoch; where only some candidates shrink, it is that of the
+        accuracies observed.
+        """
+        mode, observed = criterion(by).mode, len(self._by_value("shrink")) > 1
+
+        def value(result: Result) -> float:
+            chosen = result.validation(by)
+            return result.counts(by, self.validation_split).value(by) if observed else chosen
+
         best: dict[tuple[str, int], Result] = {}
         for result in self.results:
             place = (result.method, result.seed)
             known = best.get(place)
-            if known is None or _better(result.validation(by), known.validation(by), mode):
+            if known is None or _better(value(result), value(known), mode):
                 best[place] = result
         found: dict[str, list[Result]] = {}
         for method, seed in sorted(best):
@@ -215,43 +171,8 @@ class Study:
         return iter(self.results)
 
 
-def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:
-    """Counts by group of a split, of several candidates.
-
-    Args:
-        results: the candidates.
-        by: criterion by which the checkpoint of each was kept.
-        split: of the groups.
-
-    Returns:
-        Correct rows and rows by candidate and group, int64 ``[n, m]`` each.
-
-    Raises:
-        InputError: if not all have the same groups.
-    """
-    found = [result.counts(by, split) for result in results]
-    for one, result in zip(found, results, strict=True):
-        if one.groups != found[0].groups:
-            raise InputError(
-                f"{result.folder} has other groups of {split} than {results[0].folder}; compare like with like"
-            )
-    return np.stack([one.correct for one in found]), np.stack([one.count for one in found])
-
-
-def _read(file: Path) -> Result:
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-        lacking = sorted(EXPECTED - set(manifest))
-    except (OSError, ValueError, TypeError) as error:
-        raise _broken(file, error) from error
-    if lacking:
-        raise _broken(file, f"{lacking[0]} is missing")
-    return Result(file.parent, manifest)
-
-
-def _broken(file: Path, why: object) -> InputError:
-    reason = " ".join(str(why).split())[:200]
-    return InputError(f"{file} cannot be read ({reason}); remove {file.parent} and run the study again")
+def _listed(groups: Mapping[Any, Sequence[str]]) -> str:
+    return "; ".join(f"{value}: {_some(names)}" for value, names in groups.items())
 
 
 def _some(names: Sequence[str]) -> str:

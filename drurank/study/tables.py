@@ -25,7 +25,7 @@ class Cell:
     Attributes:
         values: by seed.
         rank: 1 for the best of the column, 2 for the second; among equals the first.
-        is_like_best: whether it is the best, or differs from the best by no more than chance.
+        is_like_best: whether it is the best, or chance alone may have put it behind.
         is_distinguishable: whether it is the best and every other differs from it by more than chance.
         is_second: whether it is the second to such a best.
     """
@@ -112,7 +112,10 @@ class StudyTable:
     def legend(self) -> str:
         """How to read the cells."""
         spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
-        return f"{spread}; shares in percent; bold: better than every other, then the second is underlined."
+        return (
+            f"{spread}; shares in percent; bold: better than every other; then the second, which is not told from the "
+            "third, is underlined."
+        )
 
     @property
     def _head(self) -> tuple[str, ...]:

@@ -10,14 +10,15 @@ import numpy as np
 from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
 from drurank.noise import noise_floor
-from drurank.study.results import Result, Study, stacked
-from drurank.study.statistics import bootstrapped_t, paired_difference
+from drurank.study.differences import Compare, bootstrapped_t, differences_from
+from drurank.study.result import Result, stacked
+from drurank.study.results import Study
 from drurank.study.tables import Cell, Column, Row, StudyTable
 
 CELLS = ("average", "p10", "worst")
-TESTS = {
-    "paired": (paired_difference, "paired bootstrap of seeds and groups"),
-    "t": (bootstrapped_t, "bootstrapped t-test over groups"),
+TESTS: dict[str, tuple[Compare, str]] = {
+    "paired": (differences_from, "paired bootstrap of seeds and groups, 5 % for all methods of a column together"),
+    "t": (bootstrapped_t, "bootstrapped t-test over groups, 5 % for each pair, not corrected for their number"),
 }
 """What tells the best from the others, and how a table names it."""
 Test = Literal["paired", "t"]
@@ -38,7 +39,7 @@ def study_table(
         by: criterion that chooses setting and epoch of each method and seed, on validation.
         on: split that is shown, or several; that of groups never seen in training, if not given.
         cells: criteria that are shown.
-        test: what tells the best from the others: ``paired`` for ``paired_difference``, ``t`` for ``bootstrapped_t``.
+        test: what tells the best from the others: ``paired`` for ``differences_from``, ``t`` for ``bootstrapped_t``.
 
     Raises:
         InputError: if the methods have no seed in common, or were tested on other groups.
@@ -50,19 +51,23 @@ def study_table(
     found: dict[str, dict[Column, Cell]] = {method: {} for method in chosen}
     floors, alike = [], []
     for split in splits:
-        counts = _counts(chosen, by, split)
+        correct, count = _counts(chosen, by, split)
+        kept = count >= study.min_count
         for name in cells:
             values = {method: _values(results, by, split, name) for method, results in chosen.items()}
-            for method, cell in column_cells(name, values, counts, test).items():
+            counted = kept | criterion(name).of_samples
+            for method, cell in column_cells(name, values, correct[:, :, counted], count[counted], test).items():
                 found[method][split, name] = cell
             alike += _undecided((split, name), found, of_several=len(splits) > 1)
         best = min(found, key=lambda method: found[method][split, cells[0]].rank)
-        floors.extend(_floor(counts[best], cells, best, split))
+        floors.extend(_floor(correct[list(found).index(best)][:, kept], count[kept], cells, best, split))
     remarks = [*lacking, *study.caveats()]
     if alike and len(seeds) == 1:
-        remarks.append("Nothing is bold: with one seed, chance in training cannot be told from a difference.")
+        remarks.append(
+            "Nothing is bold: with one seed, chance in training cannot be told from a difference between methods."
+        )
     elif alike:
-        remarks.append(f"Not distinguishable from the best ({TESTS[test][1]}, 5 %): {'; '.join(alike)}.")
+        remarks.append(f"Not distinguishable from the best ({TESTS[test][1]}): {'; '.join(alike)}.")
     rows = tuple(_row(method, results, by, found[method]) for method, results in chosen.items())
     return StudyTable(by, splits, tuple(cells), seeds, rows, (*remarks, *floors))
 
@@ -89,11 +94,10 @@ def _of_common_seeds(
     return kept, tuple(sorted(common)), lacking
 
 
-def _counts(chosen: dict[str, list[Result]], by: str, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Correct rows and rows by method, int64 ``[S, m]`` each."""
+def _counts(chosen: dict[str, list[Result]], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:
+    """Correct rows by method, seed and group, int64 ``[K, S, m]``, and rows by group, ``[m]``."""
     correct, count = stacked([result for results in chosen.values() for result in results], by, split)
-    ends = np.cumsum([len(results) for results in chosen.values()])[:-1]
-    return dict(zip(chosen, zip(np.split(correct, ends), np.split(count, ends), strict=True), strict=True))
+    return correct.reshape(len(chosen), -1, len(count)), count
 
 
 def _values(results: list[Result], by: str, on: str, name: str) -> tuple[float, ...]:
@@ -103,7 +107,8 @@ def _values(results: list[Result], by: str, on: str, name: str) -> tuple[float, 
 def column_cells(
     name: str,
     values: dict[str, tuple[float, ...]],
-    counts: dict[str, tuple[np.ndarray, np.ndarray]],
+    correct: np.ndarray,
+    count: np.ndarray,
     test: Test,
 ) -> dict[str, Cell]:
     """The cells of one column.
@@ -111,7 +116,8 @@ def column_cells(
     Args:
         name: criterion.
         values: its value by method and seed.
-        counts: correct rows and rows by method, int64 ``[S, m]`` each.
+        correct: correct rows by method, seed and group, int64 ``[K, S, m]``.
+        count: rows by group, int64 ``[m]``.
         test: what tells the best from the others.
 
     Returns:
@@ -119,32 +125,32 @@ def column_cells(
     """
     sign = 1 if criterion(name).mode == "max" else -1
     order = sorted(values, key=lambda method: -sign * float(np.mean(values[method])))
-    best, of_one_seed = order[0], len(values[order[0]]) == 1
-    like = {
-        method: of_one_seed or not TESTS[test][0](counts[best], counts[method], name).is_distinguishable
-        for method in order[1:]
-    }
-    is_alone = not any(like.values()) and len(order) > 1
+    best, like = order[0], set(values)
+    if len(values) > 1 and len(values[best]) > 1:
+        found = TESTS[test][0](correct, count, name, list(values).index(best))
+        like = {method for method, one in zip(values, found, strict=True) if not one.is_distinguishable}
+    is_alone = len(values) > 1 and like == {best}
     return {
-        m: Cell(values[m], order.index(m) + 1, like.get(m, True), is_alone and m == best, is_alone and m == order[1])
+        m: Cell(values[m], order.index(m) + 1, m in like, is_alone and m == best, is_alone and m == order[1])
         for m in values
     }
 
 
 def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_several: bool) -> list[str]:
-    by_rank = sorted(found, key=lambda method: found[method][column].rank)
-    like = [method for method in by_rank if found[method][column].is_like_best]
-    return [f"{' '.join(column) if of_several else column[1]}: {', '.join(like)}"] if len(like) > 1 else []
+    """The others that may be as good as the best of a column, the better first; nothing if there are none."""
+    _, *others = sorted(found, key=lambda method: found[method][column].rank)
+    like = [method for method in others if found[method][column].is_like_best]
+    return [f"{' '.join(column) if of_several else column[1]}: {', '.join(like)}"] if like else []
 
 
-def _floor(counts: tuple[np.ndarray, np.ndarray], names: Sequence[str], method: str, split: str) -> list[str]:
+def _floor(correct: np.ndarray, count: np.ndarray, names: Sequence[str], method: str, split: str) -> list[str]:
     """What the criteria would be, averaged over seeds too, if one method served all groups equally well."""
     names = [name for name in names if criterion(name).has_floor]
     if not names:
         return []
     floors = [
-        {name: np.median(values) for name, values in noise_floor(count, correct.sum() / count.sum(), names).items()}
-        for correct, count in zip(*counts, strict=True)
+        {name: np.median(values) for name, values in noise_floor(count, one.sum() / count.sum(), names).items()}
+        for one in correct
     ]
     shown = {name: criterion(name).shown(float(np.mean([floor[name] for floor in floors]))) for name in names}
     values = ", ".join(f"{name} {value}" for name, value in shown.items())

@@ -12,11 +12,11 @@ def test_a_list_in_a_list_is_one_value(tmp_path):
 
 
 def test_null_is_a_value(tmp_path):
-    entry = {"model": "ERM", "data.exclude": None, "min_count": [None, 5]}
+    entry = {"model": "ERM", "data.exclude": None, "exclude": [None, 5]}
     plan = Plan.read(written(tmp_path / "s.yaml", candidates=[entry], seeds=[0]))
     assert [c.options for c in plan.candidates] == [
-        {"data.exclude": None, "model.min_count": None},
-        {"data.exclude": None, "model.min_count": 5},
+        {"data.exclude": None, "model.exclude": None},
+        {"data.exclude": None, "model.exclude": 5},
     ]
     words = plan.candidates[0].words()
     assert words[words.index("--data.exclude") + 1] == "null"

@@ -8,7 +8,7 @@ import pytest
 from drurank.cli import main
 from drurank.errors import InputError
 from drurank.study import Study, compare, find
-from drurank.study.results import Counts
+from drurank.study.result import Counts
 
 
 def test_a_setting_and_seed_that_several_have_needs_a_key(results):

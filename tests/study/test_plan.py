@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import drurank.methods
 from drurank.cli.training import run as train
 from drurank.errors import InputError
 from drurank.study import Plan
@@ -64,6 +65,8 @@ def test_a_configuration_that_names_a_method_is_refused(tmp_path):
         ({"candidates": [{"model": "DRU", "cutoff": datetime.date(2026, 1, 1)}]}, "quote dates and the like"),
         ({"candidates": [{"model": "DRU", "seed_everything": 5}]}, "cannot vary; give seeds"),
         ({"candidates": [{"model": "DRU", "data": "x"}]}, "cannot vary; give data.<option>"),
+        ({"candidates": [{"model": "DRU", "min_count": [1, 5]}]}, "names min_count, which .* is the same for all"),
+        ({"candidates": [{"model": "DRU", "model.min_count": 5}]}, "give it under model, as"),
         ({"keep_checkpoints": "no way"}, "keep_checkpoints is 'no way'; give true or false"),
     ],
 )
@@ -98,19 +101,46 @@ def test_a_search_that_cannot_be(tmp_path, changes, said):
         Plan.read(written(tmp_path / "s.yaml", **changes))
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "study").glob("*.yaml")))
-def test_every_configuration_of_a_study_is_one(name):
+CONFIGURATIONS = sorted(path.stem for path in (CONFIGS / "study").glob("*.yaml"))
+PAPER = {"ERM", "GroupDRO", "JTT", "Const+M", *(f"{rule}+{who}" for rule in ("Worst", "qDRU", "gDRU") for who in "GM")}
+"""The methods of the paper's tables."""
+
+
+def options_of(candidate):
+    """Options of the method itself, as it is made in Python."""
+    return {name.removeprefix("model."): value for name, value in candidate.options.items() if "model." in name}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_every_configuration_of_a_study_is_one(name, tmp_path):
     plan = Plan.read(CONFIGS / f"study/{name}.yaml")
     settings = {candidate.setting for candidate in plan.candidates}
     counts = {
         "jtt16": 16,
         "jtt16_insteval": 16,
         "jtt16_synthetic": 16,
-        "synthetic": 1 + 10 + 4 + 4 + 1 + 4,
-        "text": 1 + 8 + 6 + 6 + 1,
+        "synthetic": 1 + 20 + 8 + 4 + 1 + 4,
+        "text": 1 + 16 + 6 + 3 + 6 + 1,
         "table": 1 + 3 + 2 + 1,
     }
     assert len(settings) == counts[name]
+    methods = {
+        getattr(drurank.methods, candidate.method)(**options_of(candidate)).title for candidate in plan.candidates
+    }
+    if name in ("synthetic", "text"):
+        assert methods == PAPER
+    assert methods <= PAPER
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_second_stage_of_jtt_has_as_many_epochs_whatever_the_first_has(name):
+    """As many as the other methods; ``max_epochs`` counts both stages."""
+    plan, epochs = Plan.read(CONFIGS / f"study/{name}.yaml"), set()
+    shared = [section["trainer"]["max_epochs"] for section in plan.shared if "max_epochs" in section.get("trainer", {})]
+    for candidate in plan.candidates:
+        total = candidate.options.get("trainer.max_epochs", shared[-1] if shared else None)
+        epochs.add(total - (candidate.options["model.first_stage_epochs"] if candidate.method == "JTT" else 0))
+    assert len(epochs) == 1
 
 
 def test_the_file_that_the_documentation_shows_is_one(tmp_path):
@@ -118,7 +148,7 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "s.yaml").write_text(block.replace("../data", str(CONFIGS / "data")), encoding="utf-8")
     plan = Plan.read(tmp_path / "s.yaml")
-    assert len(plan.candidates) == (16 + 4) * 3
+    assert len(plan.candidates) == (4 + 4) * 3
     assert plan.criteria == ("qdcg10", "worst")
     write_shared(tmp_path, plan)
     check_options(tmp_path, plan, train)

@@ -10,7 +10,8 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from drurank.errors import InputError
-from drurank.study import Study, study_table
+from drurank.files import write_json
+from drurank.study import Study, criteria_concordance, study_table
 from drurank.study.tabulating import column_cells
 from simulations import simulated
 
@@ -62,7 +63,9 @@ def test_a_seed_that_a_method_lacks_is_left_out_and_said(results, tmp_path):
     assert [len(row.cells["ood_test", "worst"].values) for row in table.rows] == [1, 1, 1]
     assert "Left out: seed 1, with which ERM is not finished." in table.remarks
     assert any(r.startswith("Not finished: ") and r.count("ERM") == 2 for r in table.remarks)
-    assert "Nothing is bold: with one seed, chance in training cannot be told from a difference." in table.remarks
+    assert "Nothing is bold: with one seed, chance in training cannot be told from a difference between methods." in (
+        table.remarks
+    )
 
 
 def test_methods_that_were_tested_on_other_groups_are_not_compared(results, tmp_path):
@@ -76,37 +79,135 @@ def test_methods_that_were_tested_on_other_groups_are_not_compared(results, tmp_
         study_table(Study.load(tmp_path / "study"), "qdcg10")
 
 
+def test_methods_that_were_tested_on_other_rows_are_not_compared(results, tmp_path):
+    shutil.copytree(results, tmp_path / "study")
+    for result in Study.load(tmp_path / "study"):
+        if result.method == "ERM":
+            rows = [row | {"count": row["count"] + 1} for row in result.groups.to_pylist()]
+            pa_parquet.write_table(pa.Table.from_pylist(rows), result.folder / "groups.parquet")
+    with pytest.raises(InputError, match=r"has other numbers of rows of ood_test than .*; compare like with like"):
+        study_table(Study.load(tmp_path / "study"), "qdcg10")
+
+
+def cells_of(correct, count, test="paired"):
+    """Cells of the average of methods A, B, ... from correct rows ``[K, S, m]`` and rows ``[m]``."""
+    values = dict(zip("ABCDEFGHIJ", map(tuple, (correct / count).mean(axis=2)), strict=False))
+    return column_cells("average", values, correct, count, test)
+
+
 def test_bold_is_only_what_is_distinguishable():
     rng = np.random.default_rng(0)
     for apart, bold in ((0.1, True), (0.0, False)):
-        one, other = simulated(rng, 2, 100, 50, apart=apart)
-        counts = {"A": one, "B": other}
-        values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
-        cells = column_cells("average", values, counts, "paired")
-        assert cells[max(values, key=lambda name: np.mean(values[name]))].is_distinguishable == bold
+        cells = cells_of(*simulated(rng, 3, 100, 50, apart=apart))
+        assert cells["A" if cells["A"].rank == 1 else "B"].is_distinguishable == bold
 
 
 def test_bold_is_told_from_every_other_and_not_from_the_second_alone():
     rng = np.random.default_rng(0)
-    one, other = simulated(rng, 3, 100, 50, apart=0.1)
-    right, size = one[0].copy(), one[1]
-    right[0], right[1], right[2] = right[0] * 0.2, right[1] * 0.9, right[2]  # last, and by one seed
-    counts = {"A": one, "B": other, "C": (right, size)}
-    values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
-    cells = column_cells("average", values, counts, "paired")
+    correct, count = simulated(rng, 3, 100, 50, apart=0.1)
+    third = correct[0] * np.array([0.2, 0.9, 1])[:, None]  # last, and by one seed
+    cells = cells_of(np.stack([*correct, third.astype(int)]), count)
     assert [cells[name].rank for name in "ABC"] == [1, 2, 3]
     assert not cells["A"].is_distinguishable
-    assert not cells["B"].is_like_best
     assert cells["C"].is_like_best
     assert not any(cell.is_second for cell in cells.values())
-    del counts["C"], values["C"]
-    cells = column_cells("average", values, counts, "paired")
+    cells = cells_of(correct, count)
     assert cells["A"].is_distinguishable
+    assert not cells["B"].is_like_best
     assert cells["B"].is_second
 
 
-def test_nothing_of_one_seed_is_bold():
-    one, other = simulated(np.random.default_rng(0), 1, 100, 50, apart=0.2)
-    counts = {"A": one, "B": other}
-    values = {name: tuple((correct / count).mean(axis=1)) for name, (correct, count) in counts.items()}
-    assert not column_cells("average", values, counts, "paired")["A"].is_distinguishable
+def test_nothing_of_one_seed_is_told_apart():
+    correct, count = simulated(np.random.default_rng(0), 1, 100, 50, apart=0.2)
+    cells = cells_of(correct, count)
+    assert not cells["A"].is_distinguishable
+    assert cells["B"].is_like_best
+
+
+def test_bold_and_the_second_are_rare_among_ten_equals_and_found_where_there_is_a_best():
+    rng, marked, found = np.random.default_rng(3), [], []
+    for _ in range(3):
+        cells = cells_of(*simulated(rng, 3, 20, 50, methods=10))
+        marked.append(any(cell.is_distinguishable or cell.is_second for cell in cells.values()))
+        correct, count = simulated(rng, 3, 60, 50, apart=-0.08, methods=10)
+        found.append(cells_of(correct, count)["J"].is_distinguishable)
+    assert not any(marked)
+    assert all(found)
+
+
+def test_the_line_under_the_table_names_the_others_and_not_the_best(results):
+    table = study_table(Study.load(results), "qdcg10", cells=["average"])
+    (said,) = [sentence for sentence in table.remarks if sentence.startswith("Not distinguishable from the best")]
+    best = min(table.rows, key=lambda row: row.cells["ood_test", "average"].rank)
+    like = [row.method for row in table.rows if row.cells["ood_test", "average"].is_like_best and row is not best]
+    assert like
+    names = said.rpartition("average: ")[2].removesuffix(".").split(", ")
+    assert sorted(names) == sorted(like)
+    assert "5 % for all methods of a column together" in said
+
+
+def with_options(results, folder, options_of):
+    """A copy of a study whose runs had other options, by what a result gives."""
+    shutil.copytree(results, folder)
+    for result in Study.load(folder):
+        config = {"model": {"class_path": "x", "init_args": options_of(result)}}
+        write_json(result.folder / "manifest.json", {**result.manifest, "config": config})
+    return Study.load(folder)
+
+
+def unequal(study, small):
+    """Make the first group of each split one of fewer rows, of which none is right."""
+    for result in study:
+        rows = result.groups.to_pylist()
+        rows = [row | ({"count": small, "correct": 0} if row["group"].endswith("_0") else {}) for row in rows]
+        pa_parquet.write_table(pa.Table.from_pylist(rows), result.folder / "groups.parquet")
+    return Study.load(study.folder)
+
+
+def test_groups_that_the_runs_left_out_count_in_no_cell_but_overall(results, tmp_path):
+    study = unequal(with_options(results, tmp_path / "study", lambda _: {"min_count": 5}), 3)
+    table = study_table(study, "qdcg10", cells=["worst", "overall"])
+    for row in table.rows:
+        for place, result in enumerate(study.chosen("qdcg10")[row.method]):
+            counts = result.counts("qdcg10", "ood_test")
+            kept = counts.count >= 5
+            assert kept.sum() == 3
+            assert row.cells["ood_test", "worst"].values[place] == (counts.correct[kept] / counts.count[kept]).min()
+            overall = counts.correct.sum() / counts.count.sum()
+            assert row.cells["ood_test", "overall"].values[place] == pytest.approx(overall)
+    assert "Groups with fewer than 5 rows are left out of all criteria but overall." in table.remarks
+    (found,) = criteria_concordance(study, ["worst"], draws=2)
+    assert found.value.regret == pytest.approx(
+        max(r.counts("qdcg10", "ood_test").value("worst") for r in study)
+        - np.mean(
+            [
+                result.counts("qdcg10", "ood_test").value("worst")
+                for result in study
+                if result.counts("qdcg10", "ood_val").value("worst")
+                == max(other.counts("qdcg10", "ood_val").value("worst") for other in study)
+            ]
+        )
+    )
+
+
+def test_runs_that_left_out_other_groups_are_not_compared(results, tmp_path):
+    study = with_options(results, tmp_path / "study", lambda result: {"min_count": 1 + (result.method == "ERM")})
+    for compared in (lambda: study_table(study, "qdcg10"), lambda: criteria_concordance(study, draws=2)):
+        with pytest.raises(InputError, match=r"min_count differs between candidates \(1: .*; 2: ERM"):
+            compared()
+
+
+def test_shrunk_accuracies_are_said_and_not_set_beside_others_to_choose(results, tmp_path):
+    study = with_options(results, tmp_path / "all", lambda _: {"shrink": True})
+    said = "The epochs and settings were chosen by shrunk accuracies; the figures are of those observed."
+    assert said in study_table(study, "qdcg10").remarks
+    study = with_options(results, tmp_path / "some", lambda result: {"shrink": result.setting == "ERM optimizer=SGD"})
+    for result in study:  # shrunk, each would seem the best
+        if result.shrink:
+            result.manifest["selection"]["qdcg10"]["value"] = 0.0
+    table = study_table(study, "qdcg10")
+    assert any(sentence.startswith("The epochs of ERM optimizer=SGD seed=0, ") for sentence in table.remarks)
+    for result in study.chosen("qdcg10")["ERM"]:
+        values = {r.setting: r.counts("qdcg10", "ood_val").value("qdcg10") for r in study if r.seed == result.seed}
+        of_erm = {setting: value for setting, value in values.items() if setting.startswith("ERM")}
+        assert result.setting == min(of_erm, key=of_erm.get)

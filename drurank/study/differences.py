@@ -1,0 +1,246 @@
+"""Whether methods side by side differ by more than chance, corrected for how many there are: functions of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from drurank.criteria import compute_criteria
+from drurank.errors import InputError, is_count
+
+DRAWS = 1000
+LEVEL = 0.05
+CELLS = 4_000_000
+"""Groups of all draws that are held at a time."""
+TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference of a criterion between one method and another, and what chance does to it.
+
+    Attributes:
+        value: the one less the other, mean over seeds.
+        error: standard error of the value.
+        degrees: degrees of freedom of the error.
+        p: probability that equals, as many as are compared, would seem so different; where two alone would in 5 % of
+            cases or more, that of two, which is less.
+    """
+
+    value: float
+    error: float
+    degrees: float
+    p: float
+
+    @property
+    def is_distinguishable(self) -> bool:
+        """Whether equals would seem so different in less than 5 % of cases."""
+        return self.p < LEVEL
+
+
+Compare = Callable[[np.ndarray, np.ndarray, str, int], list[Difference]]
+
+
+def differences_from(
+    correct: np.ndarray, count: np.ndarray, name: str, one: int = 0, *, draws: int = DRAWS, seed: int = 0
+) -> list[Difference]:
+    """Differences of one of ``K`` methods from each, tested on the same groups; it may be the one that came out best.
+
+    Groups are drawn anew, the same for all methods, which gives the variance ``v_g`` of each difference. What seeds do
+    is pooled over methods: ``v_s`` is the mean over pairs of methods of the variance of their difference over ``S``
+    seeds, over ``S``; of two seeds, what drawing one of them adds to ``v_g``, which is more. The error of a difference
+    is ``sqrt(v_s + v_g)``. Its degrees of freedom are Satterthwaite's, with ``(K - 1)(S - 1)`` for ``v_s``, which
+    counts twice there since few seeds estimate it badly, and ``m - 1`` for ``v_g``.
+
+    Any two of equal methods may be the farthest apart, so each difference is held against the range of ``K`` normals
+    (Tukey's studentized range). Those that are distinguishable are set aside and the rest is held against the range of
+    as many as are left, and so on. Drawing groups says little of a minimum, so ``p`` is also at least that of
+    exchanging the methods that are left by lot in each seed and group.
+
+    With one seed ``v_s`` is 0, and chance in training is not seen. Supposed is that seeds spread alike in all methods,
+    and that groups are drawn from many.
+
+    Args:
+        correct: correct rows by method, seed and group, int64 ``[K, S, m]``.
+        count: rows by group, int64 ``[m]``.
+        name: criterion.
+        one: place of the method that the others are held against.
+        draws: number of random draws.
+        seed: of the random draws.
+
+    Returns:
+        One a method, in their order; of the method itself with value 0 and ``p`` 1.
+
+    Raises:
+        InputError: if the shapes do not fit.
+    """
+    _check(correct, count, draws)
+    methods, seeds, groups = correct.shape
+    rng = np.random.default_rng(seed)
+    values, drawn = _values(correct, count, name), _drawn(correct, count, name, rng, draws)
+    by_group = _variances(drawn.mean(axis=1))[one]
+    by_seed = _by_seed(values, drawn, rng)
+    value = values.mean(axis=1)[one] - values.mean(axis=1)
+    error = np.sqrt(by_seed + by_group)
+    degrees = _degrees(2 * by_seed, (methods - 1) * max(seeds - 1, 1), by_group, max(groups - 1, 1))
+    p = _stepwise(correct, count, name, one, np.abs(value), _ratio(value, error), degrees, rng, draws)
+    return [Difference(*map(float, figures)) for figures in zip(value, error, degrees, p, strict=True)]
+
+
+def bootstrapped_t(
+    correct: np.ndarray, count: np.ndarray, name: str, one: int = 0, *, draws: int = DRAWS, seed: int = 0
+) -> list[Difference]:
+    """Differences by a bootstrapped t-test over groups, the paper's as far as it says what it does.
+
+    ``t`` is the difference over its standard deviation when groups are drawn anew, the same for both, with ``m - 1``
+    degrees of freedom; seeds are kept as they are. Each pair is tested alone. Chance in training is not in it, nor how
+    many methods there are, and a minimum hardly moves when groups are drawn: it finds more differences than there are
+    (``benchmarks/RESULTS.md``).
+
+    Args:
+        correct: correct rows by method, seed and group, int64 ``[K, S, m]``.
+        count: rows by group, int64 ``[m]``.
+        name: criterion.
+        one: place of the method that the others are held against.
+        draws: number of random draws.
+        seed: of the random draws.
+
+    Returns:
+        One a method, in their order; of the method itself with value 0 and ``p`` 1.
+
+    Raises:
+        InputError: if the shapes do not fit.
+    """
+    from scipy.stats import t
+
+    _check(correct, count, draws)
+    values = _values(correct, count, name).mean(axis=1)
+    drawn = _drawn(correct, count, name, np.random.default_rng(seed), draws).mean(axis=1)
+    value, error = values[one] - values, np.sqrt(_variances(drawn)[one])
+    degrees = max(len(count) - 1, 1)
+    p = 2 * t.sf(_ratio(value, error), degrees)
+    return [Difference(float(a), float(b), float(degrees), float(c)) for a, b, c in zip(value, error, p, strict=True)]
+
+
+def _check(correct: np.ndarray, count: np.ndarray, draws: int) -> None:
+    if not is_count(draws) or draws < 2:
+        raise InputError(f"draws is {draws!r}; give a whole number of 2 or more")
+    if correct.ndim != 3 or correct.shape[2:] != count.shape:
+        raise InputError(
+            f"correct has the shape {correct.shape} and count {count.shape}; give [methods, seeds, groups] and [groups]"
+        )
+    if len(correct) < 2:
+        raise InputError("there is one method; give two or more to compare")
+
+
+def _values(correct: np.ndarray, count: np.ndarray, name: str) -> np.ndarray:
+    """The criterion, float ``[...]`` of ``[..., m]``."""
+    return np.asarray(compute_criteria(correct, np.broadcast_to(count, correct.shape), [name])[name])
+
+
+def _portions(draws: int, cells: int) -> Iterator[int]:
+    """Numbers of draws that are held at a time."""
+    most = max(CELLS // cells, 1)
+    for begin in range(0, draws, most):
+        yield min(most, draws - begin)
+
+
+def _drawn(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:
+    """The criterion for each draw of groups, float ``[K, S, draws]``."""
+    found = []
+    for portion in _portions(draws, correct.size):
+        groups = rng.integers(len(count), size=(portion, len(count)))
+        found.append(_values(correct[:, :, groups], count[groups], name))
+    return np.concatenate(found, axis=-1)
+
+
+def _variances(drawn: np.ndarray) -> np.ndarray:
+    """Variances over draws, float ``[K, draws]``, of all differences, ``[K, K]``."""
+    of_both = np.cov(drawn)
+    each = of_both.diagonal()
+    variances: np.ndarray = np.maximum(each[:, None] + each[None] - 2 * of_both, 0.0)
+    return variances
+
+
+def _by_seed(values: np.ndarray, drawn: np.ndarray, rng: np.random.Generator) -> float:
+    """What seeds add to the variance of a difference, mean over all pairs of methods."""
+    methods, seeds = values.shape
+    if seeds == 1:
+        return 0.0
+    if seeds == 2:
+        some = rng.integers(2, size=drawn.shape[2])
+        of_one = np.where(some == 0, drawn[:, 0], drawn[:, 1])
+        added = np.maximum(_variances(of_one) - _variances(drawn.mean(axis=1)), 0.0)
+    else:
+        added = (values[:, None] - values[None]).var(axis=2, ddof=1) / seeds
+    return float(added.sum() / (methods * (methods - 1)))
+
+
+def _degrees(by_seed: float, of_seeds: int, by_group: np.ndarray, of_groups: int) -> np.ndarray:
+    """Satterthwaite's degrees of freedom of a sum of two variances, float ``[K]``; 1 where it is 0."""
+    parts = by_seed**2 / of_seeds + by_group**2 / of_groups
+    return np.divide((by_seed + by_group) ** 2, parts, out=np.ones_like(parts), where=parts > 0)
+
+
+def _ratio(value: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Distance in errors, float ``[K]``."""
+    far = np.where(np.abs(value) > TIE, np.inf, 0.0)
+    ratio: np.ndarray = np.divide(np.abs(value), error, out=far, where=error > 0)
+    return ratio
+
+
+def _stepwise(
+    correct: np.ndarray,
+    count: np.ndarray,
+    name: str,
+    one: int,
+    apart: np.ndarray,
+    ratio: np.ndarray,
+    degrees: np.ndarray,
+    rng: np.random.Generator,
+    draws: int,
+) -> np.ndarray:
+    """The ``p`` of each difference, float ``[K]``, at the step where it is distinguishable or the last."""
+    p, left = np.ones(len(correct)), np.arange(len(correct))
+    while len(left) > 1:
+        others = left[left != one]
+        p[others] = _range_p(ratio[others], len(left), degrees[others])
+        told = others[p[others] < LEVEL]
+        if len(told):
+            by_lot = _by_lot(correct[left], count, name, rng, draws)
+            p[told] = np.maximum(p[told], _shares_above(by_lot, apart[told]))
+            told = told[p[told] < LEVEL]
+        if not len(told):
+            break
+        left = np.setdiff1d(left, told)
+    return p
+
+
+def _range_p(ratio: np.ndarray, methods: int, degrees: np.ndarray) -> np.ndarray:
+    """How likely some two of equal methods are as many errors apart, float ``[...]``; see ``Difference.p``."""
+    from scipy.stats import studentized_range, t
+
+    p = np.asarray(2 * t.sf(ratio, degrees))
+    if methods > 2:
+        close = p < LEVEL  # the range is slow to compute
+        p[close] = studentized_range.sf(ratio[close] * np.sqrt(2), methods, degrees[close])
+    return p
+
+
+def _by_lot(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:
+    """Range of methods that are exchanged by lot in each seed and group, float ``[draws]``."""
+    found = []
+    for portion in _portions(draws, correct.size):
+        order = rng.random((portion, *correct.shape)).argsort(axis=1)
+        exchanged = np.take_along_axis(correct[None], order, axis=1)
+        found.append(np.ptp(_values(exchanged, count, name).mean(axis=2), axis=1))
+    return np.concatenate(found)
+
+
+def _shares_above(drawn: np.ndarray, apart: np.ndarray) -> np.ndarray:
+    """Share of draws that are at least as far apart, the observation among them, float ``[...]``."""
+    below = np.sort(drawn).searchsorted(apart - TIE)
+    shares: np.ndarray = (1 + len(drawn) - below) / (1 + len(drawn))
+    return shares

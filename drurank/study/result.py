@@ -1,0 +1,176 @@
+"""A finished candidate, read from its folder: its manifest, and its counts by group."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pa_parquet
+
+from drurank.criteria import compute_criteria
+from drurank.errors import InputError, nearest
+from drurank.study.folder import COUNTS_FILE
+
+EXPECTED = {"key", "method", "setting", "options", "seed", "data", "budget", "selection"}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one checkpoint got right, by group of one split.
+
+    Attributes:
+        groups: names of the groups, sorted, ``[m]``.
+        correct: rows classified correctly, int64 ``[m]``.
+        count: rows, int64 ``[m]``.
+        min_count: criteria leave out groups with fewer rows, as in the run.
+    """
+
+    groups: tuple[str, ...]
+    correct: np.ndarray
+    count: np.ndarray
+    min_count: int = 1
+
+    def value(self, name: str) -> float:
+        """Value of a criterion, of accuracies as they are."""
+        return float(compute_criteria(self.correct, self.count, [name], min_count=self.min_count)[name])
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A finished candidate.
+
+    Attributes:
+        folder: of the candidate.
+        manifest: see ``drurank.study.manifest``.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, file: Path) -> Result:
+        """The candidate of a manifest.
+
+        Raises:
+            InputError: if the file cannot be read.
+        """
+        try:
+            manifest = json.loads(file.read_text(encoding="utf-8"))
+            lacking = sorted(EXPECTED - set(manifest))
+        except (OSError, ValueError, TypeError) as error:
+            raise _broken(file, error) from error
+        if lacking:
+            raise _broken(file, f"{lacking[0]} is missing")
+        return cls(file.parent, manifest)
+
+    @property
+    def method(self) -> str:
+        """Name of the method in tables, ``qDRU+M``."""
+        return str(self.manifest["method"])
+
+    @property
+    def setting(self) -> str:
+        """Method and options, without the seed."""
+        return str(self.manifest["setting"])
+
+    @property
+    def seed(self) -> int:
+        """Of the run."""
+        return int(self.manifest["seed"])
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Those by which a checkpoint was kept."""
+        return tuple(self.manifest["selection"])
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those with counts by group."""
+        return tuple(dict.fromkeys(self.groups["split"].to_pylist()))
+
+    @property
+    def min_count(self) -> int:
+        """Rows that a group has at least to count in a criterion."""
+        return int(self._option("min_count", 1))
+
+    @property
+    def shrink(self) -> bool:
+        """Whether the run chose epochs by accuracies that were shrunk."""
+        return bool(self._option("shrink", False))
+
+    def _option(self, name: str, default: Any) -> Any:
+        """An option of the method that the run had."""
+        model = self.manifest.get("config", {}).get("model") or {}
+        return model.get("init_args", {}).get(name, default)
+
+    def counts(self, by: str, split: str) -> Counts:
+        """Counts by group of a split, of the checkpoint that is best by a criterion.
+
+        Raises:
+            InputError: if no checkpoint was kept by that criterion, or there is no such split.
+        """
+        self._refuse_other(by)
+        chosen = self.groups.filter(pc.equal(self.groups["criterion"], by))
+        found = chosen.filter(pc.equal(chosen["split"], split)).sort_by("group")
+        if found.num_rows == 0:
+            known = sorted(set(chosen["split"].to_pylist()))
+            raise InputError(f"{self.folder} has no groups of split {split!r}: {nearest(split, known)}")
+        groups, correct, count = (found[column] for column in ("group", "correct", "count"))
+        return Counts(tuple(groups.to_pylist()), correct.to_numpy(), count.to_numpy(), self.min_count)
+
+    def validation(self, by: str) -> float:
+        """Value of a criterion on validation, of the checkpoint that is best by it."""
+        self._refuse_other(by)
+        return float(self.manifest["selection"][by]["value"])
+
+    def _refuse_other(self, by: str) -> None:
+        if by not in self.criteria:
+            raise InputError(
+                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; give "
+                f"by={self.criteria[0]!r}, or add the other to the study's criteria and run it again, which trains "
+                "every candidate again"
+            )
+
+    @cached_property
+    def groups(self) -> pa.Table:
+        """Counts by group of the best checkpoint by each criterion: ``criterion, split, group, count, correct``."""
+        try:
+            return pa_parquet.read_table(self.folder / COUNTS_FILE)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise _broken(self.folder / COUNTS_FILE, error) from error
+
+
+def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:
+    """Counts by group of a split, of several candidates.
+
+    Args:
+        results: the candidates.
+        by: criterion by which the checkpoint of each was kept.
+        split: of the groups.
+
+    Returns:
+        Correct rows by candidate and group, int64 ``[n, m]``, and rows by group, ``[m]``.
+
+    Raises:
+        InputError: if not all have the same groups and rows.
+    """
+    found = [result.counts(by, split) for result in results]
+    for one, result in zip(found, results, strict=True):
+        what = "groups" if one.groups != found[0].groups else "numbers of rows"
+        if one.groups != found[0].groups or not np.array_equal(one.count, found[0].count):
+            raise InputError(
+                f"{result.folder} has other {what} of {split} than {results[0].folder}; compare like with like"
+            )
+    return np.stack([one.correct for one in found]), found[0].count
+
+
+def _broken(file: Path, why: object) -> InputError:
+    reason = " ".join(str(why).split())[:200]
+    return InputError(f"{file} cannot be read ({reason}); remove {file.parent} and run the study again")
