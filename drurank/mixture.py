@@ -3,9 +3,9 @@
 A group of ``n`` samples is right in ``Binomial(n, p)`` of them. Its true accuracy ``p`` is one draw from a mixture of
 ``COMPONENTS`` beta distributions ``Beta(mu k, (1 - mu) k)``, each with its own weight, mean ``mu`` and precision ``k``.
 ``k`` may be infinite: all groups of that component are alike. So the mixture can be one point, one beta, a few broken
-groups among good ones, or several clusters. How many components the data needs is not fixed: the prior of the weights
-(a Dirichlet distribution with a small parameter, as in a truncated Dirichlet process) empties those that it does not
-need. Drawn by blocked Gibbs sampling (Ishwaran and James, 2001).
+groups among good ones, or several clusters. How many components the data needs is not fixed: a Dirichlet prior of the
+weights with a small parameter empties those that it does not need (Rousseau and Mengersen, 2011). Mixtures are drawn by
+blocked Gibbs sampling (as Ishwaran and James, 2001).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, expit, logsumexp, xlog1py, xlogy
+from scipy.special import betaln, expit, logsumexp, softmax, xlog1py, xlogy
 
 COMPONENTS = 6
 WEIGHT_PRIOR = 0.1
@@ -27,9 +27,8 @@ EVENLY, BY_DATA, SPREADS = 30, 30, 12
 """Candidates for the mean of a component, evenly placed and at quantiles of the data, and for its relative spread."""
 WIDEST = 0.7
 """The largest relative spread ``sd / sqrt(mu (1 - mu))``; a uniform distribution has 0.58."""
-FINEST = 0.1
-PAIRS = 1500
-"""From this many distinct groups on, similar ones are taken together."""
+PAIRS, FINEST = 1500, 0.1
+"""The most distinct groups that are told apart, and how near to each other others are that are pooled at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +56,14 @@ class Tally:
             count: samples by group, integer ``[m]``, 1 or more.
             limit: how many different ones to keep at most.
         """
-        # Accuracy is transformed so that its standard error, 1 / sqrt(count), is the same everywhere.
+        # The standard error of the angle is 1 / sqrt(count), whatever the accuracy.
         angle = 2 * np.arcsin(np.sqrt(correct / count))
         key, step = np.stack([correct, count], -1), FINEST
         while True:
             _, place, times = np.unique(key, axis=0, return_inverse=True, return_counts=True)
             if len(times) <= limit:
                 break
-            # A share of the standard error is no difference, nor is one of accuracy that nobody would look at.
+            # Pooled are sizes within a factor, and angles within a fraction of the standard error, or of 0.05.
             level = np.floor(np.log(count) / step)
             key = np.stack([np.floor(angle * np.minimum(np.exp(level * step / 2), 20) / step), level], -1)
             step *= 1.5
@@ -80,17 +79,15 @@ class Mixtures:
         weight: of each component, float64 ``[s, t]``, sums to 1 over ``t``.
         mean: ``mu``, float64 ``[s, t]``.
         precision: ``k``, float64 ``[s, t]``, infinite for a point.
-        sd: standard deviation over the groups at hand, float64 ``[s]``; 0 where one point has them all.
     """
 
     weight: np.ndarray
     mean: np.ndarray
     precision: np.ndarray
-    sd: np.ndarray
 
     def some(self, which: np.ndarray | slice) -> Mixtures:
         """Those at some places."""
-        return Mixtures(self.weight[which], self.mean[which], self.precision[which], self.sd[which])
+        return Mixtures(self.weight[which], self.mean[which], self.precision[which])
 
     def joined(self, other: Mixtures) -> Mixtures:
         """These and others of as many components."""
@@ -98,7 +95,6 @@ class Mixtures:
             np.concatenate([self.weight, other.weight]),
             np.concatenate([self.mean, other.mean]),
             np.concatenate([self.precision, other.precision]),
-            np.concatenate([self.sd, other.sd]),
         )
 
     def responsibility(self, tally: Tally) -> np.ndarray:
@@ -106,6 +102,30 @@ class Mixtures:
         mean, precision = self.mean[:, None], self.precision[:, None]
         height = log_likelihood(tally.correct[:, None], tally.count[:, None], mean, precision)
         return _shares(height, self.weight[:, None])
+
+    def draw(self, correct: np.ndarray, count: np.ndarray, tally: Tally, rng: np.random.Generator) -> np.ndarray:
+        """True accuracies that groups may have, given their samples; one draw for each mixture.
+
+        Args:
+            correct: samples classified correctly by group, integer ``[m]``.
+            count: samples by group, integer ``[m]``.
+            tally: of these groups.
+            rng: where chance comes from.
+
+        Returns:
+            Float64 ``[s, m]``.
+        """
+        upto = np.cumsum(self.responsibility(tally), axis=-1)
+        place = rng.random((len(upto), len(count)))
+        component = np.zeros(place.shape, np.int64)
+        for t in range(COMPONENTS - 1):
+            component += upto[:, tally.place, t] < place
+        mean, k = (np.take_along_axis(of, component, axis=1) for of in (self.mean, self.precision))
+        point = np.isinf(k)
+        k[point] = 1.0
+        right = rng.standard_gamma(correct + mean * k)
+        wrong = rng.standard_gamma(count - correct + (1 - mean) * k)
+        return np.where(point, mean, right / (right + wrong))
 
 
 def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
@@ -133,21 +153,23 @@ def draw_mixtures(tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, boo
     """Draw mixtures from their posterior.
 
     One component and several are two models, averaged by how well they would predict a further group (pseudo-Bayesian
-    model averaging by WAIC; Yao et al., 2018).
+    model averaging by WAIC, see Yao et al., 2018). Of many groups, the prior of several components would hardly ever
+    leave all in one.
 
     Args:
         tally: the groups, at least one.
         rng: where chance comes from.
 
     Returns:
-        ``DRAWS`` mixtures, and whether the data is no more spread than by chance: several components would predict no
-        better than one, and this is more likely a point than spread.
+        ``DRAWS`` mixtures, and whether the data is no more spread than by chance: all groups have the same accuracy; or
+        several components would predict no better than one, and that one is more likely a point than not.
     """
     sampler = _Sampler(tally, rng)
     one, several = sampler.single(), sampler.several()
     lead = _predicts(one, tally) - _predicts(several, tally)
     number = round(DRAWS * float(expit(lead)))
-    alike = lead > 0 and float(np.isinf(one.precision).mean()) > 0.5
+    equal = np.ptp(tally.correct / tally.count) == 0
+    alike = bool(equal or (lead > 0 and sampler.chance_of_a_point() > 0.5))
     order = rng.permutation(DRAWS)
     return one.some(order[:number]).joined(several.some(order[number:])), alike
 
@@ -174,11 +196,15 @@ class _Sampler:
 
     def single(self) -> Mixtures:
         """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
-        mean, precision, _ = self._place(np.repeat(self.tally.times[:, None], DRAWS, axis=1))
+        mean, precision, _ = self._place(np.repeat(self.tally.times[:, None], DRAWS, axis=1).astype(np.float64))
         shape = (DRAWS, COMPONENTS)
         weight = np.broadcast_to(np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST), shape)
-        mean, precision = (np.broadcast_to(of[:, None], shape) for of in (mean, precision))
-        return Mixtures(weight, mean, precision, _sd(weight == 1, mean, precision))
+        return Mixtures(weight, np.broadcast_to(mean[:, None], shape), np.broadcast_to(precision[:, None], shape))
+
+    def chance_of_a_point(self) -> float:
+        """Posterior probability that one component that has all groups is a point."""
+        share: np.ndarray = softmax(self._posterior(self.tally.times[:, None].astype(np.float64)), axis=1)
+        return float(share[0, -1])
 
     def several(self) -> Mixtures:
         """``DRAWS`` mixtures of all components."""
@@ -189,18 +215,24 @@ class _Sampler:
             np.full(COMPONENTS, self.precisions[SPREADS // 2]),
         )
         for sweep in range(BURN_IN + DRAWS * THIN):
-            members = self.rng.multinomial(self.tally.times, _shares(height, weight))
+            members = self.rng.multinomial(self.tally.times, _shares(height, weight)).astype(np.float64)
             part = self.rng.standard_gamma(WEIGHT_PRIOR + members.sum(axis=0))
             weight = np.maximum(part / part.sum(), LEAST)
             mean, precision, height = self._place(members)
             if sweep >= BURN_IN and (sweep - BURN_IN) % THIN == 0:
-                share = members.sum(axis=0) / self.tally.times.sum()
-                kept.append((weight, mean, precision, _sd(share, mean, precision)))
+                kept.append((weight, mean, precision))
         return Mixtures(*map(np.array, zip(*kept, strict=True)))
 
     def _height(self, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
         """Log-likelihood of the groups under each component, ``[d, t]``."""
         return log_likelihood(self.tally.correct[:, None], self.tally.count[:, None], mean, precision)
+
+    def _posterior(self, members: np.ndarray) -> np.ndarray:
+        """Log-posterior of the ``g`` places of the grid and, last, of a point, for each component, ``[t, g + 1]``."""
+        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
+        # A point's mean has a uniform prior, over which its likelihood is integrated.
+        point = np.log(POINT_PRIOR) + betaln(right + 1, seen - right + 1)
+        return np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
 
     def _place(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw mean and precision of each component given its members ``[d, t]``, both at once.
@@ -208,12 +240,10 @@ class _Sampler:
         Returns:
             Mean and precision, ``[t]`` each, and log-likelihood of the groups under each, ``[d, t]``.
         """
-        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
-        # A point's mean has a uniform prior, over which its likelihood is integrated.
-        point = np.log(POINT_PRIOR) + betaln(right + 1, seen - right + 1)
-        total = np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
+        total = self._posterior(members)
         cumulative = np.cumsum(np.exp(total - total.max(axis=1, keepdims=True)), axis=1)
-        chosen = (cumulative < self.rng.random((len(right), 1)) * cumulative[:, -1:]).sum(axis=1)
+        chosen = (cumulative < self.rng.random((len(total), 1)) * cumulative[:, -1:]).sum(axis=1)
+        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
         exact = self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
         is_point = chosen == len(self.means)
         of_grid = np.where(is_point, 0, chosen)
@@ -222,13 +252,6 @@ class _Sampler:
         height = self.height[:, of_grid]
         height[:, is_point] = self._height(exact[is_point], precision[is_point])
         return mean, precision, height
-
-
-def _sd(share: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """Standard deviation of mixtures, all ``[..., t]`` to ``[...]``; 0 where one point has all."""
-    away = mean - (share * mean).sum(axis=-1, keepdims=True)
-    found = np.sqrt((share * (mean * (1 - mean) / (precision + 1) + away**2)).sum(axis=-1))
-    return np.where((share * np.isinf(precision)).max(axis=-1) == 1, 0.0, found)
 
 
 def _shares(height: np.ndarray, weight: np.ndarray) -> np.ndarray:

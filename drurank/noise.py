@@ -1,7 +1,7 @@
-"""What chance alone does to a criterion: its interval, and its noise floor.
+"""What chance does to a criterion: what its true value may be, and what chance alone would give.
 
-The worst of a thousand small groups is low by chance alone. The *interval* says where the true value may lie, for
-groups like these; the *noise floor* is what it would be if every group had the accuracy of all samples together.
+The worst of a thousand small groups is low by chance alone. The *interval* says where the criterion of the groups' true
+accuracies may lie; the *noise floor* is what it would be if every group had the accuracy of all samples together.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Noise:
     """What chance does to one criterion.
 
     Attributes:
-        estimate: its value for the true accuracies, the median of what is likely.
-        low: 5th percentile of what is likely.
-        high: 95th percentile of it.
+        estimate: its value for the true accuracies of these groups; the median of its posterior.
+        low: 5th percentile of its posterior.
+        high: 95th percentile of its posterior.
         floor: its median if every group had the accuracy of all samples together.
         floor_low: 5th percentile of it then.
         floor_high: 95th percentile of it then.
@@ -74,7 +74,7 @@ def criteria_noise(
         count: samples by group, integer ``[m]``; groups without samples are left out.
         names: criteria by name; those that every run logs, if not given.
         spread: that of true group accuracy; fitted, if not given.
-        draws: how many times groups are drawn.
+        draws: how many times groups are drawn for the floor; for the interval, at most 400 of them.
         seed: of the draws.
 
     Returns:
@@ -90,7 +90,8 @@ def criteria_noise(
         raise InputError(f"draws is {draws!r}; give an int of 1 or more")
     names = default_criteria() if names is None else names
     mixtures = (spread or fit_spread(correct, count)).mixtures
-    assert mixtures is not None
+    if mixtures is None:
+        raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
     likely, some = _true_accuracies(correct, count, mixtures), min(draws, INTERVAL_DRAWS)
     interval = draw_criteria(likely, len(count), names, some, rng, "Intervals")
@@ -200,20 +201,11 @@ def draw_criteria(
 
 def _true_accuracies(correct: np.ndarray, count: np.ndarray, mixtures: Mixtures) -> DrawGroups:
     """True accuracies of these groups that their samples and the distribution of all groups allow."""
-    tally, wrong = Tally.of(correct, count), count - correct
+    tally = Tally.of(correct, count)
 
     def draw(rng: np.random.Generator, draws: int) -> Groups:
         some = mixtures.some(rng.integers(0, len(mixtures.mean), draws))
-        upto = np.cumsum(some.responsibility(tally), axis=-1)
-        place = rng.random((draws, len(count)))
-        component = np.zeros(place.shape, np.int64)
-        for t in range(upto.shape[-1] - 1):
-            component += upto[:, tally.place, t] < place
-        mean, k = (np.take_along_axis(of, component, axis=1) for of in (some.mean, some.precision))
-        point = np.isinf(k)
-        k[point] = 1.0
-        right = rng.standard_gamma(correct + mean * k)
-        accuracy = np.where(point, mean, right / (right + rng.standard_gamma(wrong + (1 - mean) * k)))
+        accuracy = some.draw(correct, count, tally, rng)
         return Groups(accuracy, count, accuracy @ count / count.sum())
 
     return draw

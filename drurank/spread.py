@@ -2,7 +2,8 @@
 
 What is observed of a group is its true accuracy and chance. The distribution of true accuracies is estimated from the
 counts of all groups as a mixture (:mod:`drurank.mixture`): groups that are all alike, one beta distribution, a few
-broken groups among good ones, clusters. It is known up to a posterior, so everything here is an average over it.
+broken groups among good ones, clusters. It is known up to a posterior, over which results are averaged, except that
+groups are taken for equal where the data is no more spread than by chance.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from drurank.mixture import Mixtures, Tally, draw_mixtures
 PERCENT = (5, 50, 95)
 FEWER = 4
 """Of so many mixtures one is used for a posterior mean."""
+CHUNK = 1_000_000
+"""Groups drawn at once, over all draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +29,11 @@ class Spread:
     """The distribution of true group accuracy, as estimated.
 
     Attributes:
-        mean: of the groups' true accuracies.
-        sd: their standard deviation, the median of what the data allows; 0 where the data is no more spread than by
-            chance, see :func:`drurank.mixture.draw_mixtures`.
-        low: 5th percentile of the standard deviations that the data allows.
-        high: 95th percentile.
+        mean: of the true accuracies of the groups at hand.
+        sd: their standard deviation, the median of its posterior; 0 where the data is no more spread than by chance,
+            see :func:`drurank.mixture.draw_mixtures`.
+        low: 5th percentile of its posterior.
+        high: 95th percentile of its posterior.
         mixtures: distributions that the data allows; ``None`` without groups.
     """
 
@@ -66,18 +69,29 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
         count: samples by group, integer ``[m]``; groups without samples are left out.
 
     Returns:
-        The same for the same counts, whatever the order of groups.
+        The same for the same counts, but for rounding whatever the order of groups.
     """
     known = count > 0
     if not known.any():
         return Spread(math.nan, math.nan, math.nan, math.nan, None)
-    tally = Tally.of(correct[known], count[known])
-    mixtures, alike = draw_mixtures(tally, np.random.default_rng(0))
-    low, sd, high = map(float, np.percentile(mixtures.sd, PERCENT))
+    correct, count = correct[known], count[known]
+    rng, tally = np.random.default_rng(0), Tally.of(correct, count)
+    mixtures, alike = draw_mixtures(tally, rng)
+    low, sd, high = map(float, np.percentile(_standard_deviations(mixtures, correct, count, tally, rng), PERCENT))
     if alike:
-        return Spread(float(correct[known].sum() / count[known].sum()), 0.0, 0.0, high, mixtures)
-    mean = _posterior_mean(mixtures, tally.correct, tally.count) @ tally.times / tally.times.sum()
-    return Spread(float(mean), sd, low, high, mixtures)
+        return Spread(float(correct.sum() / count.sum()), 0.0, 0.0, high, mixtures)
+    return Spread(float(_posterior_mean(mixtures, correct, count).mean()), sd, low, high, mixtures)
+
+
+def _standard_deviations(
+    mixtures: Mixtures, correct: np.ndarray, count: np.ndarray, tally: Tally, rng: np.random.Generator
+) -> np.ndarray:
+    """Of the true accuracies that these groups may have, one for each mixture, ``[s]``."""
+    order = np.lexsort((count, correct))  # so that the numbering of groups does not matter
+    ordered = Tally(tally.correct, tally.count, tally.times, tally.place[order])
+    size = max(1, CHUNK // len(count))
+    parts = (mixtures.some(slice(at, at + size)) for at in range(0, len(mixtures.mean), size))
+    return np.concatenate([part.draw(correct[order], count[order], ordered, rng).std(axis=1) for part in parts])
 
 
 def _posterior_mean(mixtures: Mixtures, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -106,8 +120,18 @@ def shrunk_accuracy(correct: Array, count: Array) -> Array:
         is 0; all the same where groups differ no more than by chance.
     """
     xp = array_namespace(correct, count)
-    shape, m = tuple(count.shape), count.shape[-1]
-    right, seen = (np.asarray(xp.asarray(a, device="cpu")).reshape(-1, m) for a in (correct, count))
-    rows = [fit_spread(c, n).posterior_mean(c, n) for c, n in zip(right, seen, strict=True)]
-    found = np.array(rows).reshape(shape)
-    return xp.asarray(found, device=device(count))  # type: ignore[no-any-return]
+    right, seen = np.broadcast_arrays(*(np.asarray(xp.asarray(a, device="cpu")) for a in (correct, count)))
+    m = right.shape[-1]
+    rows = [_shrunk(c, n) for c, n in zip(right.reshape(-1, m), seen.reshape(-1, m), strict=True)]
+    return xp.asarray(np.array(rows).reshape(right.shape), device=device(count))  # type: ignore[no-any-return]
+
+
+def _shrunk(correct: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """What ``fit_spread(correct, count).posterior_mean(correct, count)`` is, without the spread itself."""
+    found = np.full(len(count), np.nan)
+    known = count > 0
+    if known.any():
+        correct, count = correct[known], count[known]
+        mixtures, alike = draw_mixtures(Tally.of(correct, count), np.random.default_rng(0))
+        found[known] = correct.sum() / count.sum() if alike else _posterior_mean(mixtures, correct, count)
+    return found

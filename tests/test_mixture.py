@@ -75,6 +75,7 @@ def test_one_component_has_its_exact_posterior():
     point = POINT_PRIOR * evidence(0)
     spread = (1 - POINT_PRIOR) * np.mean([evidence(one) for one in spreads])
     sampler = mixture._Sampler(tally, np.random.default_rng(0))
+    assert sampler.chance_of_a_point() == pytest.approx(point / (point + spread), abs=0.005)
     drawn = [np.isinf(sampler.single().precision[:, 0]) for _ in range(40)]
     assert np.mean(drawn) == pytest.approx(point / (point + spread), abs=0.02)
 
@@ -142,13 +143,21 @@ def test_prediction_is_scored_by_waic():
     assert mixture._predicts(drawn, tally) == pytest.approx(want)
 
 
-def test_standard_deviation_is_that_of_the_mixture():
-    share, mean = np.array([[0.3, 0.7], [1, 0]]), np.array([[0.6, 0.85], [0.8, 0.3]])
-    found = mixture._sd(share, mean, np.array([[99.0, np.inf], [np.inf, 7.0]]))
-    rng = np.random.default_rng(0)
-    sample = np.where(rng.random(200_000) < 0.3, rng.beta(0.6 * 99, 0.4 * 99, 200_000), 0.85)
-    assert found[0] == pytest.approx(sample.std(), rel=0.01)
-    assert found[1] == 0
+def test_drawn_accuracies_have_the_posterior_of_their_component():
+    drawn = Mixtures(
+        *(
+            np.repeat(np.array([row]), 4000, axis=0)
+            for row in ([0.3, 0.7, *[1e-300] * 4], [0.2, 0.9, *[0.5] * 4], [np.inf, 20.0, *[1.0] * 4])
+        )
+    )
+    correct, count = np.array([3, 10, 40]), np.array([10, 10, 50])
+    found = drawn.draw(correct, count, Tally.of(correct, count), np.random.default_rng(0))
+    for i, (right, seen) in enumerate(zip(correct, count, strict=True)):
+        point = 0.3 * binom.pmf(right, seen, 0.2)
+        spread = 0.7 * betabinom.pmf(right, seen, 18, 2)
+        assert (found[:, i] == 0.2).mean() == pytest.approx(point / (point + spread), abs=0.03)
+        others = found[found[:, i] != 0.2, i]
+        assert others.mean() == pytest.approx((18 + right) / (20 + seen), abs=0.01)
 
 
 def test_there_are_as_many_mixtures_whatever_their_kind():

@@ -123,8 +123,8 @@ def test_spread_asks_neither_for_the_order_of_groups_nor_for_empty_ones(cells, r
     for groups in (cells, moved):
         right, wrong = np.array(groups).T
         found.append(fit_spread(right, right + wrong))
-    assert found[0].sd == found[1].sd
-    assert found[0].mean == found[1].mean
+    assert found[0].sd == pytest.approx(found[1].sd, abs=1e-12)
+    assert found[0].mean == pytest.approx(found[1].mean, abs=1e-12)
 
 
 def test_shrunk_accuracy_rises_with_the_samples_that_are_right():
@@ -143,6 +143,33 @@ def test_one_broken_group_among_good_ones_stays_broken():
     found = fit_spread(correct, count).posterior_mean(correct, count)
     assert found[0] < 0.1
     assert found[1:].min() > 0.7
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+@pytest.mark.parametrize("right", [0.0, 0.8, 1.0])
+def test_groups_of_equal_accuracy_stay_equal_whatever_their_size(right, count):
+    count = np.array([count, 5 * count, 10])
+    correct = (right * count).astype(int)
+    assert fit_spread(correct, count).sd == 0
+    np.testing.assert_array_equal(shrunk_accuracy(correct, count), np.full(3, right))
+
+
+def test_spread_is_that_of_the_groups_at_hand():
+    """Of few groups with many samples each, the standard deviation is known, whatever others would have."""
+    true = np.linspace(0.5, 0.8, 10)
+    found = fit_spread((10_000 * true).astype(int), np.full(10, 10_000))
+    assert found.low < true.std() < found.high
+    assert found.high - found.low < 0.01
+    assert found.mean == pytest.approx(true.mean(), abs=0.003)
+
+
+def test_one_set_of_counts_goes_with_many():
+    rng = np.random.default_rng(0)
+    count = rng.integers(5, 30, 12)
+    correct = rng.binomial(count, 0.7, (2, 12))
+    found = shrunk_accuracy(correct, count)
+    np.testing.assert_array_equal(found[1], shrunk_accuracy(correct[1], count))
+    assert shrunk_accuracy(correct[0] // 2, np.stack([count, count + 5])).shape == (2, 12)
 
 
 @pytest.mark.parametrize("make", [np.array, torch.tensor])
