@@ -1,11 +1,9 @@
-"""The distribution of true group accuracy as a mixture of beta distributions, drawn from its posterior.
+"""The distribution of true group accuracy as a mixture of beta distributions.
 
 A group of ``n`` samples is right in ``Binomial(n, p)`` of them. Its true accuracy ``p`` is one draw from a mixture of
 ``COMPONENTS`` beta distributions ``Beta(mu k, (1 - mu) k)``, each with its own weight, mean ``mu`` and precision ``k``.
 ``k`` may be infinite: all groups of that component are alike. So the mixture can be one point, one beta, a few broken
-groups among good ones, or several clusters. How many components the data needs is not fixed: a Dirichlet prior of the
-weights with a small parameter empties those that it does not need (Rousseau and Mengersen, 2011). Mixtures are drawn by
-blocked Gibbs sampling (as Ishwaran and James, 2001).
+groups among good ones, or several clusters. Small and large groups may have mixtures of their own.
 """
 
 from __future__ import annotations
@@ -13,20 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, expit, logsumexp, softmax, xlog1py, xlogy
+from scipy.special import betaln, xlog1py, xlogy
 
 COMPONENTS = 6
-WEIGHT_PRIOR = 0.1
-"""Parameter of the Dirichlet prior of the weights, for each component."""
-POINT_PRIOR = 0.5
-"""Prior probability that a component is one point, so that all its groups are alike."""
-DRAWS, BURN_IN, THIN = 200, 100, 2
-LEAST = 1e-300
-"""Instead of a weight of 0, whose logarithm is infinite."""
-EVENLY, BY_DATA, SPREADS = 30, 30, 12
-"""Candidates for the mean of a component, evenly placed and at quantiles of the data, and for its relative spread."""
-WIDEST = 0.7
-"""The largest relative spread ``sd / sqrt(mu (1 - mu))``; a uniform distribution has 0.58."""
 PAIRS, FINEST = 1500, 0.1
 """The most distinct groups that are told apart, and how near to each other others are that are pooled at first."""
 
@@ -76,32 +63,47 @@ class Mixtures:
     """Mixtures of beta distributions that the data allows, each as likely as another.
 
     Attributes:
-        weight: of each component, float64 ``[s, t]``, sums to 1 over ``t``.
-        mean: ``mu``, float64 ``[s, t]``.
-        precision: ``k``, float64 ``[s, t]``, infinite for a point.
+        weight: of each component, float64 ``[s, b, t]`` for ``b`` ranges of group sizes, sums to 1 over ``t``.
+        mean: ``mu``, float64 ``[s, b, t]``.
+        precision: ``k``, float64 ``[s, b, t]``, infinite for a point.
+        edges: the least size of each range but the first, float64 ``[b - 1]``, in ascending order.
     """
 
     weight: np.ndarray
     mean: np.ndarray
     precision: np.ndarray
+    edges: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.weight)
 
     def some(self, which: np.ndarray | slice) -> Mixtures:
         """Those at some places."""
-        return Mixtures(self.weight[which], self.mean[which], self.precision[which])
+        return Mixtures(self.weight[which], self.mean[which], self.precision[which], self.edges)
 
     def joined(self, other: Mixtures) -> Mixtures:
-        """These and others of as many components."""
+        """These, which do not look at sizes, and others that may."""
+        shape = (len(self), *other.weight.shape[1:])
         return Mixtures(
-            np.concatenate([self.weight, other.weight]),
-            np.concatenate([self.mean, other.mean]),
-            np.concatenate([self.precision, other.precision]),
+            np.concatenate([np.broadcast_to(self.weight, shape), other.weight]),
+            np.concatenate([np.broadcast_to(self.mean, shape), other.mean]),
+            np.concatenate([np.broadcast_to(self.precision, shape), other.precision]),
+            other.edges,
         )
 
-    def responsibility(self, tally: Tally) -> np.ndarray:
-        """How likely groups of these counts belong to each component, float64 ``[s, d, t]``, sums to 1 over ``t``."""
-        mean, precision = self.mean[:, None], self.precision[:, None]
-        height = log_likelihood(tally.correct[:, None], tally.count[:, None], mean, precision)
-        return _shares(height, self.weight[:, None])
+    def of_size(self, count: np.ndarray) -> np.ndarray:
+        """Which range of sizes groups of these sizes are in, int64 ``[d]``."""
+        found: np.ndarray = np.searchsorted(self.edges, count, side="right")
+        return found
+
+    def height(self, tally: Tally) -> np.ndarray:
+        """Log-likelihood of groups under each component, times its weight, float64 ``[s, d, t]``."""
+        size = self.of_size(tally.count)
+        of_one = log_likelihood(
+            tally.correct[:, None], tally.count[:, None], self.mean[:, size], self.precision[:, size]
+        )
+        found: np.ndarray = of_one + np.log(self.weight[:, size])
+        return found
 
     def draw(self, correct: np.ndarray, count: np.ndarray, tally: Tally, rng: np.random.Generator) -> np.ndarray:
         """True accuracies that groups may have, given their samples; one draw for each mixture.
@@ -115,17 +117,42 @@ class Mixtures:
         Returns:
             Float64 ``[s, m]``.
         """
-        upto = np.cumsum(self.responsibility(tally), axis=-1)
+        upto = np.cumsum(shares(self.height(tally)), axis=-1)
         place = rng.random((len(upto), len(count)))
         component = np.zeros(place.shape, np.int64)
         for t in range(COMPONENTS - 1):
             component += upto[:, tally.place, t] < place
-        mean, k = (np.take_along_axis(of, component, axis=1) for of in (self.mean, self.precision))
+        size, which = self.of_size(tally.count)[tally.place], np.arange(len(self))[:, None]
+        mean, k = self.mean[which, size, component], self.precision[which, size, component]
         point = np.isinf(k)
         k[point] = 1.0
         right = rng.standard_gamma(correct + mean * k)
         wrong = rng.standard_gamma(count - correct + (1 - mean) * k)
         return np.where(point, mean, right / (right + wrong))
+
+    def posterior_mean(self, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """Mean of each group's true accuracy given its samples, over all mixtures.
+
+        Args:
+            correct: samples classified correctly by group, integer ``[m]``.
+            count: samples by group, integer ``[m]``, 1 or more.
+
+        Returns:
+            Float64 ``[m]``.
+        """
+        tally = Tally.of(correct, count)
+        exact = bool((tally.correct[tally.place] == correct).all() and (tally.count[tally.place] == count).all())
+        # Pooled groups share how likely each component is, and keep their own counts.
+        place = np.arange(len(tally.times)) if exact else tally.place
+        right, seen = (tally.correct, tally.count) if exact else (correct, count)
+        total: np.ndarray = np.zeros(len(right))
+        size = self.of_size(tally.count)[place]
+        for share, mean, k in zip(shares(self.height(tally)), self.mean, self.precision, strict=True):
+            for t in range(COMPONENTS):
+                m, precision = mean[size, t], k[size, t]
+                kept = np.where(np.isinf(precision), 0.0, precision)
+                total += share[place, t] * np.where(np.isinf(precision), m, (m * kept + right) / (kept + seen))
+        return (total[tally.place] if exact else total) / len(self)
 
 
 def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
@@ -149,129 +176,8 @@ def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, pre
     return found
 
 
-def draw_mixtures(tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, bool]:
-    """Draw mixtures from their posterior.
-
-    One component and several are two models, averaged by how well they would predict a further group (pseudo-Bayesian
-    model averaging by WAIC, see Yao et al., 2018). Of many groups, the prior of several components would hardly ever
-    leave all in one.
-
-    Args:
-        tally: the groups, at least one.
-        rng: where chance comes from.
-
-    Returns:
-        ``DRAWS`` mixtures, and whether the data is no more spread than by chance: all groups have the same accuracy; or
-        several components would predict no better than one, and that one is more likely a point than not.
-    """
-    sampler = _Sampler(tally, rng)
-    one, several = sampler.single(), sampler.several()
-    lead = _predicts(one, tally) - _predicts(several, tally)
-    number = round(DRAWS * float(expit(lead)))
-    equal = np.ptp(tally.correct / tally.count) == 0
-    alike = bool(equal or (lead > 0 and sampler.chance_of_a_point() > 0.5))
-    order = rng.permutation(DRAWS)
-    return one.some(order[:number]).joined(several.some(order[number:])), alike
-
-
-def _predicts(mixtures: Mixtures, tally: Tally) -> float:
-    """Expected log density of a further group for each of these, by WAIC."""
-    mean, precision = mixtures.mean[:, None], mixtures.precision[:, None]
-    height = log_likelihood(tally.correct[:, None], tally.count[:, None], mean, precision)
-    density = logsumexp(height, b=mixtures.weight[:, None], axis=-1)
-    return float(tally.times @ (logsumexp(density, axis=0) - np.log(len(density)) - density.var(axis=0, ddof=1)))
-
-
-class _Sampler:
-    """Gibbs sampling of mixtures given the groups; means and spreads are drawn from a grid, those of points exactly."""
-
-    def __init__(self, tally: Tally, rng: np.random.Generator) -> None:
-        self.tally, self.rng = tally, rng
-        observed = np.repeat(tally.correct / tally.count, tally.times)
-        means, space = _candidate_means(observed)
-        self.observed, relative = observed, _candidate_spreads(tally)
-        self.means, self.precisions = np.repeat(means, SPREADS), np.tile(1 / np.square(relative) - 1, len(means))
-        self.height = self._height(self.means, self.precisions)
-        self.prior = np.log(np.repeat(space, SPREADS) * (1 - POINT_PRIOR) / SPREADS)
-
-    def single(self) -> Mixtures:
-        """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
-        mean, precision, _ = self._place(np.repeat(self.tally.times[:, None], DRAWS, axis=1).astype(np.float64))
-        shape = (DRAWS, COMPONENTS)
-        weight = np.broadcast_to(np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST), shape)
-        return Mixtures(weight, np.broadcast_to(mean[:, None], shape), np.broadcast_to(precision[:, None], shape))
-
-    def chance_of_a_point(self) -> float:
-        """Posterior probability that one component that has all groups is a point."""
-        share: np.ndarray = softmax(self._posterior(self.tally.times[:, None].astype(np.float64)), axis=1)
-        return float(share[0, -1])
-
-    def several(self) -> Mixtures:
-        """``DRAWS`` mixtures of all components."""
-        kept = []
-        weight = np.full(COMPONENTS, 1 / COMPONENTS)
-        height = self._height(
-            np.quantile(self.observed, np.linspace(0, 1, COMPONENTS)).clip(0.01, 0.99),
-            np.full(COMPONENTS, self.precisions[SPREADS // 2]),
-        )
-        for sweep in range(BURN_IN + DRAWS * THIN):
-            members = self.rng.multinomial(self.tally.times, _shares(height, weight)).astype(np.float64)
-            part = self.rng.standard_gamma(WEIGHT_PRIOR + members.sum(axis=0))
-            weight = np.maximum(part / part.sum(), LEAST)
-            mean, precision, height = self._place(members)
-            if sweep >= BURN_IN and (sweep - BURN_IN) % THIN == 0:
-                kept.append((weight, mean, precision))
-        return Mixtures(*map(np.array, zip(*kept, strict=True)))
-
-    def _height(self, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
-        """Log-likelihood of the groups under each component, ``[d, t]``."""
-        return log_likelihood(self.tally.correct[:, None], self.tally.count[:, None], mean, precision)
-
-    def _posterior(self, members: np.ndarray) -> np.ndarray:
-        """Log-posterior of the ``g`` places of the grid and, last, of a point, for each component, ``[t, g + 1]``."""
-        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
-        # A point's mean has a uniform prior, over which its likelihood is integrated.
-        point = np.log(POINT_PRIOR) + betaln(right + 1, seen - right + 1)
-        return np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
-
-    def _place(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Draw mean and precision of each component given its members ``[d, t]``, both at once.
-
-        Returns:
-            Mean and precision, ``[t]`` each, and log-likelihood of the groups under each, ``[d, t]``.
-        """
-        total = self._posterior(members)
-        cumulative = np.cumsum(np.exp(total - total.max(axis=1, keepdims=True)), axis=1)
-        chosen = (cumulative < self.rng.random((len(total), 1)) * cumulative[:, -1:]).sum(axis=1)
-        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
-        exact = self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
-        is_point = chosen == len(self.means)
-        of_grid = np.where(is_point, 0, chosen)
-        mean = np.where(is_point, exact, self.means[of_grid])
-        precision = np.where(is_point, np.inf, self.precisions[of_grid])
-        height = self.height[:, of_grid]
-        height[:, is_point] = self._height(exact[is_point], precision[is_point])
-        return mean, precision, height
-
-
-def _shares(height: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    height = height + np.log(weight)
+def shares(height: np.ndarray) -> np.ndarray:
+    """What logarithms ``[..., t]`` are shares of: exponentials that sum to 1 over ``t``."""
     share = np.exp(height - height.max(axis=-1, keepdims=True))
     found: np.ndarray = share / share.sum(axis=-1, keepdims=True)
     return found
-
-
-def _candidate_means(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means to choose from, and the space that each stands for: evenly placed, and denser where groups are."""
-    evenly = (np.arange(EVENLY) + 0.5) / EVENLY
-    dense = np.quantile(observed, (np.arange(BY_DATA) + 0.5) / BY_DATA)
-    means = np.unique(np.concatenate([evenly, dense.clip(evenly[0] / 2, 1 - evenly[0] / 2)]))
-    bounds = np.concatenate([[0], (means[1:] + means[:-1]) / 2, [1]])
-    return means, np.diff(bounds)
-
-
-def _candidate_spreads(tally: Tally) -> np.ndarray:
-    """Relative spreads to choose from: from one that the data could hardly tell from none to the widest."""
-    groups = tally.times.sum()
-    typical = tally.times @ tally.count / groups
-    return np.geomspace(min(0.25 / np.sqrt(typical * np.sqrt(groups)), 0.1), WIDEST, SPREADS)

@@ -204,7 +204,7 @@ def _true_accuracies(correct: np.ndarray, count: np.ndarray, mixtures: Mixtures)
     tally = Tally.of(correct, count)
 
     def draw(rng: np.random.Generator, draws: int) -> Groups:
-        some = mixtures.some(rng.integers(0, len(mixtures.mean), draws))
+        some = mixtures.some(rng.integers(0, len(mixtures), draws))
         accuracy = some.draw(correct, count, tally, rng)
         return Groups(accuracy, count, accuracy @ count / count.sum())
 

@@ -15,7 +15,8 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from drurank.dcg import Array
-from drurank.mixture import Mixtures, Tally, draw_mixtures
+from drurank.mixture import Mixtures, Tally
+from drurank.mixture_sampling import draw_mixtures
 
 PERCENT = (5, 50, 95)
 FEWER = 4
@@ -30,10 +31,11 @@ class Spread:
 
     Attributes:
         mean: of the true accuracies of the groups at hand.
-        sd: their standard deviation, the median of its posterior; 0 where the data is no more spread than by chance,
-            see :func:`drurank.mixture.draw_mixtures`.
+        sd: their standard deviation, the median of its posterior (the mean, if that is 0); 0 where groups are alike.
         low: 5th percentile of its posterior.
         high: 95th percentile of its posterior.
+        alike: whether no difference between groups was found beyond chance, see
+            :func:`drurank.mixture_sampling.draw_mixtures`.
         mixtures: distributions that the data allows; ``None`` without groups.
     """
 
@@ -41,6 +43,7 @@ class Spread:
     sd: float
     low: float
     high: float
+    alike: bool
     mixtures: Mixtures | None = field(repr=False)
 
     def posterior_mean(self, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -51,13 +54,13 @@ class Spread:
             count: samples by group, integer ``[m]``.
 
         Returns:
-            Float64 ``[m]``, ``nan`` where ``count`` is 0. The same for all groups where ``sd`` is 0.
+            Float64 ``[m]``, ``nan`` where ``count`` is 0. The same for all groups where they are alike.
         """
         found = np.full(len(count), np.nan)
         known = count > 0
         if self.mixtures is None or not known.any():
             return found
-        found[known] = self.mean if self.sd == 0 else _posterior_mean(self.mixtures, correct[known], count[known])
+        found[known] = self.mean if self.alike else _mean(self.mixtures, correct[known], count[known])
         return found
 
 
@@ -73,14 +76,20 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     """
     known = count > 0
     if not known.any():
-        return Spread(math.nan, math.nan, math.nan, math.nan, None)
+        return Spread(math.nan, math.nan, math.nan, math.nan, False, None)
     correct, count = correct[known], count[known]
     rng, tally = np.random.default_rng(0), Tally.of(correct, count)
     mixtures, alike = draw_mixtures(tally, rng)
-    low, sd, high = map(float, np.percentile(_standard_deviations(mixtures, correct, count, tally, rng), PERCENT))
+    sds = _standard_deviations(mixtures, correct, count, tally, rng)
+    low, sd, high = map(float, np.percentile(sds, PERCENT))
     if alike:
-        return Spread(float(correct.sum() / count.sum()), 0.0, 0.0, high, mixtures)
-    return Spread(float(_posterior_mean(mixtures, correct, count).mean()), sd, low, high, mixtures)
+        return Spread(float(correct.sum() / count.sum()), 0.0, 0.0, high, True, mixtures)
+    mean = float(_mean(mixtures, correct, count).mean())
+    return Spread(mean, sd or float(sds.mean()), low, max(high, float(sds.mean())), False, mixtures)
+
+
+def _mean(mixtures: Mixtures, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
+    return mixtures.some(slice(None, None, FEWER)).posterior_mean(correct, count)
 
 
 def _standard_deviations(
@@ -90,22 +99,8 @@ def _standard_deviations(
     order = np.lexsort((count, correct))  # so that the numbering of groups does not matter
     ordered = Tally(tally.correct, tally.count, tally.times, tally.place[order])
     size = max(1, CHUNK // len(count))
-    parts = (mixtures.some(slice(at, at + size)) for at in range(0, len(mixtures.mean), size))
+    parts = (mixtures.some(slice(at, at + size)) for at in range(0, len(mixtures), size))
     return np.concatenate([part.draw(correct[order], count[order], ordered, rng).std(axis=1) for part in parts])
-
-
-def _posterior_mean(mixtures: Mixtures, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
-    tally = Tally.of(correct, count)
-    exact = bool((tally.correct[tally.place] == correct).all() and (tally.count[tally.place] == count).all())
-    right, seen = (tally.correct, tally.count) if exact else (correct, count)
-    total, some = np.zeros(len(right)), mixtures.some(slice(None, None, FEWER))
-    for share, means, precisions in zip(some.responsibility(tally), some.mean, some.precision, strict=True):
-        for part, mean, k in zip(share.T, means, precisions, strict=True):
-            total += (part if exact else part[tally.place]) * (
-                mean if math.isinf(k) else (mean * k + right) / (k + seen)
-            )
-    total /= len(some.mean)
-    return total[tally.place] if exact else total
 
 
 def shrunk_accuracy(correct: Array, count: Array) -> Array:
@@ -133,5 +128,5 @@ def _shrunk(correct: np.ndarray, count: np.ndarray) -> np.ndarray:
     if known.any():
         correct, count = correct[known], count[known]
         mixtures, alike = draw_mixtures(Tally.of(correct, count), np.random.default_rng(0))
-        found[known] = correct.sum() / count.sum() if alike else _posterior_mean(mixtures, correct, count)
+        found[known] = correct.sum() / count.sum() if alike else _mean(mixtures, correct, count)
     return found

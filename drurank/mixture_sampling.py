@@ -1,0 +1,198 @@
+"""Drawing mixtures of beta distributions from their posterior, given the counts of groups.
+
+How many components the data needs is not fixed: a Dirichlet prior of the weights with a small parameter empties those
+that it does not need (Rousseau and Mengersen, 2011). Mixtures are drawn by blocked Gibbs sampling (as Ishwaran and
+James, 2001). Models that the prior of several components would hardly ever choose, one component for all groups, and
+mixtures by group size, are averaged with it by how well they would predict a further group (pseudo-Bayesian model
+averaging by WAIC, see Yao et al., 2018).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import bdtr, bdtrc, betaln, expit, logsumexp, softmax
+
+from drurank.mixture import COMPONENTS, Mixtures, Tally, log_likelihood, shares
+
+WEIGHT_PRIOR = 0.1
+"""Parameter of the Dirichlet prior of the weights, for each component."""
+POINT_PRIOR = 0.5
+"""Prior probability that a component is one point, so that all its groups are alike."""
+DRAWS, BURN_IN, THIN = 200, 100, 2
+LEAST = 1e-300
+"""Instead of a weight of 0, whose logarithm is infinite."""
+EVENLY, BY_DATA, SPREADS = 30, 30, 20
+"""Candidates for the mean of a component, evenly placed and at quantiles of the data, and for its relative spread."""
+WIDEST = 0.7
+"""The largest relative spread ``sd / sqrt(mu (1 - mu))``; a uniform distribution has 0.58."""
+RANGES, GROUPS_IN_RANGE, SIZES_APART = 4, 12, 2.0
+"""The most ranges of group sizes, the least groups in each, and how many times larger than small groups (the 10th
+percentile of sizes) large ones (the 90th) must be for sizes to matter."""
+OUTSIDE = 0.05
+"""Groups differ where one of them is as far from all by chance in so few of such data sets."""
+
+
+def draw_mixtures(tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, bool]:
+    """Draw mixtures from their posterior.
+
+    Args:
+        tally: the groups, at least one.
+        rng: where chance comes from.
+
+    Returns:
+        ``DRAWS`` mixtures, and whether no difference between groups was found beyond chance: all groups have the same
+        accuracy; or neither several components nor the sizes of groups help to predict, one component is more likely a
+        point than not, and no group is further from the others than the largest of so many would be by chance.
+    """
+    sampler = _Sampler(tally, rng)
+    one, several = sampler.single(), sampler.several()
+    whole, lead = _averaged(one, several, tally, rng)
+    equal = bool(np.ptp(tally.correct / tally.count) == 0)
+    alike = lead < 0 and sampler.chance_of_a_point() > 0.5 and not _has_outlier(tally)
+    edges = _edges(tally)
+    if len(edges):
+        whole, by_size = _averaged(whole, _by_size(tally, edges, rng), tally, rng)
+        alike = alike and by_size < 0
+    return whole, equal or alike
+
+
+def _averaged(simple: Mixtures, rich: Mixtures, tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, float]:
+    """As many draws of two models, shared out by how well they predict, and by how much the second leads."""
+    lead = _predicts(rich, tally) - _predicts(simple, tally)
+    number, order = round(DRAWS * float(expit(lead))), rng.permutation(DRAWS)
+    return simple.some(order[number:]).joined(rich.some(order[:number])), lead
+
+
+def _predicts(mixtures: Mixtures, tally: Tally) -> float:
+    """Expected log density of a further group for each of these, by WAIC."""
+    density = logsumexp(mixtures.height(tally), axis=-1)
+    return float(tally.times @ (logsumexp(density, axis=0) - np.log(len(density)) - density.var(axis=0, ddof=1)))
+
+
+def _by_size(tally: Tally, edges: np.ndarray, rng: np.random.Generator) -> Mixtures:
+    """Mixtures of their own for each range of sizes."""
+    size = np.searchsorted(edges, tally.count, side="right")
+    parts = []
+    for which in range(len(edges) + 1):
+        some = Tally(tally.correct[size == which], tally.count[size == which], tally.times[size == which], tally.place)
+        sampler = _Sampler(some, rng)
+        parts.append(_averaged(sampler.single(), sampler.several(), some, rng)[0].some(rng.permutation(DRAWS)))
+    weight, mean, precision = (
+        np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("weight", "mean", "precision")
+    )
+    return Mixtures(weight, mean, precision, edges)
+
+
+def _edges(tally: Tally) -> np.ndarray:
+    """Sizes that cut groups into ranges of about as many; none where sizes are alike or groups are few."""
+    size = np.sort(np.repeat(tally.count, tally.times))
+    ranges = min(RANGES, len(size) // GROUPS_IN_RANGE)
+    low, high = np.quantile(size, (0.1, 0.9))
+    if ranges < 2 or high < SIZES_APART * low:
+        return np.zeros(0)
+    edges = np.unique(size[np.arange(1, ranges) * len(size) // ranges])
+    # A range that begins with the smallest size would leave none below it; short ranges join the one before.
+    below = np.diff(np.searchsorted(size, edges), prepend=0, append=len(size))
+    kept = below[:-1] >= GROUPS_IN_RANGE // 2
+    return edges[kept & (np.cumsum(below[::-1])[::-1][1:] >= GROUPS_IN_RANGE // 2)]
+
+
+def _has_outlier(tally: Tally) -> bool:
+    """Whether one group is too far from the accuracy of all, by the binomial test, corrected for their number."""
+    groups = tally.times.sum()
+    pooled = tally.times @ tally.correct / (tally.times @ tally.count)
+    right, seen = np.floor(tally.correct + 1e-9), np.round(tally.count)
+    tail = np.minimum(bdtr(right, seen, pooled), np.where(right > 0, bdtrc(np.maximum(right - 1, 0), seen, pooled), 1))
+    return bool((2 * tail * groups).min() < OUTSIDE)
+
+
+class _Sampler:
+    """Gibbs sampling of mixtures given the groups; means and spreads are drawn from a grid, those of points exactly."""
+
+    def __init__(self, tally: Tally, rng: np.random.Generator) -> None:
+        self.tally, self.rng = tally, rng
+        observed = np.repeat(tally.correct / tally.count, tally.times)
+        means, space = _candidate_means(observed)
+        self.observed, relative = observed, _candidate_spreads(tally)
+        self.means, self.precisions = np.repeat(means, SPREADS), np.tile(1 / np.square(relative) - 1, len(means))
+        self.height = self._height(self.means, self.precisions)
+        self.prior = np.log(np.repeat(space, SPREADS) * (1 - POINT_PRIOR) / SPREADS)
+
+    def single(self) -> Mixtures:
+        """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
+        mean, precision, _ = self._place(np.repeat(self.tally.times[:, None], DRAWS, axis=1).astype(np.float64))
+        weight = np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST)
+        mean, precision = (np.tile(of, (COMPONENTS, 1)).T for of in (mean, precision))
+        return _without_sizes(np.tile(weight, (DRAWS, 1)), mean, precision)
+
+    def chance_of_a_point(self) -> float:
+        """Posterior probability that one component that has all groups is a point."""
+        share: np.ndarray = softmax(self._posterior(self.tally.times[:, None].astype(np.float64)), axis=1)
+        return float(share[0, -1])
+
+    def several(self) -> Mixtures:
+        """``DRAWS`` mixtures of all components."""
+        kept = []
+        weight = np.full(COMPONENTS, 1 / COMPONENTS)
+        height = self._height(
+            np.quantile(self.observed, np.linspace(0, 1, COMPONENTS)).clip(0.01, 0.99),
+            np.full(COMPONENTS, self.precisions[SPREADS // 2]),
+        )
+        for sweep in range(BURN_IN + DRAWS * THIN):
+            members = self.rng.multinomial(self.tally.times, shares(height + np.log(weight))).astype(np.float64)
+            part = self.rng.standard_gamma(WEIGHT_PRIOR + members.sum(axis=0))
+            weight = np.maximum(part / part.sum(), LEAST)
+            mean, precision, height = self._place(members)
+            if sweep >= BURN_IN and (sweep - BURN_IN) % THIN == 0:
+                kept.append((weight, mean, precision))
+        return _without_sizes(*map(np.array, zip(*kept, strict=True)))
+
+    def _height(self, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
+        """Log-likelihood of the groups under each component, ``[d, t]``."""
+        return log_likelihood(self.tally.correct[:, None], self.tally.count[:, None], mean, precision)
+
+    def _posterior(self, members: np.ndarray) -> np.ndarray:
+        """Log-posterior of the ``g`` places of the grid and, last, of a point, for each component, ``[t, g + 1]``."""
+        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
+        # A point's mean has a uniform prior, over which its likelihood is integrated.
+        point = np.log(POINT_PRIOR) + betaln(right + 1, seen - right + 1)
+        return np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
+
+    def _place(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draw mean and precision of each component given its members ``[d, t]``, both at once.
+
+        Returns:
+            Mean and precision, ``[t]`` each, and log-likelihood of the groups under each, ``[d, t]``.
+        """
+        total = self._posterior(members)
+        cumulative = np.cumsum(np.exp(total - total.max(axis=1, keepdims=True)), axis=1)
+        chosen = (cumulative < self.rng.random((len(total), 1)) * cumulative[:, -1:]).sum(axis=1)
+        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
+        exact = self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
+        is_point = chosen == len(self.means)
+        of_grid = np.where(is_point, 0, chosen)
+        mean = np.where(is_point, exact, self.means[of_grid])
+        precision = np.where(is_point, np.inf, self.precisions[of_grid])
+        height = self.height[:, of_grid]
+        height[:, is_point] = self._height(exact[is_point], precision[is_point])
+        return mean, precision, height
+
+
+def _without_sizes(weight: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> Mixtures:
+    return Mixtures(weight[:, None], mean[:, None], precision[:, None], np.zeros(0))
+
+
+def _candidate_means(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means to choose from, and the space that each stands for: evenly placed, and denser where groups are."""
+    evenly = (np.arange(EVENLY) + 0.5) / EVENLY
+    dense = np.quantile(observed, (np.arange(BY_DATA) + 0.5) / BY_DATA)
+    means = np.unique(np.concatenate([evenly, dense.clip(evenly[0] / 2, 1 - evenly[0] / 2)]))
+    bounds = np.concatenate([[0], (means[1:] + means[:-1]) / 2, [1]])
+    return means, np.diff(bounds)
+
+
+def _candidate_spreads(tally: Tally) -> np.ndarray:
+    """Relative spreads to choose from: from one that the data could hardly tell from none to the widest."""
+    groups = tally.times.sum()
+    typical = tally.times @ tally.count / groups
+    return np.geomspace(min(0.25 / np.sqrt(typical * np.sqrt(groups)), 0.1), WIDEST, SPREADS)
