@@ -93,8 +93,7 @@ class Mixtures:
 
     def of_size(self, count: np.ndarray) -> np.ndarray:
         """Which range of sizes groups of these sizes are in, int64 ``[d]``."""
-        found: np.ndarray = np.searchsorted(self.edges, count, side="right")
-        return found
+        return np.searchsorted(self.edges, count, side="right")
 
     def height(self, tally: Tally) -> np.ndarray:
         """Log-likelihood of groups under each component, times its weight, float64 ``[s, d, t]``."""
@@ -145,14 +144,15 @@ class Mixtures:
         # Pooled groups share how likely each component is, and keep their own counts.
         place = np.arange(len(tally.times)) if exact else tally.place
         right, seen = (tally.correct, tally.count) if exact else (correct, count)
-        total: np.ndarray = np.zeros(len(right))
+        total = np.zeros(len(right))
         size = self.of_size(tally.count)[place]
         for share, mean, k in zip(shares(self.height(tally)), self.mean, self.precision, strict=True):
             for t in range(COMPONENTS):
                 m, precision = mean[size, t], k[size, t]
                 kept = np.where(np.isinf(precision), 0.0, precision)
                 total += share[place, t] * np.where(np.isinf(precision), m, (m * kept + right) / (kept + seen))
-        return (total[tally.place] if exact else total) / len(self)
+        found: np.ndarray = (total[tally.place] if exact else total) / len(self)
+        return found
 
 
 def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:

@@ -21,8 +21,9 @@ POINT_PRIOR = 0.5
 DRAWS, BURN_IN, THIN = 200, 100, 2
 LEAST = 1e-300
 """Instead of a weight of 0, whose logarithm is infinite."""
-EVENLY, BY_DATA, SPREADS = 30, 30, 20
-"""Candidates for the mean of a component, evenly placed and at quantiles of the data, and for its relative spread."""
+EVENLY, AT_EDGE, BY_DATA, SPREADS = 25, 12, 30, 16
+"""Candidates for the mean of a component, evenly placed, near 0 or 1 where groups are there, and at quantiles of the
+data; and for its relative spread."""
 WIDEST = 0.7
 """The largest relative spread ``sd / sqrt(mu (1 - mu))``; a uniform distribution has 0.58."""
 RANGES, GROUPS_IN_RANGE, SIZES_APART = 4, 12, 2.0
@@ -111,9 +112,8 @@ class _Sampler:
 
     def __init__(self, tally: Tally, rng: np.random.Generator) -> None:
         self.tally, self.rng = tally, rng
-        observed = np.repeat(tally.correct / tally.count, tally.times)
-        means, space = _candidate_means(observed)
-        self.observed, relative = observed, _candidate_spreads(tally)
+        means, space = _candidate_means(tally)
+        relative = _candidate_spreads(tally)
         self.means, self.precisions = np.repeat(means, SPREADS), np.tile(1 / np.square(relative) - 1, len(means))
         self.height = self._height(self.means, self.precisions)
         self.prior = np.log(np.repeat(space, SPREADS) * (1 - POINT_PRIOR) / SPREADS)
@@ -135,7 +135,7 @@ class _Sampler:
         kept = []
         weight = np.full(COMPONENTS, 1 / COMPONENTS)
         height = self._height(
-            np.quantile(self.observed, np.linspace(0, 1, COMPONENTS)).clip(0.01, 0.99),
+            np.quantile(_smoothed(self.tally), np.linspace(0, 1, COMPONENTS)),
             np.full(COMPONENTS, self.precisions[SPREADS // 2]),
         )
         for sweep in range(BURN_IN + DRAWS * THIN):
@@ -182,13 +182,25 @@ def _without_sizes(weight: np.ndarray, mean: np.ndarray, precision: np.ndarray) 
     return Mixtures(weight[:, None], mean[:, None], precision[:, None], np.zeros(0))
 
 
-def _candidate_means(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _smoothed(tally: Tally) -> np.ndarray:
+    """Accuracies of all groups in ascending order, none of them 0 or 1."""
+    found: np.ndarray = np.sort(np.repeat((tally.correct + 0.5) / (tally.count + 1), tally.times))
+    return found
+
+
+def _candidate_means(tally: Tally) -> tuple[np.ndarray, np.ndarray]:
     """Means to choose from, and the space that each stands for: evenly placed, and denser where groups are."""
+    near = _smoothed(tally)
     evenly = (np.arange(EVENLY) + 0.5) / EVENLY
-    dense = np.quantile(observed, (np.arange(BY_DATA) + 0.5) / BY_DATA)
-    means = np.unique(np.concatenate([evenly, dense.clip(evenly[0] / 2, 1 - evenly[0] / 2)]))
-    bounds = np.concatenate([[0], (means[1:] + means[:-1]) / 2, [1]])
-    return means, np.diff(bounds)
+    edge = np.geomspace(1e-6, evenly[0], AT_EDGE, endpoint=False)
+    means = [evenly, np.quantile(near, (np.arange(BY_DATA) + 0.5) / BY_DATA)]
+    if near[0] < 2 * evenly[0]:
+        means.append(edge)
+    if near[-1] > 1 - 2 * evenly[0]:
+        means.append(1 - edge)
+    found = np.unique(np.concatenate(means))
+    bounds = np.concatenate([[0], (found[1:] + found[:-1]) / 2, [1]])
+    return found, np.diff(bounds)
 
 
 def _candidate_spreads(tally: Tally) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 from rich.progress import track
 from scipy.special import bdtr, betaincinv
 
+from drurank.checks import check_counts
 from drurank.criteria import default_criteria, values_of
 from drurank.errors import InputError, is_count
 from drurank.groups import Groups
@@ -83,7 +84,9 @@ def criteria_noise(
     Raises:
         InputError: if no group has a sample.
     """
-    correct, count = correct[count > 0], count[count > 0]
+    check_counts(correct, count)
+    order = np.lexsort((correct, count))[(count == 0).sum() :]  # so that the numbering of groups does not matter
+    correct, count = correct[order], count[order]
     if len(count) == 0:
         raise InputError("no group has a sample; give counts of 1 or more")
     if not is_count(draws):

@@ -2,8 +2,7 @@
 
 What is observed of a group is its true accuracy and chance. The distribution of true accuracies is estimated from the
 counts of all groups as a mixture (:mod:`drurank.mixture`): groups that are all alike, one beta distribution, a few
-broken groups among good ones, clusters. It is known up to a posterior, over which results are averaged, except that
-groups are taken for equal where the data is no more spread than by chance.
+broken groups among good ones, clusters. It is known up to a posterior, over which results are averaged.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from drurank.checks import check_counts
 from drurank.dcg import Array
 from drurank.mixture import Mixtures, Tally
 from drurank.mixture_sampling import draw_mixtures
@@ -54,13 +54,12 @@ class Spread:
             count: samples by group, integer ``[m]``.
 
         Returns:
-            Float64 ``[m]``, ``nan`` where ``count`` is 0. The same for all groups where they are alike.
+            Float64 ``[m]``, ``nan`` where ``count`` is 0.
         """
         found = np.full(len(count), np.nan)
         known = count > 0
-        if self.mixtures is None or not known.any():
-            return found
-        found[known] = self.mean if self.alike else _mean(self.mixtures, correct[known], count[known])
+        if self.mixtures is not None and known.any():
+            found[known] = _mean(self.mixtures, correct[known], count[known])
         return found
 
 
@@ -73,7 +72,11 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
 
     Returns:
         The same for the same counts, but for rounding whatever the order of groups.
+
+    Raises:
+        InputError: if ``correct`` and ``count`` cannot be counts of the same groups.
     """
+    check_counts(correct, count)
     known = count > 0
     if not known.any():
         return Spread(math.nan, math.nan, math.nan, math.nan, False, None)
@@ -103,30 +106,33 @@ def _standard_deviations(
     return np.concatenate([part.draw(correct[order], count[order], ordered, rng).std(axis=1) for part in parts])
 
 
-def shrunk_accuracy(correct: Array, count: Array) -> Array:
+def shrunk_accuracy(correct: Array, count: Array, *, equal_if_alike: bool = False) -> Array:
     """Posterior mean of each group's true accuracy: the fewer its samples, the nearer to what others like it have.
 
     Args:
         correct: samples classified correctly by group, int64 ``[..., m]``, of numpy or torch.
         count: samples by group, int64 ``[..., m]``.
+        equal_if_alike: give all groups the accuracy of all samples where no difference between them was found beyond
+            chance, so that none ranks below another.
 
     Returns:
         Means under the distribution of ``fit_spread``, float64 (float32 on MPS) ``[..., m]``, ``nan`` where ``count``
-        is 0; all the same where groups differ no more than by chance.
+        is 0. They are computed on the CPU.
     """
     xp = array_namespace(correct, count)
     right, seen = np.broadcast_arrays(*(np.asarray(xp.asarray(a, device="cpu")) for a in (correct, count)))
     m = right.shape[-1]
-    rows = [_shrunk(c, n) for c, n in zip(right.reshape(-1, m), seen.reshape(-1, m), strict=True)]
+    rows = [_shrunk(c, n, equal_if_alike) for c, n in zip(right.reshape(-1, m), seen.reshape(-1, m), strict=True)]
     return xp.asarray(np.array(rows).reshape(right.shape), device=device(count))  # type: ignore[no-any-return]
 
 
-def _shrunk(correct: np.ndarray, count: np.ndarray) -> np.ndarray:
+def _shrunk(correct: np.ndarray, count: np.ndarray, equal_if_alike: bool) -> np.ndarray:
     """What ``fit_spread(correct, count).posterior_mean(correct, count)`` is, without the spread itself."""
     found = np.full(len(count), np.nan)
     known = count > 0
     if known.any():
         correct, count = correct[known], count[known]
         mixtures, alike = draw_mixtures(Tally.of(correct, count), np.random.default_rng(0))
-        found[known] = correct.sum() / count.sum() if alike else _mean(mixtures, correct, count)
+        pooled = alike and equal_if_alike
+        found[known] = correct.sum() / count.sum() if pooled else _mean(mixtures, correct, count)
     return found

@@ -136,6 +136,13 @@ def test_interval_holds_the_true_criterion_whatever_the_shape(truth):
     assert min(held.values()) >= 12, held  # 85 % or more in the long run; 11 or fewer have a chance of 4 in 100
 
 
+def test_interval_asks_not_for_the_order_of_groups():
+    rng = np.random.default_rng(0)
+    count = rng.integers(0, 40, 30)
+    correct, order = rng.binomial(count, 0.7), rng.permutation(30)
+    assert criteria_noise(correct, count, LED) == criteria_noise(correct[order], count[order], LED)
+
+
 def test_interval_is_of_the_groups_at_hand():
     """Of groups with 10,000 samples each, their own accuracies are known, whatever others would have."""
     true = np.linspace(0.5, 0.9, 20)

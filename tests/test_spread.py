@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drurank.criteria import compute_criteria
+from drurank.errors import InputError
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread, shrunk_accuracy
 
@@ -47,7 +48,8 @@ def test_groups_less_apart_than_chance_have_no_spread():
     found = fit_spread(np.full(100, 60), np.full(100, 75))
     assert (found.mean, found.sd, found.low) == (0.8, 0, 0)
     assert 0 < found.high < 0.04
-    np.testing.assert_array_equal(found.posterior_mean(np.array([1, 0, 0]), np.array([1, 5, 0])), [0.8, 0.8, np.nan])
+    assert found.alike
+    np.testing.assert_allclose(found.posterior_mean(np.array([60, 0]), np.array([75, 0])), [0.8, np.nan], atol=0.005)
 
 
 @pytest.mark.parametrize(("groups", "size"), [(200, 50), (50, 10), (1300, 25)])
@@ -150,8 +152,28 @@ def test_one_broken_group_among_good_ones_stays_broken():
 def test_groups_of_equal_accuracy_stay_equal_whatever_their_size(right, count):
     count = np.array([count, 5 * count, 10])
     correct = (right * count).astype(int)
-    assert fit_spread(correct, count).sd == 0
-    np.testing.assert_array_equal(shrunk_accuracy(correct, count), np.full(3, right))
+    assert fit_spread(correct, count).alike
+    np.testing.assert_array_equal(shrunk_accuracy(correct, count, equal_if_alike=True), np.full(3, right))
+
+
+def test_counts_that_cannot_be_are_refused():
+    for correct, count in (([3, 2], [2, 2]), ([-1, 2], [2, 2]), ([1.5, 2], [2, 2]), ([1, 2, 3], [2, 2])):
+        for function in (fit_spread, criteria_noise):
+            with pytest.raises(InputError):
+                function(np.array(correct), np.array(count))
+
+
+@pytest.mark.parametrize(("groups", "rows", "errors"), [(200, 5000, 0.001), (50, 1000, 0.003)])
+def test_accuracies_near_1_are_told_apart(groups, rows, errors):
+    held = 0
+    for run in range(6):
+        rng = np.random.default_rng(run)
+        wrong = rng.exponential(errors, groups)
+        found = fit_spread(rows - rng.binomial(rows, wrong), np.full(groups, rows))
+        assert found.sd == pytest.approx(wrong.std(), rel=0.5)
+        assert found.mean == pytest.approx(1 - wrong.mean(), abs=errors / 3)
+        held += found.low <= wrong.std() <= found.high
+    assert held >= 3
 
 
 def test_spread_is_that_of_the_groups_at_hand():

@@ -78,10 +78,13 @@ class EpochRecord:
         """Accuracy ``[..., m]`` (``nan`` where nothing was seen) and count, int64 ``[..., m]``, as in force.
 
         Args:
-            shrink: give the posterior mean of the accuracy, see :func:`drurank.spread.shrunk_accuracy`.
+            shrink: give the posterior mean of the accuracy, see :func:`drurank.spread.shrunk_accuracy`; one value for
+                all groups where no difference between them was found beyond chance.
         """
         right, count = self._sums(self.correct == 1), self._sums(self.correct != UNKNOWN)
-        return (shrunk_accuracy if shrink else accuracy_from_counts)(right, count), count
+        if shrink:
+            return shrunk_accuracy(right, count, equal_if_alike=True), count
+        return accuracy_from_counts(right, count), count
 
     def to_samples(self, group_value: Tensor, *, only_wrong: bool) -> Tensor:
         """Give each sample the value of its group.
