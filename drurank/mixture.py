@@ -127,7 +127,8 @@ class Mixtures:
         k[point] = 1.0
         right = rng.standard_gamma(correct + mean * k)
         wrong = rng.standard_gamma(count - correct + (1 - mean) * k)
-        return np.where(point, mean, right / (right + wrong))
+        found: np.ndarray = np.where(point, mean, right / (right + wrong))
+        return found
 
     def posterior_mean(self, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
         """Mean of each group's true accuracy given its samples, over all mixtures.
