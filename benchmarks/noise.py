@@ -49,37 +49,66 @@ TRUTHS = {
     "10 % at .50": mixed(0.5, 0.1),
     "5 groups at .30": mixed(0.3, 5),
     "1 group at 0": mixed(0.0, 1),
-    "30 % at .40, sd .03": mixed(0.4, 0.3, 0.03),
     "uniform .5 to 1": lambda rng, groups: rng.uniform(0.5, 1, groups),
     "exponential errors, mean .12": lambda rng, groups: 1 - rng.exponential(0.12, groups).clip(0, 1),
 }
 
 
-def tolerance(name: str, groups: int, rows: int) -> float:
+def lognormal(rng: np.random.Generator, groups: int) -> np.ndarray:
+    """Sizes from 2 to 5,000 rows, half of them below 55."""
+    return rng.lognormal(4, 1.5, groups).round().clip(2, 5000).astype(int)
+
+
+def rising(rng: np.random.Generator, groups: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Accuracy that changes with the logarithm of the size, from ``low`` at 2 rows to ``high`` at 5,000."""
+    count = lognormal(rng, groups)
+    return count, low + (high - low) * np.log(count / 2) / np.log(2500)
+
+
+SIZED = {
+    "sizes unrelated to accuracy, beta, mean .85, sd .08": lambda rng: (lognormal(rng, 150), rng.beta(17, 3, 150)),
+    "large groups better, .50 to .95": lambda rng: rising(rng, 150, 0.5, 0.95),
+    "large groups worse, .97 to .57": lambda rng: rising(rng, 150, 0.97, 0.57),
+    "30 of 200 rows at .85, 30 of 6 at .40": lambda rng: (np.repeat([200, 6], 30), np.repeat([0.85, 0.4], 30)),
+    "39 of 200 rows at .90, 1 of 3 at 0": lambda rng: (np.r_[np.full(39, 200), 3], np.r_[np.full(39, 0.9), 0]),
+    "20 of 2,000 rows, errors exponential, mean .001": lambda rng: (np.full(20, 2000), 1 - rng.exponential(0.001, 20)),
+}
+
+
+def tolerance(name: str, groups: int, rows: float) -> float:
     """Half a row of a group; for a DCG times the sum of its discounts, its value where all errors are 1."""
     whole = float(values_of(Groups(np.zeros((1, groups))), [name])[name][0]) if "dcg" in name else 1.0
     return NEAR / rows * whole + 1e-9
 
 
-def one_row(case: tuple[str, int, int, int]) -> list[str]:
-    truth, groups, rows, simulations = case
+def sized(truth: str, rng: np.random.Generator, size: tuple[int, int] | None) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes and true accuracies of groups."""
+    if size is None:
+        return SIZED[truth](rng)
+    groups, rows = size
+    return np.full(groups, rows), TRUTHS[truth](rng, groups)
+
+
+def one_row(case: tuple[str, tuple[int, int] | None, int]) -> list[str]:
+    truth, size, simulations = case
     drurank.noise.THREADS = 1
-    near = np.array([tolerance(name, groups, rows) for name in NAMES])
     missed, width, spread_held = [], [], 0
     for run in range(simulations):
-        rng = np.random.default_rng([run, groups, rows])
-        true = TRUTHS[truth](rng, groups)
-        correct, count = rng.binomial(rows, true), np.full(groups, rows)
+        rng = np.random.default_rng([run, *(size or ())])
+        count, true = sized(truth, rng, size)
+        near = np.array([tolerance(name, len(count), float(np.median(count))) for name in NAMES])
+        correct = rng.binomial(count, true)
         spread = fit_spread(correct, count)
         noise = criteria_noise(correct, count, NAMES, spread=spread, draws=200, seed=run)
         low, high = np.array([(noise[name].low, noise[name].high) for name in NAMES]).T
         value = np.array([float(one) for one in values_of(Groups(true), NAMES).values()])
         missed.append((value < low - near) | (value > high + near))
         width.append(high - low)
-        spread_held += spread.low - NEAR / rows <= true.std() <= spread.high + NEAR / rows
+        spread_held += spread.low - near[0] <= true.std() <= spread.high + near[0]
     held = 100 * (1 - np.mean(missed, axis=0))
     cells = [f"{share:.0f} ({wide:.2g})" for share, wide in zip(held, np.mean(width, axis=0), strict=True)]
-    return [f"{groups} of {rows}", truth, *cells, f"{100 * spread_held / simulations:.0f}"]
+    groups = "{} of {}".format(*size) if size else "as said"
+    return [groups, truth, *cells, f"{100 * spread_held / simulations:.0f}"]
 
 
 def print_rows(title: str, rows: Sequence[Sequence[str]]) -> None:
@@ -105,7 +134,8 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2, help="processes")
     simulations, workers = vars(parser.parse_args()).values()
-    cases = [(truth, *size, simulations) for size in product(GROUPS, ROWS) for truth in TRUTHS]
+    cases = [(truth, size, simulations) for size in product(GROUPS, ROWS) for truth in TRUTHS]
+    cases += [(truth, None, simulations) for truth in SIZED]
     with ProcessPoolExecutor(workers) as pool:
         rows = list(track(pool.map(one_row, cases), "Simulating", total=len(cases), transient=True))
     print_rows(f"Percent of {simulations} simulations in which the interval holds the truth (its mean width)", rows)
