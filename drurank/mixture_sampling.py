@@ -91,11 +91,13 @@ def _edges(tally: Tally) -> np.ndarray:
     low, high = np.quantile(size, (0.1, 0.9))
     if ranges < 2 or high < SIZES_APART * low:
         return np.zeros(0)
-    edges = np.unique(size[np.arange(1, ranges) * len(size) // ranges])
-    # A range that begins with the smallest size would leave none below it; short ranges join the one before.
-    below = np.diff(np.searchsorted(size, edges), prepend=0, append=len(size))
-    kept = below[:-1] >= GROUPS_IN_RANGE // 2
-    return edges[kept & (np.cumsum(below[::-1])[::-1][1:] >= GROUPS_IN_RANGE // 2)]
+    edges, begin, least = [], 0, GROUPS_IN_RANGE // 2  # many groups of one size may leave few in a range
+    for edge in np.unique(size[np.arange(1, ranges) * len(size) // ranges]):
+        place = int(np.searchsorted(size, edge))
+        if min(place - begin, len(size) - place) >= least:
+            edges.append(float(edge))
+            begin = place
+    return np.array(edges)
 
 
 def _has_outlier(tally: Tally) -> bool:
