@@ -113,8 +113,8 @@ class StudyTable:
         """How to read the cells."""
         spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
         return (
-            f"{spread}; shares in percent; bold: better than every other; then the second, which is not told from the "
-            "third, is underlined."
+            f"{spread}; shares in percent; bold: significantly better than every other method; underlined: the "
+            "runner-up to a bold one (not tested against the third)."
         )
 
     @property
