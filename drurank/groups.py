@@ -94,11 +94,28 @@ def percentile_of(groups: Groups, percent: float) -> Any:
 
 def tstat(groups: Groups) -> Any:
     """Mean of the group accuracies over its standard error."""
+    xp = array_namespace(groups.accuracy)
+    return average(groups) / xp.clip(_standard_error(groups), min=STANDARD_ERROR_FLOOR)
+
+
+def accuracies_differ(accuracy: Any) -> Any:
+    """Whether group accuracies differ, so that ``tstat`` means something.
+
+    Args:
+        accuracy: float ``[..., m]``, ``nan`` for a group that is left out.
+
+    Returns:
+        Bool ``[...]``; false for a single group, or none.
+    """
+    return _standard_error(Groups(accuracy)) > STANDARD_ERROR_FLOOR
+
+
+def _standard_error(groups: Groups) -> Any:
+    """Of the mean of the group accuracies, ``[...]``; 0 for a single group."""
     ordered, xp, mean = groups.ordered, array_namespace(groups.accuracy), average(groups)
     m = xp.astype(ordered.number[..., 0], mean.dtype)
     away = xp.where(ordered.known, ordered.value - mean[..., None], 0.0)
-    error = xp.sqrt(xp.sum(away * away, axis=-1) / xp.clip(m - 1, min=1) / xp.clip(m, min=1))
-    return mean / xp.clip(error, min=STANDARD_ERROR_FLOOR)
+    return xp.sqrt(xp.sum(away * away, axis=-1) / xp.clip(m - 1, min=1) / xp.clip(m, min=1))
 
 
 def error_dcg(

@@ -125,7 +125,7 @@ def _less(found: dict[str, Concordance], against: str) -> dict[str, Concordance]
 
 def _ends(drawn: list[Concordance]) -> tuple[Concordance, Concordance]:
     table = {field.name: [getattr(one, field.name) for one in drawn] for field in fields(Concordance)}
-    table |= dict.fromkeys(TIES, [np.nan])
+    table |= {name: [np.nan] for name in TIES}
     with warnings.catch_warnings():
         # Ties have no interval, and a criterion that ties all candidates has no tau in any draw.
         warnings.simplefilter("ignore", RuntimeWarning)
