@@ -263,7 +263,7 @@ def compute_criteria(
 
     Raises:
         InputError: if there is no such criterion, ``min_count`` is not an int of 1 or more, or ``correct`` and
-            ``count`` are no counts of the same groups.
+            ``count`` are not counts of the same groups.
     """
     check_counts(correct, count)
     check_count("min_count", min_count)

@@ -141,7 +141,7 @@ def overall_accuracy(correct: Array, count: Array) -> Array:
         Float64 (float32 on MPS) ``[...]``, ``nan`` without samples.
 
     Raises:
-        InputError: if they are no counts of the same groups.
+        InputError: if they are not counts of the same groups.
     """
     check_counts(correct, count)
     return _overall(correct, count)
@@ -157,7 +157,7 @@ def average_group_accuracy(accuracy: Array) -> Array:
         Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
 
     Raises:
-        InputError: if ``accuracy`` is no array ``[..., m]``.
+        InputError: if ``accuracy`` is not an array ``[..., m]``.
     """
     return _of_accuracy(average, accuracy)
 
@@ -178,7 +178,7 @@ def percentile_group_accuracy(accuracy: Array, percentile: float = 10) -> Array:
         Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
 
     Raises:
-        InputError: if ``accuracy`` is no array ``[..., m]``, or ``percentile`` is out of range.
+        InputError: if ``accuracy`` is not an array ``[..., m]``, or ``percentile`` is out of range.
     """
     check_number("percentile", percentile, 0, 100)
     return _of_accuracy(lambda groups: percentile_of(groups, percentile), accuracy)

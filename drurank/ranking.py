@@ -92,7 +92,7 @@ def rank_groups(accuracy: Tensor, *, rank_by: RankBy = "quantile", ties: Ties = 
         The ranks, dtype of ``accuracy`` but at least float32, ``[..., m]``, ``nan`` where ``accuracy`` is.
 
     Raises:
-        InputError: if ``accuracy`` is no tensor ``[..., m]``, or ``rank_by`` or ``ties`` has another value.
+        InputError: if ``accuracy`` is not a tensor ``[..., m]``, or ``rank_by`` or ``ties`` has another value.
     """
     check_tensor("accuracy", accuracy, each="group")
     check_choice("rank_by", rank_by, RankBy)
@@ -122,7 +122,7 @@ def groups_differ(accuracy: Tensor) -> Tensor:
         Bool ``[..., 1]``; false where all that are known have the same accuracy, as with a single group or none.
 
     Raises:
-        InputError: if ``accuracy`` is no tensor ``[..., m]``.
+        InputError: if ``accuracy`` is not a tensor ``[..., m]``.
     """
     return (rank_groups(accuracy, rank_by="index") > 0).any(dim=-1, keepdim=True)
 
@@ -140,7 +140,7 @@ def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:
         The weights, dtype of ``rank`` but at least float32, ``[..., m]``; 1 where ``rank`` is ``nan``.
 
     Raises:
-        InputError: if ``rank`` is no tensor ``[..., m]``, a rank is negative (where that is known without a wait, on
+        InputError: if ``rank`` is not a tensor ``[..., m]``, a rank is negative (where that is known without a wait, on
             the CPU), or ``cutoff`` is negative or not finite.
     """
     check_number("cutoff", cutoff)

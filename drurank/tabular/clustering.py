@@ -205,7 +205,7 @@ def _two(
     """The clusters that are in-distribution and OOD."""
     centre = _means(mean, cluster, options.clusters)
     apart = np.linalg.norm(centre[:, None] - centre[None], axis=2)
-    # The first of pairs that are as far apart but for rounding, which hangs on the order of rows.
+    # The first of pairs that are as far apart except for rounding, which hangs on the order of rows.
     farthest = np.argmax(apart >= apart.max() * (1 - EQUAL))
     two = [int(number) for number in np.unravel_index(farthest, apart.shape)]
     size = np.bincount(cluster)
