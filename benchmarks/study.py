@@ -1,5 +1,6 @@
 """How often a study's table calls equal methods different, and finds one that is worse: python benchmarks/study.py."""
 
+import argparse
 import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from scipy.stats import norm
 from drurank.criteria import compute_criteria, criterion
 from drurank.study.differences import bootstrapped_t, differences_from
 
-TABLES, FEWER, DRAWS, APART = 500, 200, 100, 0.05
+TABLES, FEWER, SEED, DRAWS, APART = 500, 200, 1, 100, 0.05
 NAMES = ("average", "p10", "worst", "qdcg10")
 
 
@@ -61,7 +62,7 @@ def _rows(rng: np.random.Generator, accuracy: np.ndarray, count: np.ndarray, by_
 
 def told(test: str, correct: np.ndarray, count: np.ndarray, name: str) -> np.ndarray:
     """Which methods are called different from the one that came out best, bool ``[K]``."""
-    values = compute_criteria(correct, np.broadcast_to(count, correct.shape), [name])[name].mean(axis=1)
+    values = compute_criteria(correct, count, [name])[name].mean(axis=1)
     best = int(np.argmax(values) if criterion(name).higher_is_better else np.argmin(values))
     if test == "each pair alone":
         pairs = ([best, other] for other in range(len(correct)))
@@ -72,11 +73,11 @@ def told(test: str, correct: np.ndarray, count: np.ndarray, name: str) -> np.nda
     return np.array([one.is_distinguishable for one in every])
 
 
-def shares(test: str, truth: Truth, tables: int) -> list[str]:
+def shares(test: str, truth: Truth, tables: int, seed: int) -> list[str]:
     """By criterion, in percent of tables: some equal is called different, and the one that is worse is found."""
     cells = []
     for name in NAMES:
-        rng = np.random.default_rng(1)
+        rng = np.random.default_rng(seed)
         wrong = [told(test, *truth.draw(rng), name).any() for _ in range(tables)]
         worse = replace(truth, apart=APART)
         found = [told(test, *worse.draw(rng), name)[-1] for _ in range(tables if truth.what == "" else 0)]
@@ -96,14 +97,21 @@ def rows() -> list[tuple[str, Truth, int]]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", type=int, help=f"of each row, {TABLES} or {FEWER} if not given")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--truth", help="show only the rows of this truth, as '100 groups of 100'")
+    tables, seed, wanted = vars(parser.parse_args()).values()
     table = Table(title=f"Equals called different / one {APART} worse found, in % of tables; 20 groups of 50 rows")
     for column in ("methods", "seeds", "sd over seeds", "truth", "test", "tables", *NAMES):
         table.add_column(column, justify="right")
-    cases = rows()
+    cases = [
+        (test, truth, tables or usual, seed) for test, truth, usual in rows() if wanted is None or truth.what == wanted
+    ]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         found = pool.map(shares, *zip(*cases, strict=True))
-        for (test, truth, tables), cells in track(zip(cases, found, strict=True), total=len(cases)):
-            first = (truth.methods, truth.seeds, truth.sd, truth.what, test, tables)
+        for (test, truth, number, _), cells in track(zip(cases, found, strict=True), total=len(cases)):
+            first = (truth.methods, truth.seeds, truth.sd, truth.what, test, number)
             table.add_row(*map(str, first), *cells)
     Console(width=140).print(table)
 

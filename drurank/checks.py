@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_torch_array
 
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError
 
 NONE = -1
 """The group of a sample that belongs to none."""
@@ -40,6 +40,22 @@ def check_array(name: str, array: Any, *, each: str = "group") -> None:
         raise InputError(f"{name} is {array.dtype}; give numbers")
     if array.ndim == 0:
         raise InputError(f"{name} is a single number; give one for each {each}")
+
+
+def check_tensor(name: str, value: object, *, each: str = "sample") -> None:
+    """Refuse anything but a tensor of numbers, ``[..., m]``.
+
+    Args:
+        name: of the argument.
+        value: what was given.
+        each: what an entry belongs to.
+
+    Raises:
+        InputError: naming its type.
+    """
+    if not is_torch_array(value):
+        raise InputError(f"{name} is a {type(value).__name__}; give a tensor")
+    check_array(name, value, each=each)
 
 
 def is_integer(array: Any) -> bool:
@@ -99,13 +115,30 @@ def check_same_length(name: str, array: Any, other_name: str, other: Any, *, eac
     except ValueError:
         fits = False
     if not fits:
-        raise InputError(f"{name} {list(shape)}, {other_name} {list(other_shape)}; give one of each per {each}")
+        raise _of_other_shape(name, array, other_name, other, each)
 
 
-def check_num_groups(num_groups: object) -> None:
-    """Refuse a number of groups that is not an integer of 1 or more."""
-    if not is_count(num_groups):
-        raise InputError(f"num_groups is {num_groups!r}; give an int of 1 or more")
+def _of_other_shape(name: str, array: Any, other_name: str, other: Any, each: str) -> InputError:
+    return InputError(f"{name} {list(array.shape)}, {other_name} {list(other.shape)}; give one of each per {each}")
+
+
+def check_group_of(name: str, value: Any, group: object) -> None:
+    """Refuse groups that are not one integer for each entry of a tensor.
+
+    Args:
+        name: of the tensor.
+        value: the tensor, ``[..., n]``.
+        group: what was given, ``[n]`` or ``[..., n]``.
+
+    Raises:
+        InputError: with the type, or both shapes.
+    """
+    check_tensor("group", group)
+    if not is_integer(group):
+        raise InputError(f"group is {group.dtype}; give groups as integers")  # type: ignore[attr-defined]
+    check_same_length(name, value, "group", group)
+    if group.ndim > value.ndim:  # type: ignore[attr-defined]
+        raise _of_other_shape(name, value, "group", group, "sample")
 
 
 def check_group_range(lowest: int, highest: int, num_groups: int) -> None:

@@ -17,7 +17,7 @@ from array_api_compat import array_namespace, device
 
 from drurank.checks import check_counts
 from drurank.dcg import RankBy, precise
-from drurank.errors import InputError, is_count, nearest
+from drurank.errors import InputError, check_count, nearest
 from drurank.groups import Groups, average, error_dcg, percentile_of, tstat, worst
 
 RESERVED = ("loss",)
@@ -263,11 +263,10 @@ def compute_criteria(
 
     Raises:
         InputError: if there is no such criterion, ``min_count`` is not an int of 1 or more, or ``correct`` and
-            ``count`` are no counts of the same groups.
+            ``count`` are not counts of the same groups.
     """
     check_counts(correct, count)
-    if not is_count(min_count):
-        raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+    check_count("min_count", min_count)
     return values_of(Groups.of_counts(correct, count, min_count=min_count, shrink=shrink), listed(names))
 
 

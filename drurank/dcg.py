@@ -124,7 +124,7 @@ def group_percentile(value: Array, percent: Any) -> Array:
         The percentiles, dtype of ``value`` but at least float32, ``[..., q]``, ``nan`` where no group has a value.
 
     Raises:
-        InputError: if ``value`` is no array ``[..., m]``, or, on the CPU, a percent is out of range.
+        InputError: if ``value`` is not an array ``[..., m]``, or, on the CPU, a percent is out of range.
     """
     check_array("value", value)
     check_array("percent", percent)
@@ -162,7 +162,7 @@ def group_dcg(
         The DCG, dtype of ``score`` but at least float32, ``[...]``, ``nan`` where no group has a score.
 
     Raises:
-        InputError: if ``score`` is no array ``[..., m]``, ``k`` is out of range or the options do not go together.
+        InputError: if ``score`` is not an array ``[..., m]``, ``k`` is out of range or the options do not go together.
     """
     check_k(k, rank_by=rank_by, k_unit=k_unit)
     check_array("score", score)

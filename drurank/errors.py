@@ -42,6 +42,21 @@ def is_count(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
+def check_count(name: str, value: object, more: str = "") -> None:
+    """Refuse anything but an integer, Python's or numpy's, of 1 or more.
+
+    Args:
+        name: of the option.
+        value: what was given.
+        more: end of the sentence, as ``, or leave it out``.
+
+    Raises:
+        InputError: naming the value.
+    """
+    if not is_count(value):
+        raise InputError(f"{name} is {value!r}; give an int of 1 or more{more}")
+
+
 def check_number(
     name: str,
     value: object,

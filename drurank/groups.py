@@ -94,11 +94,28 @@ def percentile_of(groups: Groups, percent: float) -> Any:
 
 def tstat(groups: Groups) -> Any:
     """Mean of the group accuracies over its standard error."""
+    xp = array_namespace(groups.accuracy)
+    return average(groups) / xp.clip(_standard_error(groups), min=STANDARD_ERROR_FLOOR)
+
+
+def accuracies_differ(accuracy: Any) -> Any:
+    """Whether group accuracies differ, so that ``tstat`` means something.
+
+    Args:
+        accuracy: float ``[..., m]``, ``nan`` for a group that is left out.
+
+    Returns:
+        Bool ``[...]``; false for a single group, or none.
+    """
+    return _standard_error(Groups(accuracy)) > STANDARD_ERROR_FLOOR
+
+
+def _standard_error(groups: Groups) -> Any:
+    """Of the mean of the group accuracies, ``[...]``; 0 for a single group."""
     ordered, xp, mean = groups.ordered, array_namespace(groups.accuracy), average(groups)
     m = xp.astype(ordered.number[..., 0], mean.dtype)
     away = xp.where(ordered.known, ordered.value - mean[..., None], 0.0)
-    error = xp.sqrt(xp.sum(away * away, axis=-1) / xp.clip(m - 1, min=1) / xp.clip(m, min=1))
-    return mean / xp.clip(error, min=STANDARD_ERROR_FLOOR)
+    return xp.sqrt(xp.sum(away * away, axis=-1) / xp.clip(m - 1, min=1) / xp.clip(m, min=1))
 
 
 def error_dcg(
@@ -124,7 +141,7 @@ def overall_accuracy(correct: Array, count: Array) -> Array:
         Float64 (float32 on MPS) ``[...]``, ``nan`` without samples.
 
     Raises:
-        InputError: if they are no counts of the same groups.
+        InputError: if they are not counts of the same groups.
     """
     check_counts(correct, count)
     return _overall(correct, count)
@@ -140,7 +157,7 @@ def average_group_accuracy(accuracy: Array) -> Array:
         Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
 
     Raises:
-        InputError: if ``accuracy`` is no array ``[..., m]``.
+        InputError: if ``accuracy`` is not an array ``[..., m]``.
     """
     return _of_accuracy(average, accuracy)
 
@@ -161,7 +178,7 @@ def percentile_group_accuracy(accuracy: Array, percentile: float = 10) -> Array:
         Dtype of ``accuracy`` but at least float32, ``[...]``, ``nan`` where no group has one.
 
     Raises:
-        InputError: if ``accuracy`` is no array ``[..., m]``, or ``percentile`` is out of range.
+        InputError: if ``accuracy`` is not an array ``[..., m]``, or ``percentile`` is out of range.
     """
     check_number("percentile", percentile, 0, 100)
     return _of_accuracy(lambda groups: percentile_of(groups, percentile), accuracy)

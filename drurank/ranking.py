@@ -13,9 +13,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from drurank.checks import check_array, check_group, check_num_groups, check_same_length, is_integer, on_host
+from drurank.checks import check_group, check_group_of, check_tensor, on_host
 from drurank.dcg import RankBy, accuracy_from_counts, float_like, group_dcg, precise
-from drurank.errors import InputError, check_choice, check_number
+from drurank.errors import InputError, check_choice, check_count, check_number
 
 __all__ = [
     "Ties",
@@ -63,14 +63,9 @@ def group_accuracy(correct: Tensor, group: Tensor, num_groups: int) -> tuple[Ten
     Raises:
         InputError: if types or lengths do not agree, a group is out of range, or ``correct`` is neither 0 nor 1.
     """
-    check_num_groups(num_groups)
-    for name, value in (("correct", correct), ("group", group)):
-        _check_tensor(name, value)
-    if not is_integer(group):
-        raise InputError(f"group is {group.dtype}; give groups as integers")
-    check_same_length("correct", correct, "group", group)
-    if group.ndim > correct.ndim:
-        raise InputError(f"correct {list(correct.shape)}, group {list(group.shape)}; give one of each per sample")
+    check_count("num_groups", num_groups)
+    check_tensor("correct", correct)
+    check_group_of("correct", correct, group)
     check_group(group, num_groups)
     strange = (correct != 0) & (correct != 1)
     if bool(strange.any()):
@@ -97,9 +92,9 @@ def rank_groups(accuracy: Tensor, *, rank_by: RankBy = "quantile", ties: Ties = 
         The ranks, dtype of ``accuracy`` but at least float32, ``[..., m]``, ``nan`` where ``accuracy`` is.
 
     Raises:
-        InputError: if ``accuracy`` is no tensor ``[..., m]``, or ``rank_by`` or ``ties`` has another value.
+        InputError: if ``accuracy`` is not a tensor ``[..., m]``, or ``rank_by`` or ``ties`` has another value.
     """
-    _check_tensor("accuracy", accuracy)
+    check_tensor("accuracy", accuracy, each="group")
     check_choice("rank_by", rank_by, RankBy)
     check_choice("ties", ties, Ties)
     known = ~accuracy.isnan()
@@ -127,7 +122,7 @@ def groups_differ(accuracy: Tensor) -> Tensor:
         Bool ``[..., 1]``; false where all that are known have the same accuracy, as with a single group or none.
 
     Raises:
-        InputError: if ``accuracy`` is no tensor ``[..., m]``.
+        InputError: if ``accuracy`` is not a tensor ``[..., m]``.
     """
     return (rank_groups(accuracy, rank_by="index") > 0).any(dim=-1, keepdim=True)
 
@@ -145,18 +140,12 @@ def discounted_weights(rank: Tensor, cutoff: float) -> Tensor:
         The weights, dtype of ``rank`` but at least float32, ``[..., m]``; 1 where ``rank`` is ``nan``.
 
     Raises:
-        InputError: if ``rank`` is no tensor ``[..., m]``, a rank is negative (where that is known without a wait, on
+        InputError: if ``rank`` is not a tensor ``[..., m]``, a rank is negative (where that is known without a wait, on
             the CPU), or ``cutoff`` is negative or not finite.
     """
     check_number("cutoff", cutoff)
-    _check_tensor("rank", rank)
+    check_tensor("rank", rank, each="group")
     if on_host(rank) and bool((rank < 0).any()):
         raise InputError(f"rank is {rank[rank < 0][0].item():g}; ranks count from 0, see rank_groups")
     weight = math.log2(cutoff + 2) / torch.log2(rank.to(precise(rank)) + 2)
     return torch.where(rank <= cutoff, weight, 1.0).to(float_like(rank))
-
-
-def _check_tensor(name: str, value: object) -> None:
-    if not isinstance(value, Tensor):
-        raise InputError(f"{name} is a {type(value).__name__}; give a tensor")
-    check_array(name, value)

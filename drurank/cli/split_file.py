@@ -39,7 +39,7 @@ class TextOptions(ClusterOptions):
         cache_dir: folder where embeddings are kept, if not the usual one.
 
     Raises:
-        InputError: if no text is named, or ``max_length`` is no number of tokens.
+        InputError: if no text is named, or ``max_length`` is not a number of tokens.
     """
 
     text: str | list[str] | None = None
@@ -75,7 +75,7 @@ def split_file(
         label: its column of the label.
         group: its column of the group, or several (with commas), whose combinations are the groups.
         output: file to write; .csv, .tsv, .parquet or .pq. All columns and the order of rows stay as they are
-            (an index that pandas wrote without a name is no column).
+            (an index that pandas wrote without a name is not a column).
         split: name of the new column; its values are train, id_val, ood_val, id_test and ood_test.
         overwrite: whether an output and a manifest that exist are replaced.
         drop_missing: whether rows without a label, a group or a text are left out, and counted in the manifest; else

@@ -14,7 +14,7 @@ from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
 from drurank.cli.study_workers import Workers, watch
-from drurank.errors import InputError, is_count, nearest
+from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
@@ -85,8 +85,7 @@ def run_study(
         InputError: if the file cannot be used, or Optuna is not installed.
         SystemExit: with status 1, if some candidates are not finished.
     """
-    if not is_count(workers):
-        raise InputError(f"workers is {workers!r}; give a whole number of 1 or more")
+    check_count("workers", workers)
     if not is_count(grace) or grace < SHORTEST:
         raise InputError(f"grace is {grace!r}; give a whole number of seconds of {SHORTEST} or more")
     optuna_installed()

@@ -29,7 +29,8 @@ Layout = Literal["criteria", "splits"]
 HOW_TO_READ = (
     "Distance (0 is best) and cosine (1) of the ranks, NDCG (1), Kendall's tau (1), share of pairs of candidates that "
     "the criterion ties, share of candidates that it ties with another, and accuracy of the worst group that is lost "
-    "by trusting it (0); in brackets 5 to 95 % over candidates and groups."
+    "by trusting it (0); in brackets 5 to 95 % over candidates and groups. Ties have no interval, since redrawing "
+    "groups breaks them."
 )
 
 
@@ -263,9 +264,12 @@ def _words(names: str) -> list[str]:
 
 
 def _figures(choice: CriterionConcordance, between: str) -> list[str]:
-    """Each figure with its interval; none where a criterion ties all candidates, so that there is no order."""
+    """Each figure with its interval, if it has one; "none" where a criterion ties all candidates and has no order."""
     value, low, high = (asdict(figures) for figures in (choice.value, choice.low, choice.high))
-    return [
-        f"{value[key] + 0.0:.2f}{between}({low[key]:.2f} to {high[key]:.2f})" if math.isfinite(value[key]) else "none"
-        for key in value
-    ]
+    return [_figure(value[key] + 0.0, low[key], high[key], between) for key in value]
+
+
+def _figure(value: float, low: float, high: float, between: str) -> str:
+    if not math.isfinite(value):
+        return "none"
+    return f"{value:.2f}{between}({low:.2f} to {high:.2f})" if math.isfinite(low) else f"{value:.2f}"

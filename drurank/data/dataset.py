@@ -268,7 +268,7 @@ def evaluation_loader(train: DataLoader[Any] | GroupedDataset, batch_size: int |
         batch_size: rows of one process in one batch; that of the loader, or 64, if not given.
 
     Raises:
-        InputError: if the dataset is no ``GroupedDataset``.
+        InputError: if the dataset is not a ``GroupedDataset``.
     """
     loader = train if isinstance(train, DataLoader) else None
     dataset = loader.dataset if loader is not None else train

@@ -86,7 +86,7 @@ class FileData(GroupDataModule):
         self.relabel = {str(written): str(meant) for written, meant in (relabel or {}).items()}
         for written, meant in self.relabel.items():
             if not meant.strip():
-                raise InputError(f"relabel: {written!r} stands for a blank, which is no label; give a label")
+                raise InputError(f"relabel: {written!r} stands for a blank, which is not a label; give a label")
         self.group_in = group_in
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)

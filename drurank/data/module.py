@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, loader_of, make_loader
 from drurank.data.orders import Draw
 from drurank.data.sampler import POOL_BATCHES, GlobalBatchSampler
-from drurank.errors import InputError, check_choice
+from drurank.errors import InputError, check_choice, check_count
 from drurank.networks import Sizes
 from drurank.splits import TEST, VALIDATION, lacking
 from drurank.tabular.rows import GroupedRows
@@ -49,8 +49,7 @@ class GroupDataModule(LightningDataModule, ABC):
         self.batch_size = batch_size
         self.eval_batch_size = batch_size if eval_batch_size is None else eval_batch_size
         for name, value in (("batch_size", batch_size), ("eval_batch_size", self.eval_batch_size)):
-            if value < 1:
-                raise InputError(f"{name} is {value}; give an int of 1 or more, e.g. 64")
+            check_count(name, value, ", e.g. 64")
         if num_workers < 0:
             raise InputError(f"num_workers is {num_workers}; give an int of 0 or more")
         check_choice("sampler", sampler, Sampler)

@@ -18,7 +18,7 @@ from drurank.data.orders import (
     pooled,
     subsample,
 )
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError, check_count, is_count
 
 POOL_BATCHES = 50
 """Global batches whose rows are sorted by length together."""
@@ -64,8 +64,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         lengths: torch.Tensor | None = None,
         pool_batches: int = POOL_BATCHES,
     ) -> None:
-        if not is_count(batch_size):
-            raise InputError(f"batch_size is {batch_size!r}; give an int of 1 or more")
+        check_count("batch_size", batch_size)
         seed = int(os.environ.get("PL_GLOBAL_SEED", 0))
         super().__init__(dataset, num_replicas=1, rank=0, shuffle=shuffle, seed=seed)
         self.num_rows = len(dataset)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from drurank.data.encoding import trained_names
 from drurank.data.file import FileData
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
-from drurank.errors import InputError, check_choice, is_count
+from drurank.errors import InputError, check_choice, check_count, is_count
 from drurank.networks import Sizes
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import as_names
@@ -93,8 +93,8 @@ class Text(FileData):
                 raise InputError(f"text names {name!r}, which is the label or the split; name the column of the texts")
         if not is_count(max_length) or max_length < 2:
             raise InputError(f"max_length is {max_length!r}; give a number of tokens of 2 or more, as 512")
-        if pool_batches is not None and not is_count(pool_batches):
-            raise InputError(f"pool_batches is {pool_batches!r}; give an int of 1 or more")
+        if pool_batches is not None:
+            check_count("pool_batches", pool_batches)
         if pool_batches is not None and frozen:
             raise InputError(
                 f"pool_batches is {pool_batches} and the encoder frozen, whose features are all of one length; leave "

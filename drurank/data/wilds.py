@@ -125,7 +125,7 @@ class WILDS(Text):
         wrong = ~np.isin(numbers, [LEFT_OUT, *NAMES])[column.codes]
         if wrong.any():
             known = ", ".join(f"{code} ({name})" for code, name in NAMES.items())
-            raise column.error(int(np.argmax(wrong)), f"is no split; write {known} or {LEFT_OUT} (left out)")
+            raise column.error(int(np.argmax(wrong)), f"is not a split; write {known} or {LEFT_OUT} (left out)")
         codes: np.ndarray = numbers[column.codes].astype(np.int8)
         return codes
 
@@ -168,12 +168,12 @@ def _stars(column: Column) -> pa.Array:
     """The stars of each review as ``1`` to ``5``, also where they are written 5.0; blank where there are none.
 
     Raises:
-        InputError: if a cell is no number of stars.
+        InputError: if a cell is not a number of stars.
     """
     written = {text: to_number(text) for text in column.texts}
     for code, number in enumerate(written.values()):
         if number not in STARS:
             row = int(np.argmax(column.codes == code))
-            raise column.error(row, "is no number of stars; write 1, 2, 3, 4 or 5")
+            raise column.error(row, "is not a number of stars; write 1, 2, 3, 4 or 5")
     stars = np.array([*(str(int(number)) for number in written.values()), None], dtype=object)
     return pa.array(stars[column.codes], pa.string())

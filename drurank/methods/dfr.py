@@ -35,10 +35,10 @@ class DFR(ERM):
     After the last batch of the last epoch, before that epoch's validation, a logistic regression on standardised
     ``network.features(x)`` is fitted to each of several random subsets that hold as many rows of every group as the
     smallest has, and the mean of their coefficients becomes ``network.head``. Only that epoch can be chosen as best, so
-    nothing ends the run early. The network must have ``features``, as ``forward`` but for the last layer, and ``head``,
-    that layer, an ``nn.Linear``. A class that no subset holds is never predicted. (Kirichenko, Izmailov, Wilson: Last
-    Layer Re-Training is Sufficient for Robustness to Spurious Correlations, 2023. There the penalty is ``l1`` and its
-    strength is chosen on half of the rows.)
+    nothing ends the run early. The network must have ``features``, which is ``forward`` without the last layer, and
+    ``head``, that layer, an ``nn.Linear``. A class that no subset holds is never predicted. (Kirichenko, Izmailov,
+    Wilson: Last Layer Re-Training is Sufficient for Robustness to Spurious Correlations, 2023. There the penalty is
+    ``l1`` and its strength is chosen on half of the rows.)
 
     Args:
         split: the split whose rows are used: ``train``, or ``id_val`` beside another validation split to choose by; the

@@ -303,16 +303,17 @@ class GroupModule(LightningModule):
         if self.accuracy_from == "training":
             self.record.commit()
         if not self.record.news:
-            rank_zero_warn(
-                f"epoch {epoch} gave no predictions for every training row (is validation limited or left out in "
-                "it?); the weights stay as they are"
-            )
+            if not self.searching:
+                rank_zero_warn(
+                    f"epoch {epoch} gave no predictions for every training row (is validation limited or left out in "
+                    "it?); the weights stay as they are"
+                )
             return
         rows = len(self.record.group)
         self.state["weight"] = contract.checked_weights(self.reweight(self.record), rows, type(self).__name__)
         self.record.news = False
         unseen = int((self.record.group_accuracy()[1] == 0).sum())
-        if unseen and self.needs_groups:
+        if unseen and self.needs_groups and not self.searching:
             rank_zero_warn(f"training groups without a row drawn so far, which have no rank yet: {unseen}")
 
     def configure_gradient_clipping(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:

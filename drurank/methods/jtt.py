@@ -11,7 +11,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor
 from torch.nn.parameter import is_lazy
 
-from drurank.errors import InputError, check_choice, is_count
+from drurank.errors import InputError, check_choice, check_count
 from drurank.methods.const import check_factor
 from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.training import preflight
@@ -59,11 +59,8 @@ class JTT(GroupModule):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not is_count(first_stage_epochs):
-            raise InputError(
-                f"first_stage_epochs is {first_stage_epochs!r}; give an int of 1 or more: a network that has not "
-                "trained has no errors to learn from (for none, use ERM)"
-            )
+        why = ": a network that has not trained has no errors to learn from (for none, use ERM)"
+        check_count("first_stage_epochs", first_stage_epochs, why)
         check_choice("semantics", semantics, Semantics)
         check_choice("accuracy_from", accuracy_from, AccuracyFrom)
         self.first_stage_epochs, self.stages = first_stage_epochs, Stages(starts_anew_at=first_stage_epochs)

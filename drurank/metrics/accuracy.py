@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from drurank.checks import NONE, check_num_groups, on_host
-from drurank.errors import InputError, is_count
+from drurank.checks import NONE, check_group_of, check_tensor, on_host
+from drurank.errors import InputError, check_count
 from drurank.groups import Groups
-from drurank.metrics.inputs import check_extremes, check_group_of, check_tensor, check_threshold, extremes, is_correct
+from drurank.metrics.inputs import check_extremes, check_threshold, extremes, is_correct
 from drurank.ranking import add_group_sums_
 
 
@@ -70,9 +70,8 @@ class GroupAccuracy(Metric):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_num_groups(num_groups)
-        if not is_count(min_count):
-            raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+        check_count("num_groups", num_groups)
+        check_count("min_count", min_count)
         check_threshold(threshold)
         self.min_count, self.shrink, self.threshold = min_count, shrink, threshold
         self._in_step = False
@@ -119,6 +118,8 @@ class GroupAccuracy(Metric):
         if correct.dtype != torch.bool:
             raise InputError(f"correct is {correct.dtype}; give bool")
         check_group_of("correct", correct, group)
+        if correct.ndim != 1:
+            raise InputError(f"correct {list(correct.shape)}, group {list(group.shape)}; give one of each, [N]")
         if on_host(group):
             check_extremes(extremes(group=group).tolist(), self.num_groups)
         else:
@@ -144,7 +145,10 @@ class GroupAccuracy(Metric):
             self._in_step = False
 
     def compute(self) -> Any:
-        """The value of what was counted; see the class. Waits for the device, except within ``forward``.
+        """The value of what was counted; see the class.
+
+        Waits for the device, except within ``forward``. With ``shrink=True`` every value, also that of ``forward``, is
+        computed on the CPU.
 
         Raises:
             InputError: if a group or class was out of range.

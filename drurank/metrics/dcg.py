@@ -8,11 +8,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from drurank.checks import check_tensor
 from drurank.dcg import KUnit, RankBy, check_k, group_dcg, precise
 from drurank.errors import SHOWN, InputError, check_choice
 from drurank.groups import Groups, error_dcg
 from drurank.metrics.accuracy import GroupAccuracy
-from drurank.metrics.inputs import check_tensor, is_correct
+from drurank.metrics.inputs import is_correct
 from drurank.ranking import add_group_sums_
 
 Score = Literal["error", "loss"]
@@ -24,7 +25,7 @@ class GroupDCG(GroupAccuracy):
     """Discounted cumulative gain of the worst groups' errors or losses; lower is better.
 
     Input as of ``GroupAccuracy``; with ``score="loss"`` also ``loss``, float of any precision ``[N]``. As output a
-    float32 scalar, ``nan`` before any sample was seen. The equation stands at :func:`drurank.ranking.group_dcg`.
+    float32 scalar, ``nan`` before any sample was seen. The equation stands at :func:`drurank.dcg.group_dcg`.
 
     Args:
         num_groups: number of groups.

@@ -8,7 +8,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from drurank.checks import check_array, check_group_range, check_same_length, is_integer, on_host
+from drurank.checks import check_group_range, check_tensor, on_host
 from drurank.errors import InputError
 
 
@@ -84,27 +84,6 @@ def is_correct(preds: Tensor, target: Tensor, *, threshold: float | None = None)
         return preds == target
     chosen, finite = predicted_class(preds, threshold=threshold)
     return (chosen == target) & finite
-
-
-def check_tensor(name: str, value: object) -> None:
-    """Refuse anything but a tensor of numbers with one entry a sample."""
-    if not isinstance(value, Tensor):
-        raise InputError(f"{name} is a {type(value).__name__}; give a tensor")
-    check_array(name, value, each="sample")
-
-
-def check_group_of(name: str, value: Tensor, group: Tensor) -> None:
-    """Refuse groups that are not one integer for each entry of ``value``, ``[N]``.
-
-    Raises:
-        InputError: with the type, or both lengths.
-    """
-    check_tensor("group", group)
-    if not is_integer(group):
-        raise InputError(f"group is {group.dtype}; give groups as integers")
-    check_same_length(name, value, "group", group)
-    if value.ndim != 1 or group.ndim != 1:
-        raise InputError(f"{name} {list(value.shape)}, group {list(group.shape)}; give one of each per sample")
 
 
 # ---- values that cannot be right, found without a wait for the device

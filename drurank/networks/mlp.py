@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from drurank.errors import InputError, check_choice
+from drurank.errors import InputError, check_choice, check_count
 from drurank.networks.sizes import Sizes
 
 Activation = Literal["leaky_relu", "relu", "gelu", "silu"]
@@ -51,8 +51,7 @@ class MLP(nn.Module):
             )
         check_choice("activation", activation, Activation)
         for name, value in (("hidden", hidden), ("layers", layers), ("embedding_dim", embedding_dim)):
-            if value < 1:
-                raise InputError(f"{name} is {value!r}; give an int of 1 or more")
+            check_count(name, value)
         if not 0 <= dropout < 1:
             raise InputError(f"dropout is {dropout!r}; give a number in [0, 1)")
         self.embeddings = nn.ModuleList(nn.Embedding(size, embedding_dim) for size in sizes.cardinalities)

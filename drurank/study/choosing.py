@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Literal
 
@@ -12,12 +12,14 @@ import numpy as np
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, check_choice, nearest
-from drurank.study.concordance import Concordance, concordance, ties
+from drurank.study.concordance import Concordance, concordance
 from drurank.study.result import stacked
 from drurank.study.results import Study
 
 DRAWS = 500
 ENDS = (5, 95)
+TIES = ("tied_pairs", "tied_models")
+"""Figures without an interval: groups that are drawn anew break exact ties."""
 Checkpoints = Literal["same", "own"]
 
 
@@ -28,8 +30,8 @@ class CriterionConcordance:
     Attributes:
         criterion: its name.
         value: of the candidates as they are.
-        low: end of the interval of each figure, 5 %.
-        high: its other end, 95 %.
+        low: end of the interval of each figure, 5 %; ``nan`` for ties, since redrawing groups breaks them.
+        high: its other end, 95 %, or ``nan``.
     """
 
     criterion: str
@@ -123,8 +125,9 @@ def _less(found: dict[str, Concordance], against: str) -> dict[str, Concordance]
 
 def _ends(drawn: list[Concordance]) -> tuple[Concordance, Concordance]:
     table = {field.name: [getattr(one, field.name) for one in drawn] for field in fields(Concordance)}
+    table |= {name: [np.nan] for name in TIES}
     with warnings.catch_warnings():
-        # Where a criterion ties all candidates there is no tau in any draw.
+        # Ties have no interval, and a criterion that ties all candidates has no tau in any draw.
         warnings.simplefilter("ignore", RuntimeWarning)
         low, high = (
             Concordance(**{key: float(np.nanpercentile(values, end)) for key, values in table.items()}) for end in ENDS
@@ -144,15 +147,9 @@ def _compared(
     """Each criterion on some candidates and groups, by their places, of the checkpoints that it orders."""
     worst = {kept: _value("worst", counts, min_count, some, of_test) for kept, counts in tested.items()}
     best, found = max(float(values.max()) for values in worst.values()), {}
-    # A candidate that is drawn twice is no tie with itself.
-    once = np.unique(some, return_index=True)[1]
     for name, kept in kept_by.items():
         chosen, is_high = _value(name, validated[kept], min_count, some, of_val), criterion(name).mode == "max"
-        one = concordance(chosen, worst[kept], higher_is_better=is_high, best=best)
-        if 1 < len(once) < len(some):
-            tied_pairs, tied_models = ties(chosen[once])
-            one = replace(one, tied_pairs=tied_pairs, tied_models=tied_models)
-        found[name] = one
+        found[name] = concordance(chosen, worst[kept], higher_is_better=is_high, best=best)
     return found
 
 
@@ -160,6 +157,4 @@ def _value(
     name: str, counts: tuple[np.ndarray, np.ndarray], min_count: int, some: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
     correct, count = counts[0][some][:, groups], counts[1][groups]
-    return np.asarray(
-        compute_criteria(correct, np.broadcast_to(count, correct.shape), [name], min_count=min_count)[name]
-    )
+    return np.asarray(compute_criteria(correct, count, [name], min_count=min_count)[name])

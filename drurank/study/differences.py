@@ -25,19 +25,13 @@ class Difference:
         value: the one less the other, mean over seeds.
         error: standard error of the value.
         degrees: degrees of freedom of the error.
-        p: probability that equals, as many as are compared, would seem so different; where two alone would in 5 % of
-            cases or more, that of two, which is less.
+        is_distinguishable: whether equals would seem so different in less than 5 % of cases.
     """
 
     value: float
     error: float
     degrees: float
-    p: float
-
-    @property
-    def is_distinguishable(self) -> bool:
-        """Whether equals would seem so different in less than 5 % of cases."""
-        return self.p < LEVEL
+    is_distinguishable: bool
 
 
 Compare = Callable[[np.ndarray, np.ndarray, str, int], list[Difference]]
@@ -51,16 +45,16 @@ def differences_from(
     Groups are drawn anew, the same for all methods, which gives the variance ``v_g`` of each difference. What seeds do
     is pooled over methods: ``v_s`` is the mean over pairs of methods of the variance of their difference over ``S``
     seeds, over ``S``; of two seeds, what drawing one of them adds to ``v_g``, which is more. The error of a difference
-    is ``sqrt(v_s + v_g)``. Its degrees of freedom are Satterthwaite's, with ``(K - 1)(S - 1)`` for ``v_s``, which
-    counts twice there since few seeds estimate it badly, and ``m - 1`` for ``v_g``.
+    is ``sqrt(v_s + v_g)``. Its degrees of freedom are Satterthwaite's, with ``(K - 1)(S - 1)`` for ``v_s`` and
+    ``m - 1`` for ``v_g``; ``v_s`` is doubled there, because few seeds estimate it poorly.
 
-    Any two of equal methods may be the farthest apart, so each difference is held against the range of ``K`` normals
-    (Tukey's studentized range). Those that are distinguishable are set aside and the rest is held against the range of
-    as many as are left, and so on. Drawing groups says little of a minimum, so ``p`` is also at least that of
-    exchanging the methods that are left by lot in each seed and group.
+    Any two of equal methods may be the farthest apart, so each difference is compared with the range of ``K`` normals
+    (Tukey's studentized range). Methods that differ significantly are removed, and the rest are tested again against
+    the smaller number, and so on. The bootstrap of a minimum over groups is inconsistent, so a difference must also
+    exceed the range of the remaining methods when they are exchanged at random in each seed and group.
 
-    With one seed ``v_s`` is 0, and chance in training is not seen. Supposed is that seeds spread alike in all methods,
-    and that groups are drawn from many.
+    With one seed ``v_s`` is 0, and chance in training is not seen. It assumes that seeds vary about equally in all
+    methods, and that the groups are a sample of many.
 
     Args:
         correct: correct rows by method, seed and group, int64 ``[K, S, m]``.
@@ -71,7 +65,7 @@ def differences_from(
         seed: of the random draws.
 
     Returns:
-        One a method, in their order; of the method itself with value 0 and ``p`` 1.
+        One a method, in their order; that of the method itself is 0 and not distinguishable.
 
     Raises:
         InputError: if the shapes do not fit.
@@ -85,8 +79,8 @@ def differences_from(
     value = values.mean(axis=1)[one] - values.mean(axis=1)
     error = np.sqrt(by_seed + by_group)
     degrees = _degrees(2 * by_seed, (methods - 1) * max(seeds - 1, 1), by_group, max(groups - 1, 1))
-    p = _stepwise(correct, count, name, one, np.abs(value), _ratio(value, error), degrees, rng, draws)
-    return [Difference(*map(float, figures)) for figures in zip(value, error, degrees, p, strict=True)]
+    told = _stepwise(correct, count, name, one, np.abs(value), _ratio(value, error), degrees, rng, draws)
+    return _listed(value, error, degrees, told)
 
 
 def bootstrapped_t(
@@ -108,7 +102,7 @@ def bootstrapped_t(
         seed: of the random draws.
 
     Returns:
-        One a method, in their order; of the method itself with value 0 and ``p`` 1.
+        One a method, in their order; that of the method itself is 0 and not distinguishable.
 
     Raises:
         InputError: if the shapes do not fit.
@@ -119,9 +113,13 @@ def bootstrapped_t(
     values = _values(correct, count, name).mean(axis=1)
     drawn = _drawn(correct, count, name, np.random.default_rng(seed), draws).mean(axis=1)
     value, error = values[one] - values, np.sqrt(_variances(drawn)[one])
-    degrees = max(len(count) - 1, 1)
-    p = 2 * t.sf(_ratio(value, error), degrees)
-    return [Difference(float(a), float(b), float(degrees), float(c)) for a, b, c in zip(value, error, p, strict=True)]
+    degrees = np.full(len(value), max(len(count) - 1, 1))
+    return _listed(value, error, degrees, 2 * t.sf(_ratio(value, error), degrees) < LEVEL)
+
+
+def _listed(value: np.ndarray, error: np.ndarray, degrees: np.ndarray, told: np.ndarray) -> list[Difference]:
+    columns = (value.tolist(), error.tolist(), degrees.astype(float).tolist(), told.tolist())
+    return [Difference(*figures) for figures in zip(*columns, strict=True)]
 
 
 def _check(correct: np.ndarray, count: np.ndarray, draws: int) -> None:
@@ -137,7 +135,7 @@ def _check(correct: np.ndarray, count: np.ndarray, draws: int) -> None:
 
 def _values(correct: np.ndarray, count: np.ndarray, name: str) -> np.ndarray:
     """The criterion, float ``[...]`` of ``[..., m]``."""
-    return np.asarray(compute_criteria(correct, np.broadcast_to(count, correct.shape), [name])[name])
+    return np.asarray(compute_criteria(correct, count, [name])[name])
 
 
 def _portions(draws: int, cells: int) -> Iterator[int]:
@@ -202,31 +200,30 @@ def _stepwise(
     rng: np.random.Generator,
     draws: int,
 ) -> np.ndarray:
-    """The ``p`` of each difference, float ``[K]``, at the step where it is distinguishable or the last."""
-    p, left = np.ones(len(correct)), np.arange(len(correct))
+    """Which methods are told from one, bool ``[K]``."""
+    told, left = np.zeros(len(correct), dtype=bool), np.arange(len(correct))
     while len(left) > 1:
         others = left[left != one]
-        p[others] = _range_p(ratio[others], len(left), degrees[others])
-        told = others[p[others] < LEVEL]
-        if len(told):
+        found = others[_beyond_range(ratio[others], len(left), degrees[others])]
+        if len(found):
             by_lot = _by_lot(correct[left], count, name, rng, draws)
-            p[told] = np.maximum(p[told], _shares_above(by_lot, apart[told]))
-            told = told[p[told] < LEVEL]
-        if not len(told):
+            found = found[_shares_above(by_lot, apart[found]) < LEVEL]
+        if not len(found):
             break
-        left = np.setdiff1d(left, told)
-    return p
+        told[found] = True
+        left = np.setdiff1d(left, found)
+    return told
 
 
-def _range_p(ratio: np.ndarray, methods: int, degrees: np.ndarray) -> np.ndarray:
-    """How likely some two of equal methods are as many errors apart, float ``[...]``; see ``Difference.p``."""
+def _beyond_range(ratio: np.ndarray, methods: int, degrees: np.ndarray) -> np.ndarray:
+    """Whether any two of equal methods are as many errors apart in less than 5 % of cases, bool ``[...]``."""
     from scipy.stats import studentized_range, t
 
-    p = np.asarray(2 * t.sf(ratio, degrees))
+    beyond = np.asarray(2 * t.sf(ratio, degrees) < LEVEL)
     if methods > 2:
-        close = p < LEVEL  # the range is slow to compute
-        p[close] = studentized_range.sf(ratio[close] * np.sqrt(2), methods, degrees[close])
-    return p
+        # The range is slow to compute, and within it lies what two alone would not tell.
+        beyond[beyond] = studentized_range.sf(ratio[beyond] * np.sqrt(2), methods, degrees[beyond]) < LEVEL
+    return beyond
 
 
 def _by_lot(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:

@@ -31,7 +31,7 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
     figure, panels = _panels(len(names))
     for ax, name in zip(panels, names, strict=True):
         for method, results in _by_method(study).items():
-            chosen = [result.counts(by, study.validation_split).value(name) for result in results]
+            chosen = [result.counts(by, study.validation_split).shown(name) for result in results]
             worst = [result.counts(by, on).value("worst") for result in results]
             ax.plot(chosen, worst, "o", ms=5, alpha=0.75, label=method)
         ax.set_title(f"{name} ({'higher' if criterion(name).higher_is_better else 'lower'} is better)", fontsize=10)
@@ -62,7 +62,7 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
             if criterion(name).has_interval:
                 ax.vlines(place, low, high, color=f"C{place}", lw=6, alpha=0.25)
                 ax.plot(place, np.mean([one.estimate for one in noise]), "_", color=f"C{place}", ms=16, mew=2)
-            ax.plot([place] * len(counts), [one.value(name) for one in counts], "o", color=f"C{place}", ms=5)
+            ax.plot([place] * len(counts), [one.shown(name) for one in counts], "o", color=f"C{place}", ms=5)
         ax.set_xticks(range(len(chosen)), list(chosen), rotation=35, ha="right", rotation_mode="anchor")
         ax.set_title(name, fontsize=10)
         tidy(ax)
@@ -111,7 +111,7 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
         values = sorted(set(at.values()))
         if len(values) < 2:
             continue
-        seen = {result: result.counts(by, on).value(cell) for result in at}
+        seen = {result: result.counts(by, on).shown(cell) for result in at}
         shown = [np.mean([seen[result] for result in at if at[result] == value]) for value in values]
         ax.plot(values, shown, marker=".", color=f"C{number}", label=method)
         for result in study.chosen(by)[method]:

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
-from drurank.criteria import compute_criteria
+from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
+from drurank.groups import Groups, accuracies_differ
 from drurank.study.folder import COUNTS_FILE
 
 EXPECTED = {"key", "method", "setting", "options", "seed", "data", "budget", "selection"}
@@ -40,6 +41,10 @@ class Counts:
     def value(self, name: str) -> float:
         """Value of a criterion, of accuracies as they are."""
         return float(compute_criteria(self.correct, self.count, [name], min_count=self.min_count)[name])
+
+    def shown(self, name: str) -> float:
+        """The value to show; ``nan`` where it says nothing of these groups, see ``shown_values``."""
+        return float(shown_values(self.correct, self.count, [name], min_count=self.min_count)[name])
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +174,29 @@ def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray,
                 f"{result.folder} has other {what} of {split} than {results[0].folder}; compare like with like"
             )
     return np.stack([one.correct for one in found]), found[0].count
+
+
+def shown_values(
+    correct: np.ndarray, count: np.ndarray, names: Sequence[str], *, min_count: int
+) -> dict[str, np.ndarray]:
+    """Values of criteria to show.
+
+    Args:
+        correct: correct rows by group, int64 ``[..., m]``.
+        count: rows by group, int64 ``[m]``.
+        names: criteria.
+        min_count: leave out groups with fewer rows.
+
+    Returns:
+        Criterion to value, float64 ``[...]``; ``nan`` where no group is left, or where a criterion of differences
+        between groups (``tstat``) meets groups that do not differ.
+    """
+    values = compute_criteria(correct, count, names, min_count=min_count)
+    differ = accuracies_differ(Groups.of_counts(correct, count, min_count=min_count).accuracy)
+    return {
+        name: np.where(differ, value, np.nan) if criterion(name).of_differences else value
+        for name, value in values.items()
+    }
 
 
 def _broken(file: Path, why: object) -> InputError:

@@ -23,7 +23,7 @@ class Cell:
     """A criterion of a method.
 
     Attributes:
-        values: by seed.
+        values: by seed; ``nan`` where the criterion says nothing of the groups, as ``tstat`` of groups that are alike.
         rank: 1 for the best of the column, 2 for the second; among equals the first.
         is_like_best: whether it is the best, or chance alone may have put it behind.
         is_distinguishable: whether it is the best and every other differs from it by more than chance.
@@ -113,8 +113,8 @@ class StudyTable:
         """How to read the cells."""
         spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
         return (
-            f"{spread}; shares in percent; bold: better than every other; then the second, which is not told from the "
-            "third, is underlined."
+            f"{spread}; shares in percent; bold: significantly better than every other method; underlined: the "
+            "runner-up to a bold one (not tested against the third)."
         )
 
     @property
@@ -160,7 +160,8 @@ class StudyTable:
         for row in self.rows:
             for place, seed in enumerate(self.seeds):
                 values = [cell.values[place] for cell in row.cells.values()]
-                writer.writerow([row.method, seed, row.settings[place], row.epochs[place], *values])
+                shown = ["" if np.isnan(value) else value for value in values]
+                writer.writerow([row.method, seed, row.settings[place], row.epochs[place], *shown])
         return out.getvalue()
 
 
@@ -182,4 +183,6 @@ def _marked(cell: Cell, text: str, best: str, second: str) -> str:
 
 def _shown(name: str, cell: Cell, between: str = "±") -> str:
     shown = criterion(name).shown
+    if np.isnan(cell.mean):
+        return "-"
     return f"{shown(cell.mean)}{f' {between} {shown(cell.sd)}' if len(cell.values) > 1 else ''}"

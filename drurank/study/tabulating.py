@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 
 from drurank.criteria import criterion
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError, check_choice
+from drurank.groups import STANDARD_ERROR_FLOOR
 from drurank.noise import noise_floor
 from drurank.study.differences import Compare, bootstrapped_t, differences_from
-from drurank.study.result import Result, stacked
+from drurank.study.result import Result, shown_values, stacked
 from drurank.study.results import Study
 from drurank.study.tables import Cell, Column, Row, StudyTable
 
@@ -44,8 +45,7 @@ def study_table(
     Raises:
         InputError: if the methods have no seed in common, or were tested on other groups.
     """
-    if test not in TESTS:
-        raise InputError(f"test is {test!r}: {nearest(test, TESTS)}")
+    check_choice("test", test, Test)
     splits = tuple(on) if on is not None and not isinstance(on, str) else (study.split(on),)
     chosen, seeds, lacking = _of_common_seeds(study.chosen(by))
     found: dict[str, dict[Column, Cell]] = {method: {} for method in chosen}
@@ -53,15 +53,17 @@ def study_table(
     for split in splits:
         correct, count = _counts(chosen, by, split)
         kept = count >= study.min_count
-        for name in cells:
-            values = {method: _values(results, by, split, name) for method, results in chosen.items()}
+        for name, values in shown_values(correct, count, cells, min_count=study.min_count).items():
+            of_method = {method: tuple(map(float, one)) for method, one in zip(chosen, values, strict=True)}
             counted = kept | criterion(name).of_samples
-            for method, cell in column_cells(name, values, correct[:, :, counted], count[counted], test).items():
+            for method, cell in column_cells(name, of_method, correct[:, :, counted], count[counted], test).items():
                 found[method][split, name] = cell
             alike += _undecided((split, name), found, of_several=len(splits) > 1)
         best = min(found, key=lambda method: found[method][split, cells[0]].rank)
         floors.extend(_floor(correct[list(found).index(best)][:, kept], count[kept], cells, best, split))
     remarks = [*lacking, *study.caveats()]
+    if any(np.isnan(cell.mean) for of_method in found.values() for cell in of_method.values()):
+        remarks.append("A dash: with some seed the groups do not differ, or none is left, so there is nothing to show.")
     if alike and len(seeds) == 1:
         remarks.append(
             "Nothing is bold: with one seed, chance in training cannot be told from a difference between methods."
@@ -100,10 +102,6 @@ def _counts(chosen: dict[str, list[Result]], by: str, split: str) -> tuple[np.nd
     return correct.reshape(len(chosen), -1, len(count)), count
 
 
-def _values(results: list[Result], by: str, on: str, name: str) -> tuple[float, ...]:
-    return tuple(result.counts(by, on).value(name) for result in results)
-
-
 def column_cells(
     name: str,
     values: dict[str, tuple[float, ...]],
@@ -115,7 +113,7 @@ def column_cells(
 
     Args:
         name: criterion.
-        values: its value by method and seed.
+        values: its value by method and seed; a method of which one is ``nan`` is not compared.
         correct: correct rows by method, seed and group, int64 ``[K, S, m]``.
         count: rows by group, int64 ``[m]``.
         test: what tells the best from the others.
@@ -123,15 +121,18 @@ def column_cells(
     Returns:
         Cell by method.
     """
-    sign = 1 if criterion(name).mode == "max" else -1
-    order = sorted(values, key=lambda method: -sign * float(np.mean(values[method])))
-    best, like = order[0], set(values)
-    if len(values) > 1 and len(values[best]) > 1:
-        found = TESTS[test][0](correct, count, name, list(values).index(best))
-        like = {method for method, one in zip(values, found, strict=True) if not one.is_distinguishable}
-    is_alone = len(values) > 1 and like == {best}
+    means = {method: float(np.mean(one)) for method, one in values.items()}
+    known = [method for method, mean in means.items() if not np.isnan(mean)]
+    ranked = sorted(known, key=means.__getitem__, reverse=criterion(name).higher_is_better)
+    order = [*ranked, *(method for method in values if method not in known)]
+    like = set(known)
+    if len(known) > 1 and len(values[ranked[0]]) > 1:
+        of_known = correct[[method in known for method in values]]
+        found = TESTS[test][0](of_known, count, name, known.index(ranked[0]))
+        like = {method for method, one in zip(known, found, strict=True) if not one.is_distinguishable}
+    is_alone = len(known) == len(values) > 1 and like == {ranked[0]}
     return {
-        m: Cell(values[m], order.index(m) + 1, m in like, is_alone and m == best, is_alone and m == order[1])
+        m: Cell(values[m], order.index(m) + 1, m in like, is_alone and m == order[0], is_alone and m == order[1])
         for m in values
     }
 
@@ -148,10 +149,18 @@ def _floor(correct: np.ndarray, count: np.ndarray, names: Sequence[str], method:
     names = [name for name in names if criterion(name).has_floor]
     if not names:
         return []
-    floors = [
-        {name: np.median(values) for name, values in noise_floor(count, one.sum() / count.sum(), names).items()}
-        for one in correct
-    ]
-    shown = {name: criterion(name).shown(float(np.mean([floor[name] for floor in floors]))) for name in names}
-    values = ", ".join(f"{name} {value}" for name, value in shown.items())
-    return [f"By chance alone, if {method} served every group of {split} alike: {values}."]
+    floors = []
+    for one in correct:
+        overall = one.sum() / count.sum()
+        drawn = noise_floor(count, overall, names)
+        floors.append({name: _median(name, values, overall) for name, values in drawn.items()})
+    means = {name: float(np.mean([floor[name] for floor in floors])) for name in names}
+    values = ", ".join(f"{name} {criterion(name).shown(mean)}" for name, mean in means.items() if not np.isnan(mean))
+    return [f"By chance alone, if {method} served every group of {split} alike: {values}."] if values else []
+
+
+def _median(name: str, drawn: np.ndarray, overall: float) -> float:
+    """Median of what chance alone gives; ``nan`` for a criterion of differences where chance mostly makes none."""
+    median = float(np.median(drawn))
+    is_limit = criterion(name).of_differences and median >= overall / STANDARD_ERROR_FLOOR / 2
+    return np.nan if is_limit else median

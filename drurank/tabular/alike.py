@@ -38,10 +38,20 @@ def copies(codes: Sequence[np.ndarray]) -> np.ndarray:
     Args:
         codes: code of each row's value by column, int64 ``[n]`` each, -1 for missing.
     """
-    rows, copy = alike_rows(codes)
+    return later_ones(*alike_rows(codes), len(codes[0]))
+
+
+def later_ones(rows: np.ndarray, copy: np.ndarray, n: int) -> np.ndarray:
+    """Which of ``n`` rows equal an earlier one, bool ``[n]``.
+
+    Args:
+        rows: places of those that equal another, int64 ``[k]``, see ``alike_rows``.
+        copy: the number that equal ones share, int64 ``[k]``.
+        n: how many rows there are.
+    """
     later = np.ones(len(rows), dtype=bool)
     later[np.unique(copy, return_index=True)[1]] = False
-    found = np.zeros(len(codes[0]), dtype=bool)
+    found = np.zeros(n, dtype=bool)
     found[rows[later]] = True
     return found
 

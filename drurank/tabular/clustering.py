@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError, check_count, is_count
 from drurank.splits import SPLITS
 from drurank.tabular.splitting import ID_TEST, ID_VAL, LEFT_OUT, OOD_TEST, OOD_VAL, TRAIN, hash_rows
 
@@ -46,8 +46,7 @@ class ClusterOptions:
     def __post_init__(self) -> None:
         if not is_count(self.clusters) or self.clusters < 2:
             raise InputError(f"clusters is {self.clusters!r}; give a whole number of 2 or more, one is OOD")
-        if not is_count(self.min_count):
-            raise InputError(f"min_count is {self.min_count!r}; give a whole number of rows of 1 or more")
+        check_count("min_count", self.min_count)
         if not is_count(self.least_of_id) or self.least_of_id < 2:
             raise InputError(
                 f"id_min_count is {self.id_min_count!r}, and the rows of a group that trains are halved; give a whole "
@@ -206,7 +205,7 @@ def _two(
     """The clusters that are in-distribution and OOD."""
     centre = _means(mean, cluster, options.clusters)
     apart = np.linalg.norm(centre[:, None] - centre[None], axis=2)
-    # The first of pairs that are as far apart but for rounding, which hangs on the order of rows.
+    # The first of pairs that are as far apart except for rounding, which hangs on the order of rows.
     farthest = np.argmax(apart >= apart.max() * (1 - EQUAL))
     two = [int(number) for number in np.unravel_index(farthest, apart.shape)]
     size = np.bincount(cluster)

@@ -85,7 +85,7 @@ class Column:
 
     @cached_property
     def numbers(self) -> np.ndarray:
-        """Cells as float64 ``[n]``: ``nan`` where missing, infinite where it is no number."""
+        """Cells as float64 ``[n]``: ``nan`` where missing, infinite where it is not a number."""
         numbers: np.ndarray
         try:
             cells = self.values
@@ -125,7 +125,7 @@ class Column:
 
 
 def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
-    """Refuse names that are no columns of a table.
+    """Refuse names that are not columns of a table.
 
     Raises:
         InputError: naming the first, and the nearest column.

@@ -39,7 +39,7 @@ def kept_rows(
         lacking.append(("text", ",".join(text), blank))
     for what, name, missing in () if drop else lacking:
         if missing.any():
-            remedy = f"is no {what}; {REMEDY}, as drop_missing=True does"
+            remedy = f"is not a {what}; {REMEDY}, as drop_missing=True does"
             raise source.error(text[0] if what == "text" else name, int(np.argmax(missing)), remedy)
     gone = np.logical_or.reduce([missing for _, _, missing in lacking])
     if gone.all():
@@ -71,5 +71,5 @@ def _blank_texts(source: Source, name: str) -> np.ndarray:
 def _large(source: Source, name: str) -> pa.ChunkedArray:
     cells = source.table[name]
     if not Column(source.path, name, cells.slice(0, 0)).is_text:
-        raise InputError(f"{source.path}: column {name!r} holds {cells.type}, which is no text; name one of text")
+        raise InputError(f"{source.path}: column {name!r} holds {cells.type}, which is not text; name one of text")
     return cells.cast(pa.large_string())

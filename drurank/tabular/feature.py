@@ -62,7 +62,9 @@ class Feature:
         return self.size == rows > 0 and self.is_whole and bool(np.ptp(self.values) == rows - 1)
 
     def repeats(self, rows: np.ndarray) -> bool:
-        """Whether values that two or more of these rows have make up at least half of them; else it is no category.
+        """Whether at least half of these rows have a value that another of them has.
+
+        Otherwise the column is not a category.
 
         Args:
             rows: places, int64 ``[k]``.

@@ -12,7 +12,7 @@ EXACT = 1000
 """Rows of a group up to which all pairs of counts are summed."""
 PRECISION = 1e-6
 ROUNDING = 1e-9
-"""Relative; p values that differ by less are equal but for rounding."""
+"""Relative; p values that differ by less are equal except for rounding."""
 
 
 @lru_cache(maxsize=4096)

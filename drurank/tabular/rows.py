@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.splits import SPLITS, TEST, VALIDATION
-from drurank.tabular.alike import copies, looks_like_chance
+from drurank.tabular.alike import alike_rows, copies, later_ones, looks_like_chance
 from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits
 from drurank.tabular.columns import Column, refuse_unknown, to_number
 from drurank.tabular.feature import Feature
@@ -122,12 +122,18 @@ class GroupedRows:
         return [*self.features, *self.texts]
 
     @cached_property
+    def alike(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that equal another of their split in label, group and all features or texts, see ``alike_rows``."""
+        none = np.zeros(0, dtype=np.int64)
+        return alike_rows(self.codes(self.read)) if self.read else (none, none)
+
+    @cached_property
     def copied(self) -> np.ndarray:
         """Rows that equal an earlier one of their split in label, group and all features or texts, bool ``[n]``.
 
         Columns that cannot be read are left out, as they must be to train; without a column that can, no row is one.
         """
-        return self._copied(self.read)
+        return later_ones(*self.alike, len(self.split))
 
     @cached_property
     def chance_splits(self) -> list[str]:
@@ -155,10 +161,10 @@ class GroupedRows:
 
     @cached_property
     def distinct_learnt(self) -> np.ndarray:
-        """The training rows that differ in label or features, int64 ``[k]``.
+        """Training rows that differ in label or features, int64 ``[k]``.
 
-        So a table is as it was before rows were repeated, numbered then, or repeated in another group. Where hardly a
-        row would be left, the group or the number is what tells them apart.
+        Repeats do not count, even under another row number or group. With fewer than ``FEWEST`` left, rows that differ
+        in group or number count too.
         """
         telling = [feature.code for feature in self.read if not feature.counts_rows]
         distinct: np.ndarray = self.learnt[~copies([self.split, self.label, *telling])[self.learnt]]
@@ -167,9 +173,6 @@ class GroupedRows:
     def codes(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """What rows are compared by, int64 ``[n]`` each: split, label, group and these features."""
         return [self.split, self.label, self.group, *(feature.code for feature in features)]
-
-    def _copied(self, features: Sequence[Feature]) -> np.ndarray:
-        return copies(self.codes(features)) if features else np.zeros(len(self.split), dtype=bool)
 
     @cached_property
     def label_is_trained(self) -> np.ndarray:
@@ -183,7 +186,7 @@ class GroupedRows:
 
     @cached_property
     def label_numbers(self) -> np.ndarray:
-        """Labels as float64 ``[c]``, infinite where one is no number."""
+        """Labels as float64 ``[c]``, infinite where one is not a number."""
         numbers = np.array([to_number(name) for name in self.label_names], dtype=float)
         numbers[np.isnan(numbers)] = np.inf
         return numbers

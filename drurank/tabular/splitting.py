@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError, check_count
 from drurank.splits import SPLITS
 
 TRAIN, ID_VAL, OOD_VAL = SPLITS.index("train"), SPLITS.index("id_val"), SPLITS.index("ood_val")
@@ -62,8 +62,7 @@ class SplitOptions:
             )
         if not (self.ood_val or self.ood_test or self.id_share):
             raise InputError("ood_val, ood_test and id_share are all 0, so that nothing is split; give one above 0")
-        if not is_count(self.min_count):
-            raise InputError(f"min_count is {self.min_count!r}; give a whole number of rows of 1 or more")
+        check_count("min_count", self.min_count)
         if not 0 <= self.seed < 2**64:
             raise InputError(f"seed is {self.seed}; give a whole number of 0 or more and below 2**64")
 

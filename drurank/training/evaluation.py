@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from drurank.criteria import criterion_of_key, default_criteria
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError, check_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
 from drurank.training.record import EpochRecord
@@ -42,12 +42,11 @@ class Evaluation:
         shrink: criteria take as a group's accuracy its posterior mean.
 
     Raises:
-        InputError: if ``min_count`` is less than 1.
+        InputError: if ``min_count`` is not an int of 1 or more.
     """
 
     def __init__(self, min_count: int, shrink: bool) -> None:
-        if not is_count(min_count):
-            raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+        check_count("min_count", min_count)
         self.min_count, self.shrink = min_count, shrink
         self._grouped = True
         self.names = default_criteria()

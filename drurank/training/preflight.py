@@ -25,7 +25,7 @@ from lightning.pytorch.utilities.parsing import lightning_hasattr
 from torch import Tensor, nn
 
 from drurank.data.dataset import GroupedDataset, TrainingPass
-from drurank.errors import InputError
+from drurank.errors import InputError, check_count
 from drurank.networks import Sizes
 from drurank.networks.factory import differences
 from drurank.run_folder.checkpoint_io import KEY
@@ -83,8 +83,7 @@ def check_attached(method: Any, trainer: Any) -> None:
 
 def whole_accumulation(method: Any, trainer: Any, datamodule: Any) -> None:
     """Gradients are accumulated over one batch or more."""
-    if trainer.accumulate_grad_batches < 1:
-        raise InputError(f"accumulate_grad_batches is {trainer.accumulate_grad_batches}; give an int of 1 or more")
+    check_count("accumulate_grad_batches", trainer.accumulate_grad_batches)
 
 
 def sampler_is_kept(method: Any, trainer: Any, datamodule: Any) -> None:

@@ -92,7 +92,7 @@ class SelectableOnly:
         object.__setattr__(self, "callback", callback)
 
     def __getattribute__(self, name: str) -> Any:
-        """Of the callback, but for the hooks below."""
+        """Of the callback, except the hooks below."""
         if name in ("callback", "on_train_batch_end", "on_train_epoch_end", "on_validation_end"):
             return object.__getattribute__(self, name)
         return getattr(object.__getattribute__(self, "callback"), name)

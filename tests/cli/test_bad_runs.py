@@ -113,7 +113,7 @@ def test_damaged_configuration_is_refused(refused, copied, content):
 def test_torn_checkpoint_is_refused(refused, copied, keep):
     file = copied / "checkpoints/qdcg10.ckpt"
     file.write_bytes(file.read_bytes()[:keep])
-    assert "qdcg10.ckpt is no checkpoint of drurank" in refused("test", "--run", copied)
+    assert "qdcg10.ckpt is not a checkpoint of drurank" in refused("test", "--run", copied)
 
 
 def test_weights_alone_are_nothing_to_go_on_from(refused, copied):

@@ -205,7 +205,7 @@ def test_words_that_cannot_be_used(encoder, capsys, words, expected):
 def test_text_that_is_none_is_refused(encoder, capsys):
     pq.write_table(pa.table({"stars": [1, 2] * 40, "user": [*range(4)] * 20, "n": [*range(80)]}), "r.parquet")
     words = f"{COLUMNS} --method cluster --text n".replace(".csv", ".parquet").split()
-    assert "r.parquet: column 'n' holds int64, which is no text" in refused(capsys, words)
+    assert "r.parquet: column 'n' holds int64, which is not text" in refused(capsys, words)
 
 
 def test_help_says_what_is_there(capsys):
@@ -296,9 +296,9 @@ def blank(rows, column, *places):
 
 
 LACK = {
-    "label": ("stars", 3, ["column 'stars', row 3 ", "no label", "drop_missing"]),
-    "group": ("user", 4, ["column 'user', row 4 ", "no group", "drop_missing"]),
-    "text": ("review", 5, ["column 'review', row 5 ", "no text", "drop_missing"]),
+    "label": ("stars", 3, ["column 'stars', row 3 ", "not a label", "drop_missing"]),
+    "group": ("user", 4, ["column 'user', row 4 ", "not a group", "drop_missing"]),
+    "text": ("review", 5, ["column 'review', row 5 ", "not a text", "drop_missing"]),
 }
 
 

@@ -244,8 +244,8 @@ def test_what_exists_is_not_replaced_without_a_word(capsys, there):
 
 
 CELLS = {
-    "blank label": ("y", "", ["column 'y', row 3 ", "a blank cell is no label", "give each row one"]),
-    "blank group": ("g", "  ", ["column 'g', row 3 ", "a blank cell is no group", "leave the row out"]),
+    "blank label": ("y", "", ["column 'y', row 3 ", "a blank cell is not a label", "give each row one"]),
+    "blank group": ("g", "  ", ["column 'g', row 3 ", "a blank cell is not a group", "leave the row out"]),
     "group of one row": ("g", "only", ["group 'only' has one row", "min_count=2", "id_share=0"]),
 }
 

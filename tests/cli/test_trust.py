@@ -39,7 +39,7 @@ def evil(made, tmp_path):
 @pytest.mark.parametrize("command", ["fit", "validate", "test", "predict"])
 def test_checkpoint_with_code_is_refused(refused, evil, tmp_path, command):
     said = refused(command, "--model", "DRU", *SMALL, "--ckpt_path", evil, "--trainer.default_root_dir", tmp_path / "r")
-    assert "evil.ckpt is no checkpoint of drurank" in said
+    assert "evil.ckpt is not a checkpoint of drurank" in said
     assert not (tmp_path / "done").exists()
 
 

@@ -21,8 +21,8 @@ def test_the_tables_that_the_others_spoil_are_good(tmp_path):
 
 # Cells: what is written where, options, and what must be said beside the file.
 CELLS = {
-    "blank label": ({(1, "y"): ""}, {}, ["column 'y', row 1 ", "a blank cell is no label", "give each row one"]),
-    "blank label in validation": ({(5, "y"): " "}, {}, ["column 'y', row 5 ", "a blank cell is no label"]),
+    "blank label": ({(1, "y"): ""}, {}, ["column 'y', row 1 ", "a blank cell is not a label", "give each row one"]),
+    "blank label in validation": ({(5, "y"): " "}, {}, ["column 'y', row 5 ", "a blank cell is not a label"]),
     "label that training lacks": (
         {(4, "y"): "maybe"},
         {},
@@ -32,36 +32,46 @@ CELLS = {
     "fraction as label": (
         {(row, "y"): text for row, text in enumerate(["0", "1", "0.5", "1", "0", "1", "0", "1"])},
         {},
-        ["column 'y', row 2 ", "'0.5' is no whole number", "give whole numbers or else names"],
+        ["column 'y', row 2 ", "'0.5' is not a whole number", "give whole numbers or else names"],
     ),
     "NA among labels that are numbers": (
         {(row, "y"): text for row, text in enumerate(["0", "1", "0", "NA", "0", "1", "0", "1"])},
         {},
-        ["column 'y', row 3 ", "'NA' is no whole number"],
+        ["column 'y', row 3 ", "'NA' is not a whole number"],
     ),
     "one class": (
         {(1, "y"): "no", (2, "y"): "no"},
         {},
         ["column 'y' has one label, 'no', in training", "give rows of two or more"],
     ),
-    "blank group": ({(2, "g"): ""}, {}, ["column 'g', row 2 ", "a blank cell is no group", "give each row one"]),
+    "blank group": ({(2, "g"): ""}, {}, ["column 'g', row 2 ", "a blank cell is not a group", "give each row one"]),
     "blank group in the test": (
         {(6, "g"): "\t"},
         {"group_in": "eval"},
-        ["column 'g', row 6 ", "a blank cell is no group", "give each row one"],
+        ["column 'g', row 6 ", "a blank cell is not a group", "give each row one"],
     ),
-    "blank part of a group": ({(4, "c"): ""}, {"group": "g,c"}, ["column 'c', row 4 ", "a blank cell is no group"]),
+    "blank part of a group": ({(4, "c"): ""}, {"group": "g,c"}, ["column 'c', row 4 ", "a blank cell is not a group"]),
     "blank split": (
         {(3, "s"): ""},
         {},
-        ["column 's', row 3 ", "a blank cell is no split", "give one of train, id_val"],
+        ["column 's', row 3 ", "a blank cell is not a split", "give one of train, id_val"],
     ),
     "unknown split": (
         {(5, "s"): "dev"},
         {},
-        ["column 's', row 5 ", "'dev' is no split", "known: train, ", "'dev' (1 row)", "split_names={'dev': 'train'}"],
+        [
+            "column 's', row 5 ",
+            "'dev' is not a split",
+            "known: train, ",
+            "'dev' (1 row)",
+            "split_names={'dev': 'train'}",
+        ],
     ),
-    "misspelt split": ({(0, "s"): "Train"}, {}, ["column 's', row 0 ", "'Train' is no split", "did you mean 'train'?"]),
+    "misspelt split": (
+        {(0, "s"): "Train"},
+        {},
+        ["column 's', row 0 ", "'Train' is not a split", "did you mean 'train'?"],
+    ),
     "missing number": (
         {(2, "x"): "", (3, "x"): "n/a"},
         {},
@@ -76,16 +86,20 @@ CELLS = {
     "word among numbers": (
         {(1, "x"): "2O"},
         {},
-        ["column 'x', row 1 ", "'2O' is no finite number, as most cells", "write a number", "categorical='x'"],
+        ["column 'x', row 1 ", "'2O' is not a finite number, as most cells", "write a number", "categorical='x'"],
     ),
     "word among numbers in the test": (
         {(6, "x"): "many"},
         {},
-        ["column 'x', row 6 ", "'many' is no number between -1e+30 and 1e+30", "write one"],
+        ["column 'x', row 6 ", "'many' is not a number between -1e+30 and 1e+30", "write one"],
     ),
-    "infinite number": ({(3, "x"): "-inf"}, {}, ["column 'x', row 3 ", "'-inf' is no finite number", "write a number"]),
-    "infinite number in validation": ({(4, "x"): "Infinity"}, {}, ["column 'x', row 4 ", "'Infinity' is no number"]),
-    "number too large": ({(7, "x"): "1e31"}, {}, ["column 'x', row 7 ", "'1e31' is no number between", "write one"]),
+    "infinite number": (
+        {(3, "x"): "-inf"},
+        {},
+        ["column 'x', row 3 ", "'-inf' is not a finite number", "write a number"],
+    ),
+    "infinite number in validation": ({(4, "x"): "Infinity"}, {}, ["column 'x', row 4 ", "'Infinity' is not a number"]),
+    "number too large": ({(7, "x"): "1e31"}, {}, ["column 'x', row 7 ", "'1e31' is not a number between", "write one"]),
     "number too far from training": (
         {(0, "x"): "1e-9", (1, "x"): "2e-9", (2, "x"): "3e-9", (3, "x"): "4e-9", (5, "x"): "1e29"},
         {},
@@ -274,7 +288,7 @@ COLUMNS = {
     "infinite number": (
         {"x": [1.0, 2.0, math.inf, 3.0] * 2},
         {},
-        ["column 'x', row 2 ", "inf is no number between", "write one, or leave the row out"],
+        ["column 'x', row 2 ", "inf is not a number between", "write one, or leave the row out"],
     ),
     "nan": (
         {"x": [1.0, math.nan, 2.0, 3.0] * 2},
@@ -293,22 +307,22 @@ COLUMNS = {
         ["column 'z' has no value in any", "exclude='z'"],
     ),
     "labels of nothing": ({"y": NONE}, {}, ["column 'y' has no label in training", "two or more"]),
-    "label gap": ({"y": [1, 0, 0, 1, 0, None, 1, 0]}, {}, ["column 'y', row 5 ", "a blank cell is no label"]),
-    "fractions as labels": ({"y": [0.5, 1.0, 1.5, 2.0] * 2}, {}, ["column 'y', row 0 ", "0.5 is no whole number"]),
+    "label gap": ({"y": [1, 0, 0, 1, 0, None, 1, 0]}, {}, ["column 'y', row 5 ", "a blank cell is not a label"]),
+    "fractions as labels": ({"y": [0.5, 1.0, 1.5, 2.0] * 2}, {}, ["column 'y', row 0 ", "0.5 is not a whole number"]),
     "decimals as labels": (
         {"y": [Decimal("0.50"), Decimal("1.00")] * 4},
         {},
-        ["column 'y', row 0 ", ": 0.50 is no whole number"],
+        ["column 'y', row 0 ", ": 0.50 is not a whole number"],
     ),
     "group gap in numbers": (
         {"g": [1, 2, 1, 2, 3, 3, None, 4]},
         {},
-        ["column 'g', row 6 ", "a blank cell is no group"],
+        ["column 'g', row 6 ", "a blank cell is not a group"],
     ),
     "split of numbers": (
         {"s": [0, 1] * 4},
         {},
-        ["column 's', row 0 ", "0 is no split", "split_names={'0': 'train'}"],
+        ["column 's', row 0 ", "0 is not a split", "split_names={'0': 'train'}"],
     ),
     "column without a name": ({"": [1] * 8}, {}, ["column 5 (the first is 0) has no name", "name it"]),
 }
@@ -343,7 +357,7 @@ def test_tested_table_lacks_a_feature(tmp_path):
 def test_tested_table_has_words_where_training_had_numbers(tmp_path):
     cells = {(row, "x"): "low" for row in range(8)}
     message = evaluated(tmp_path, cells)
-    assert "bad.csv: column 'x', row 6 (the first is 0): 'low' is no number between" in message
+    assert "bad.csv: column 'x', row 6 (the first is 0): 'low' is not a number between" in message
 
 
 def test_tested_table_has_another_label(tmp_path):
@@ -353,8 +367,8 @@ def test_tested_table_has_another_label(tmp_path):
 
 def test_tested_table_has_blank_cells(tmp_path):
     assert "column 'x', row 6 (the first is 0): a blank cell is missing" in evaluated(tmp_path, {(6, "x"): ""})
-    assert "column 'y', row 6 (the first is 0): a blank cell is no label" in evaluated(tmp_path, {(6, "y"): ""})
-    assert "column 'g', row 6 (the first is 0): a blank cell is no group" in evaluated(tmp_path, {(6, "g"): ""})
+    assert "column 'y', row 6 (the first is 0): a blank cell is not a label" in evaluated(tmp_path, {(6, "y"): ""})
+    assert "column 'g', row 6 (the first is 0): a blank cell is not a group" in evaluated(tmp_path, {(6, "g"): ""})
 
 
 def test_predicted_label_that_is_there_must_be_one(tmp_path):

@@ -194,9 +194,9 @@ def test_options_that_cannot_be(tiny, options, said):
     [
         ({"text": [1] * 132}, r"'text' holds int64 and no text"),
         ({"stars": [1] * 132}, r"has one label, '1', in training"),
-        ({"stars": [1, None, *[2] * 130]}, r"'stars', row 1 .* is no label"),
-        ({"writer": [None, *["a"] * 131]}, r"'writer', row 0 .* is no group"),
-        ({"split": ["train", "valid", *["train"] * 130]}, r"'split', row 1 .*'valid' is no split"),
+        ({"stars": [1, None, *[2] * 130]}, r"'stars', row 1 .* is not a label"),
+        ({"writer": [None, *["a"] * 131]}, r"'writer', row 0 .* is not a group"),
+        ({"split": ["train", "valid", *["train"] * 130]}, r"'split', row 1 .*'valid' is not a split"),
         ({"stars": [*[1, 2] * 30, 7, *[1] * 71]}, r"'stars', row 60 .* 7 is a label that training lacks"),
     ],
 )

@@ -209,7 +209,7 @@ KNOWN = "0 (train), 1 (ood_val), 2 (id_val), 3 (ood_test), 4 (id_test) or -1 (le
 def test_a_code_that_is_no_split(tmp_path, tiny, written_as, shown):
     folder = written(tmp_path / "a", changed(6, split=written_as))
     where = f"{folder}/splits/user.csv: column 'split', row 6 (the first is 0)"
-    assert said(folder, tiny) == f"{where}: {shown} is no split; write {KNOWN}"
+    assert said(folder, tiny) == f"{where}: {shown} is not a split; write {KNOWN}"
 
 
 def test_splits_without_their_column(tmp_path, tiny):
@@ -230,7 +230,7 @@ def test_what_is_no_number_of_stars_names_its_row_of_the_file(tmp_path, tiny, st
     folder = written(tmp_path / "a", changed(9, stars=stars))
     where = f"{folder}/reviews.csv: column 'overall', row 9 (the first is 0)"
     shown = stars.strip('"')
-    assert said(folder, tiny) == f"{where}: {shown!r} is no number of stars; write 1, 2, 3, 4 or 5"
+    assert said(folder, tiny) == f"{where}: {shown!r} is not a number of stars; write 1, 2, 3, 4 or 5"
 
 
 def test_stars_that_are_left_out_are_not_looked_at(tmp_path, tiny):
@@ -239,7 +239,7 @@ def test_stars_that_are_left_out_are_not_looked_at(tmp_path, tiny):
 
 def test_a_blank_label_and_a_blank_reviewer_name_their_row_of_the_file(tmp_path, tiny):
     first, second = written(tmp_path / "a", changed(6, stars="")), written(tmp_path / "b", changed(6, who=""))
-    row = "row 6 (the first is 0): a blank cell is no"
+    row = "row 6 (the first is 0): a blank cell is not a"
     assert said(first, tiny) == (
         f"{first}/reviews.csv: column 'overall', {row} label; give each row one, or leave the row out"
     )
@@ -304,7 +304,7 @@ def test_inspection_names_rows_of_the_file(tmp_path):
     rows = [*changed(6, stars="", text="x"), ("0.0", "7", "5", "b\nb"), ("2.0", "7", "5", "b\nb")]
     data = WILDS(str(written(tmp_path / "a", rows)))
     findings = {found.code: found for found in inspect_rows(data.raw_rows()).findings}
-    assert "row 6 (the first is 0): a blank cell is no label" in findings["blank_label"].sentence
+    assert "row 6 (the first is 0): a blank cell is not a label" in findings["blank_label"].sentence
     assert list(findings["copied_rows"].names) == ["2"]
     assert list(findings["copies_across_splits"].names) == ["14", "2"]
 

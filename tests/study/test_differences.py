@@ -6,7 +6,7 @@ from scipy import stats
 
 from drurank.criteria import compute_criteria
 from drurank.errors import InputError
-from drurank.study.differences import bootstrapped_t, differences_from
+from drurank.study.differences import _portions, bootstrapped_t, differences_from
 from simulations import simulated
 
 
@@ -15,7 +15,7 @@ def called_different(rng, tables, name, seeds, groups, *, methods, draws=100, **
     found = []
     for _ in range(tables):
         correct, count = simulated(rng, seeds, groups, 50, methods=methods, **truth)
-        values = compute_criteria(correct, np.broadcast_to(count, correct.shape), [name])[name].mean(axis=1)
+        values = compute_criteria(correct, count, [name])[name].mean(axis=1)
         best = int(values.argmin() if name == "qdcg10" else values.argmax())
         every = differences_from(correct, count, name, best, draws=draws)
         found.append(any(one.is_distinguishable for one in every))
@@ -67,7 +67,7 @@ def test_a_difference_of_five_points_is_found_in_most_cases():
 def test_a_difference_that_is_real_is_found():
     correct, count = simulated(np.random.default_rng(0), 3, 200, 100, apart=0.05)
     same, found = differences_from(correct, count, "average")
-    assert (same.value, same.p) == (0, 1)
+    assert (same.value, same.is_distinguishable) == (0, False)
     assert found.is_distinguishable
     assert abs(found.value - 0.05) < 2 * found.error
     assert found.value == pytest.approx(np.mean(correct[0] / count) - np.mean(correct[1] / count))
@@ -92,13 +92,14 @@ def test_methods_are_held_against_the_range_of_those_that_are_left():
     correct, count = simulated(np.random.default_rng(0), 3, 100, 50, apart=0.015, methods=3)
     close = differences_from(correct, count, "average", 0)[2]
     ratio = close.value / close.error
-    assert close.p == pytest.approx(stats.studentized_range.sf(ratio * np.sqrt(2), 3, close.degrees))
-    assert close.p > 0.05 > 2 * stats.t.sf(ratio, close.degrees)
+    of_three = stats.studentized_range.sf(ratio * np.sqrt(2), 3, close.degrees)
+    assert of_three > 0.05 > 2 * stats.t.sf(ratio, close.degrees)
+    assert not close.is_distinguishable
     far = correct - 10 * np.array([0, 1, 0])[:, None, None]
     found = differences_from(far, count, "average", 0)
     assert found[1].is_distinguishable
     assert (found[2].value, found[2].error) == pytest.approx((close.value, close.error))
-    assert found[2].p == pytest.approx(2 * stats.t.sf(ratio, close.degrees))
+    assert found[2].is_distinguishable
 
 
 def test_the_bootstrapped_t_test_of_a_mean_is_the_paired_t_test():
@@ -106,7 +107,9 @@ def test_the_bootstrapped_t_test_of_a_mean_is_the_paired_t_test():
     found = bootstrapped_t(correct, count, "average", draws=4000)[1]
     test = stats.ttest_rel((correct[0] / count)[0], (correct[1] / count)[0])
     assert found.value == pytest.approx(np.mean(correct[0] / count - correct[1] / count))
-    assert stats.t.isf(found.p / 2, 299) == pytest.approx(abs(test.statistic), rel=0.05)
+    assert found.value / found.error == pytest.approx(test.statistic, rel=0.05)
+    assert found.degrees == test.df
+    assert found.is_distinguishable == (test.pvalue < 0.05)
     interval = test.confidence_interval()
     half = stats.t.ppf(0.975, 299) * found.error
     assert (found.value - half, found.value + half) == pytest.approx((interval.low, interval.high), abs=0.001)
@@ -117,19 +120,20 @@ def test_draws_in_portions_are_as_many(monkeypatch):
     whole = differences_from(correct, count, "average", draws=400)[1]
     monkeypatch.setattr("drurank.study.differences.CELLS", correct.size * 7)
     found = differences_from(correct, count, "average", draws=400)[1]
+    assert list(_portions(400, correct.size)) == [7] * 57 + [1]
     assert found.error == pytest.approx(whole.error, rel=0.15)
-    assert found.p < 0.05
+    assert found.is_distinguishable
 
 
 def test_one_group_of_one_seed_tells_nothing_and_seeds_that_agree_do():
     correct, count = np.array([[[90]], [[50]]]), np.array([100])
-    assert differences_from(correct, count, "average")[1].p == 1
+    assert not differences_from(correct, count, "average")[1].is_distinguishable
     # The same group is the worst with each of ten seeds: exchanged by lot it is so in 2 of 1,024 cases.
     correct = np.full((2, 10, 100), 45_000)
     correct[0, :, 7], correct[1, :, 7] = 30_000, 10_000
     found = differences_from(correct, np.full(100, 50_000), "worst")[1]
     assert found.value == pytest.approx(0.4)
-    assert found.p < 0.05
+    assert found.is_distinguishable
 
 
 @pytest.mark.parametrize("compare", [differences_from, bootstrapped_t])

@@ -24,6 +24,10 @@ def test_pictures_and_report_are_made_again_without_training(results, tmp_path, 
     main(["study", "report", "--folder", str(tmp_path / "study")])
     text = (tmp_path / "study/report.md").read_text(encoding="utf-8")
     assert study_table(Study.load(results), "qdcg10").render("markdown") in text
+    (worst,) = [line for line in text.splitlines() if line.startswith("| worst |")]
+    interval, share = r"-?[\d.]+ \(-?[\d.]+ to -?[\d.]+\)", r"[\d.]+"
+    # Four figures, then both of ties, which have no interval.
+    assert re.fullmatch(rf"\| worst( \| {interval}){{4}}( \| {share}){{2}} \| {interval} \|", worst)
     drawn = re.findall(r"\((\w+\.png)\)", text)
     assert drawn == ["choosing.png", "methods.png", "groups.png", "upweight_factor.png", "cutoff.png"]
     for name in drawn:

@@ -14,6 +14,7 @@ from drurank.files import write_json
 from drurank.study import Study, criteria_concordance, study_table
 from drurank.study.tabulating import column_cells
 from simulations import simulated
+from studies import table_of
 
 
 def test_a_table_by_hand(results):
@@ -115,6 +116,66 @@ def test_bold_is_told_from_every_other_and_not_from_the_second_alone():
     assert cells["A"].is_distinguishable
     assert not cells["B"].is_like_best
     assert cells["B"].is_second
+
+
+def with_counts(results, folder, correct, size=10):
+    """A copy of a study whose checkpoints got these rows right, ``[K, S, m]``, methods in the order of the alphabet."""
+    shutil.copytree(results, folder)
+    study = Study.load(folder)
+    methods = sorted({result.method for result in study})
+    for result in study:
+        right = correct[methods.index(result.method), result.seed]
+        tables = [table_of(by, split, right, size) for by in result.criteria for split in ("ood_val", "ood_test")]
+        pa_parquet.write_table(pa.concat_tables(tables), result.folder / "groups.parquet")
+    return Study.load(folder)
+
+
+def test_the_papers_test_leaves_out_what_seeds_do(results, tmp_path):
+    """By hand: over seeds the first is one row ahead of the second in every group, by +5 and -3 rows.
+
+    Of the third it is ahead by 0, -1/2, 1 and 0 rows: t is .4, of three degrees of freedom.
+    """
+    first, second = [[9, 8, 9, 8], [4, 3, 4, 3]], [[4, 3, 4, 3], [7, 6, 7, 6]]
+    third = [[9, 9, 7, 8], [4, 3, 4, 3]]
+    study = with_counts(results, tmp_path / "study", np.array([first, second, third]))
+    for test, like in (("t", [True, False, True]), ("paired", [True, True, True])):
+        table = study_table(study, "qdcg10", cells=["average"], test=test)
+        cells = [row.cells["ood_test", "average"] for row in table.rows]
+        assert [cell.mean for cell in cells] == pytest.approx([0.6, 0.5, 0.5875])
+        assert [cell.is_like_best for cell in cells] == like
+    said = "bootstrapped t-test over groups, 5 % for each pair, not corrected for their number"
+    assert f"Not distinguishable from the best ({said}): average: qDRU+M." in (
+        study_table(study, "qdcg10", cells=["average"], test="t").remarks
+    )
+    with pytest.raises(InputError, match="test is 'z'; give one of 'paired', 't'"):
+        study_table(study, "qdcg10", test="z")
+
+
+@pytest.mark.parametrize("alike", [[8, 8, 8, 8], [10, 10, 10, 10], [0, 0, 0, 0]], ids=str)
+def test_tstat_of_groups_that_are_alike_is_blank(results, tmp_path, alike):
+    """It would be the mean over 1e-6, and 400,000 in the mean of two seeds."""
+    one, other = [[9, 8, 7, 6], [9, 8, 8, 6]], [[8, 7, 6, 4], [8, 7, 7, 4]]
+    study = with_counts(results, tmp_path / "study", np.array([one, [alike, [9, 8, 8, 6]], other]))
+    table = study_table(study, "qdcg10", cells=["tstat"])
+    const, erm, dru = (row.cells["ood_test", "tstat"] for row in table.rows)
+    assert const.values == pytest.approx([np.mean(a) / (np.std(a, ddof=1) / 2) for a in one])
+    assert np.isnan(erm.values[0])
+    assert erm.values[1] == pytest.approx(const.values[1])
+    assert (const.rank, dru.rank, erm.rank) == (1, 2, 3)
+    assert not erm.is_like_best
+    assert not any(cell.is_distinguishable or cell.is_second for cell in (const, erm, dru))
+    assert next(line.split(" | ")[1] for line in table.render("markdown").splitlines() if "ERM" in line) == "-"
+    assert list(csv.DictReader(io.StringIO(table.render("csv"))))[2]["tstat"] == ""
+    assert any(sentence.startswith("A dash: ") for sentence in table.remarks)
+
+
+def test_chance_alone_has_no_tstat_where_it_makes_no_difference(results, tmp_path):
+    study = with_counts(results, tmp_path / "study", np.full((3, 2, 4), 10))
+    (sentence,) = [one for one in study_table(study, "qdcg10").remarks if one.startswith("By chance alone")]
+    assert "worst 100.0" in sentence
+    table = study_table(study, "qdcg10", cells=["tstat"])
+    assert not any(one.startswith("By chance alone") for one in table.remarks)
+    assert {cell.rank for row in table.rows for cell in row.cells.values()} == {1, 2, 3}
 
 
 def test_nothing_of_one_seed_is_told_apart():

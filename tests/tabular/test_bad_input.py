@@ -330,7 +330,7 @@ def test_folder_whose_parts_differ(folder):
 def test_folder_with_a_part_of_another_name(folder):
     (folder / "test").rename(folder / "held")
     (folder / "dataset_dict.json").write_text('{"splits": ["train", "held"]}')
-    assert "column 's', row 4 (the first is 0): 'held' is no split" in said(folder)
+    assert "column 's', row 4 (the first is 0): 'held' is not a split" in said(folder)
 
 
 def test_label_that_the_file_does_not_name(tmp_path):

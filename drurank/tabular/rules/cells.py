@@ -20,7 +20,7 @@ def blank_labels(data: GroupedRows) -> Iterator[Finding]:
 
 
 def blank_groups(data: GroupedRows) -> Iterator[Finding]:
-    """Rows without a group, but for training rows where these may lack it."""
+    """Rows without a group, except training rows where these may lack it."""
     trained = np.isin(data.used, data.rows_of("train"))
     if data.group_in == "eval":
         yield from blank_cells(data.group_columns, "group", data.used[~trained], data.remedies.get("blank_group"))
@@ -46,7 +46,7 @@ def blank_cells(columns: Sequence[Column], role: str, rows: np.ndarray, remedy: 
         blank = rows[column.codes[rows] < 0]
         if len(blank):
             more = f", one of {len(blank):,} such cells" if len(blank) > 1 else ""
-            said = f"is no {role}{more}; {remedy or REMEDY}"
+            said = f"is not a {role}{more}; {remedy or REMEDY}"
             yield Finding.of_cell(f"blank_{role}", "error", column, blank[0], said)
 
 

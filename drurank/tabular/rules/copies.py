@@ -28,8 +28,8 @@ def copied_rows(data: GroupedRows) -> Iterator[Finding]:
     copies = {split: int(data.copied[data.rows_of(split)].sum()) for split in data.splits}
     said = [f"{copies[split]:,} in {split}" for split in data.splits if copies[split]]
     if said:
-        by_chance = set(data.chance_splits) == {split for split in data.splits if copies[split]}
-        rows = alike_rows(data.codes(data.read))[0]
+        by_chance = len(data.chance_splits) == len(said)
+        rows = data.alike[0]
         first = data.place_of(int(rows[data.split[rows] >= 0][0]))
         yield Finding(
             "copied_rows",
@@ -73,5 +73,5 @@ def copies_across_splits(data: GroupedRows) -> Iterator[Finding]:
 
 def _told_apart_by(data: GroupedRows) -> list[np.ndarray]:
     """Codes of the features or texts; none where one cannot be read, since rows may differ in it."""
-    read = {feature.name: feature.code for feature in (*data.features, *data.texts)}
+    read = {feature.name: feature.code for feature in data.read}
     return list(read.values()) if set(data.unusable) <= set(read) else []

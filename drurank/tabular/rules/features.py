@@ -51,7 +51,7 @@ def _number_fault(data: GroupedRows, feature: Feature) -> Finding | None:
         said = f"held numbers in training and holds {column.values.type} here; write numbers"
         return Finding.of_column("unusable_columns", "error", column, "feature", said, [column.name])
     wrong = data.used[np.abs(column.numbers[data.used]) > LARGEST]
-    said = f"is no number between -{LARGEST:g} and {LARGEST:g}; write one, or leave the row out"
+    said = f"is not a number between -{LARGEST:g} and {LARGEST:g}; write one, or leave the row out"
     return Finding.of_cell("unusable_columns", "error", column, wrong[0], said) if len(wrong) else None
 
 
@@ -62,7 +62,7 @@ def _almost_numbers(data: GroupedRows, column: Column) -> Finding | None:
     wrong = learnt[np.isinf(numbers)]
     codes = f"if they are codes, give {as_option('categorical', [column.name])}"
     if 0 < len(wrong) < np.isfinite(numbers).sum():
-        said = f"is no finite number, as most cells of the column are; write a number or NA, or, {codes}"
+        said = f"is not a finite number, as most cells of the column are; write a number or NA, or, {codes}"
         return Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
     if len(wrong) and all(COMMA_NUMBER.fullmatch(column.texts[code]) for code in np.unique(column.codes[wrong])):
         said = "looks like a number with a comma; write a point for the decimals and nothing between thousands, or, "

@@ -44,7 +44,7 @@ def fraction_labels(data: GroupedRows) -> Iterator[Finding]:
             "error",
             data.label_column,
             data.learnt[np.argmax(np.isin(learnt, broken))],
-            "is no whole number, and labels are classes; give whole numbers or else names",
+            "is not a whole number, and labels are classes; give whole numbers or else names",
             [data.label_names[code] for code in broken[:10]],
         )
 

@@ -33,7 +33,7 @@ def label_words(data: GroupedRows) -> Iterator[Finding]:
         yield Finding(
             "label_words",
             "warning",
-            f"the labels are numbers but for {some(map(quoted, words))} in {counted(int(wrong[rows].sum()), 'row')}; "
+            f"the labels are numbers except {some(map(quoted, words))} in {counted(int(wrong[rows].sum()), 'row')}; "
             "fix these or leave the rows out, since each counts as a class",
             words,
         )
@@ -41,7 +41,7 @@ def label_words(data: GroupedRows) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Ends and middle (5, 50, 95 %) of the labels of each unit, how many differ, and the share that is no integer."""
+    """Ends and middle (5, 50, 95 %) of the labels of each unit, how many differ, and the share not whole."""
 
     count: np.ndarray
     low: np.ndarray

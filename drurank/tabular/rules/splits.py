@@ -21,7 +21,7 @@ def blank_split(data: GroupedRows) -> Iterator[Finding]:
 
 
 def unknown_splits(data: GroupedRows) -> Iterator[Finding]:
-    """Cells that say what is no split."""
+    """Cells that do not name a split."""
     column = data.split_column
     unknown = [text for text in column.texts if text not in data.split_names] if column is not None else []
     if column is None or not unknown:
@@ -33,8 +33,8 @@ def unknown_splits(data: GroupedRows) -> Iterator[Finding]:
         "error",
         column,
         int(np.argmax(column.codes == column.texts.index(unknown[0]))),
-        f"is no split; {nearest(unknown[0], data.split_names)}; fix each such cell, here {said}, or say what it stands "
-        f"for, as split_names={{{unknown[0]!r}: 'train'}}",
+        f"is not a split; {nearest(unknown[0], data.split_names)}; fix each such cell, here {said}, or say what it "
+        f"stands for, as split_names={{{unknown[0]!r}: 'train'}}",
         unknown,
     )
 
