@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drurank.errors import InputError
-from drurank.tabular.rules.features import determines
+from drurank.tabular.rules.leaks import determines
 from small_tables import X, fitted, parquet, written
 
 
