@@ -20,6 +20,7 @@ IN_GROUPS = 4
 """In so many groups a row may be on purpose, as one for each attribute of a person."""
 REPEATED = 10
 """So many times a table is repeated on purpose; a value of more rows is one of few."""
+LOOK_THE_SAME = f"rows repeated more than {REPEATED} times look like this too; leave such copies out"
 
 
 def determines_label(data: GroupedRows) -> Iterator[Finding]:
@@ -37,7 +38,7 @@ def determines_label(data: GroupedRows) -> Iterator[Finding]:
             "error",
             f"{which} {some(map(quoted, names), shown=10)} determines {what} in every {_row(data)}; leave out what is "
             f"not known before the label is ({as_option('exclude', names)}), and allow the rest "
-            f"({as_option('allow_leaks', names)})",
+            f"({as_option('allow_leaks', names)}){'; ' + LOOK_THE_SAME if learnt.is_many_times_over else ''}",
             names,
             column=names[0],
         )
@@ -117,6 +118,11 @@ class _Learnt:
             distinct=every[~copies([label, *features])],
             values=every[~copies([none, *features])],
         )
+
+    @property
+    def is_many_times_over(self) -> bool:
+        """Whether there are so few different rows that the table may be one repeated many times."""
+        return len(self.every) > REPEATED * len(self.grouped)
 
     def is_determined_by(self, feature: Feature) -> bool:
         """Whether each value of a feature goes with one label, and most have several rows that are no copies."""
