@@ -157,13 +157,13 @@ def test_a_number_of_the_rows_hides_no_leak(repeat, numbered, groups):
         assert_leaks("text of 30 values", beside, repeat, numbered, groups)
 
 
-@pytest.mark.parametrize("values", [2, 19, 20, 21, 30, 60])
+@pytest.mark.parametrize("values", [2, 19, 20, 21, 30, 60, 120])
 @pytest.mark.parametrize("groups", [1, 20])
 def test_the_number_of_its_values_does_not_hide_a_leak(values, groups):
     k = np.random.default_rng(6).integers(0, values, ROWS)
     table = {"leak": [f"c{value}" for value in k], "label": (k % 2).tolist()}
     names, _, refused = leaks_of(repeated(table, "once", "not", groups))
-    assert (names, refused) == ((["leak"], True) if values < 60 or groups > 1 else ([], False))
+    assert (names, refused) == ((["leak"], True) if values < 120 or groups > 1 else ([], False))
 
 
 @pytest.mark.parametrize("groups", [1, 20])
@@ -189,11 +189,20 @@ def test_without_a_leak_none_is_found_in_repeated_rows(repeat, digits, groups):
         assert leaks_of(repeated(table, repeat, numbered, groups)) == ([], [], False), numbered
 
 
+@pytest.mark.parametrize(("times", "groups", "error"), [(4, 1, False), (5, 1, True), (2, 2, True)])
+def test_a_single_column_is_rather_a_leak_than_repeated(times, groups, error):
+    table = {"x": np.random.default_rng(8).normal(size=60).tolist() * times, "label": [0, 1] * 30 * times}
+    table |= {"group": [f"g{row // 60 % groups}" for row in range(60 * times)], "split": ["train"] * (60 * times)}
+    assert leaks_of(table) == (["x"] if error else [], [], error)
+    assert leaks_of(table | NUMBERED["index"](60 * times)) == (["x"] if error else [], [], error)
+
+
 @pytest.mark.parametrize("times", [10, 11])
 def test_a_table_repeated_more_than_ten_times_cannot_be_told_from_a_leak(times):
     rng = np.random.default_rng(8)
     table = {
         "x": rng.normal(size=60).tolist() * times,
+        "k": rng.integers(0, 5, 60).tolist() * times,
         "label": [0, 1] * 30 * times,
         "group": ["a", "b", "c"] * 20 * times,
     }
@@ -206,7 +215,8 @@ def test_a_table_repeated_more_than_ten_times_cannot_be_told_from_a_leak(times):
 @pytest.mark.parametrize("groups", [2, 4])
 def test_rows_that_are_in_up_to_four_groups_are_no_leak(groups):
     rng = np.random.default_rng(8)
-    table = {"x": rng.normal(size=60).tolist() * groups, "label": rng.integers(0, 2, 60).tolist() * groups}
+    table = {name: rng.normal(size=60).tolist() * groups for name in "xz"}
+    table |= {"label": rng.integers(0, 2, 60).tolist() * groups}
     table["group"] = [f"attribute {row // 60} is {row % 2}" for row in range(60 * groups)]
     assert leaks_of({**table, "split": ["train"] * (60 * groups)}) == ([], [], False)
 

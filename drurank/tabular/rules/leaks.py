@@ -91,6 +91,8 @@ class _Learnt:
         grouped: those that differ in label, group or features.
         distinct: those that differ in label or features.
         values: those that differ in features.
+        hardly_told: whether the features cannot tell a leak from copies, as they are but one or hardly a row differs;
+            an error is then better than silence.
     """
 
     label: np.ndarray
@@ -99,6 +101,7 @@ class _Learnt:
     grouped: np.ndarray
     distinct: np.ndarray
     values: np.ndarray
+    hardly_told: bool
 
     @classmethod
     def of(cls, data: GroupedRows) -> _Learnt:
@@ -110,13 +113,15 @@ class _Learnt:
         label, group = data.label[every], data.group[every]
         features = [feature.code[every] for feature in told.read]
         none = np.zeros_like(label)
+        distinct = every[~copies([label, *features])]
         return cls(
             label=data.label,
             every=every,
             once=told.once(every),
             grouped=every[~copies([label, group, *features])],
-            distinct=every[~copies([label, *features])],
+            distinct=distinct,
             values=every[~copies([none, *features])],
+            hardly_told=len(distinct) < FEWEST or sum(len(np.unique(code)) > 1 for code in features) < 2,
         )
 
     @property
@@ -129,16 +134,15 @@ class _Learnt:
         code, label = feature.code, self.label
         if not _is_pure(code[self.every], label[self.every]):
             return False
-        few = len(self.distinct) < FEWEST
         return (
             determines(code[self.distinct], label[self.distinct])
             or (
                 determines(code[self.grouped], label[self.grouped])
-                and (few or self.rows_of_a_value(feature, self.grouped) > IN_GROUPS)
+                and (self.hardly_told or self.rows_of_a_value(feature, self.grouped) > IN_GROUPS)
             )
             or (
                 determines(code[self.every], label[self.every])
-                and self.rows_of_a_value(feature, self.every) > (IN_GROUPS if few else REPEATED)
+                and self.rows_of_a_value(feature, self.every) > (IN_GROUPS if self.hardly_told else REPEATED)
             )
         )
 
