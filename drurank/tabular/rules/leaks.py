@@ -121,7 +121,7 @@ class _Learnt:
             grouped=every[~copies([label, group, *features])],
             distinct=distinct,
             values=every[~copies([none, *features])],
-            hardly_told=len(distinct) < FEWEST or sum(len(np.unique(code)) > 1 for code in features) < 2,
+            hardly_told=len(distinct) < FEWEST or sum(bool((code != code[:1]).any()) for code in features) < 2,
         )
 
     @property
@@ -131,19 +131,13 @@ class _Learnt:
 
     def is_determined_by(self, feature: Feature) -> bool:
         """Whether each value of a feature goes with one label, and most have several rows that are no copies."""
-        code, label = feature.code, self.label
-        if not _is_pure(code[self.every], label[self.every]):
+        if not _is_pure(feature.code[self.every], self.label[self.every]):
             return False
+        in_groups, in_all = (0, IN_GROUPS) if self.hardly_told else (IN_GROUPS, REPEATED)
         return (
-            determines(code[self.distinct], label[self.distinct])
-            or (
-                determines(code[self.grouped], label[self.grouped])
-                and (self.hardly_told or self.rows_of_a_value(feature, self.grouped) > IN_GROUPS)
-            )
-            or (
-                determines(code[self.every], label[self.every])
-                and self.rows_of_a_value(feature, self.every) > (IN_GROUPS if self.hardly_told else REPEATED)
-            )
+            _is_shared(feature.code[self.distinct])
+            or (_is_shared(feature.code[self.grouped]) and self.rows_of_a_value(feature, self.grouped) > in_groups)
+            or (_is_shared(feature.code[self.every]) and self.rows_of_a_value(feature, self.every) > in_all)
         )
 
     def judged(self, feature: Feature) -> np.ndarray:
@@ -158,20 +152,16 @@ class _Learnt:
     def rows_of_a_value(self, feature: Feature, rows: np.ndarray) -> float:
         """The mean number of rows of a value, for the label of the most values: that is not oversampled.
 
-        Where a value has several labels, its first counts.
+        Where a value has several labels, any of them counts.
         """
-        _, first, count = np.unique(feature.code[rows], return_index=True, return_counts=True)
-        if len(count) == 0:
+        if len(rows) == 0:
             return 0.0
-        label = self.label[rows[first]]
-        return float(count[label == np.bincount(label).argmax()].mean())
-
-
-def _is_pure(value: np.ndarray, label: np.ndarray) -> bool:
-    """Whether each value goes with one label; not where there are no rows."""
-    values, code = np.unique(value, return_inverse=True)
-    pairs = np.unique(code * (int(label.max(initial=0)) + 1) + label)
-    return 0 < len(pairs) == len(values)
+        value, label = feature.code[rows] + 1, self.label[rows]
+        count = np.bincount(value)
+        label_of = np.zeros_like(count)
+        label_of[value] = label
+        most = label_of == np.bincount(label_of[count > 0]).argmax()
+        return float(count[most & (count > 0)].mean())
 
 
 def determines(value: np.ndarray, label: np.ndarray) -> bool:
@@ -183,8 +173,21 @@ def determines(value: np.ndarray, label: np.ndarray) -> bool:
         value: codes or numbers in rows that are no copies, ``[n]``; missing ones count as one value.
         label: class numbers from 0, int64 ``[n]``.
     """
-    count = np.unique(value, return_counts=True)[1]
-    return _is_pure(value, label) and bool(count[count > 1].sum() * 2 >= len(value))
+    code = np.unique(value, return_inverse=True)[1]
+    return _is_pure(code, label) and _is_shared(code)
+
+
+def _is_pure(code: np.ndarray, label: np.ndarray) -> bool:
+    """Whether each value goes with one label, by its code from -1; not where there are no rows."""
+    label_of = np.zeros(int(code.max(initial=-1)) + 2, dtype=np.int64)
+    label_of[code + 1] = label
+    return len(code) > 0 and bool((label_of[code + 1] == label).all())
+
+
+def _is_shared(code: np.ndarray) -> bool:
+    """Whether values of two or more rows make up at least half of the rows, by their codes from -1."""
+    count = np.bincount(code + 1)
+    return bool(count[count > 1].sum() * 2 >= len(code))
 
 
 def others_agree(code: np.ndarray, label: np.ndarray) -> float:
