@@ -20,7 +20,7 @@ IN_GROUPS = 4
 """In so many groups a row may be on purpose, as one for each attribute of a person."""
 REPEATED = 10
 """So many times a table is repeated on purpose; a value of more rows is one of few."""
-LOOK_THE_SAME = f"rows repeated more than {REPEATED} times look like this too; leave such copies out"
+LOOK_THE_SAME = "rows that were repeated many times look like this too; if these were, leave the copies out"
 
 
 def determines_label(data: GroupedRows) -> Iterator[Finding]:
@@ -127,7 +127,7 @@ class _Learnt:
     @property
     def is_many_times_over(self) -> bool:
         """Whether there are so few different rows that the table may be one repeated many times."""
-        return len(self.every) > REPEATED * len(self.grouped)
+        return len(self.every) > (IN_GROUPS if self.hardly_told else REPEATED) * len(self.grouped)
 
     def is_determined_by(self, feature: Feature) -> bool:
         """Whether each value of a feature goes with one label, and most have several rows that are no copies."""
