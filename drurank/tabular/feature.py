@@ -10,6 +10,9 @@ import pyarrow as pa
 
 from drurank.tabular.columns import Column
 
+FEWEST = 20
+"""Rows from which on it is no chance that all differ."""
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -57,9 +60,17 @@ class Feature:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it numbers the rows, in any order, as an index that was written into a file does."""
+        """Whether it only numbers the rows, as an index, a time stamp or an ID written into a file does.
+
+        It has a value of its own in each row, and is text, or rises or falls from row to row, or is whole without gaps.
+        """
         rows = len(self.values)
-        return self.size == rows > 0 and self.is_whole and bool(np.ptp(self.values) == rows - 1)
+        if not self.size == rows >= FEWEST:
+            return False
+        if not self.is_number:
+            return True
+        step = np.diff(self.values)
+        return bool((step > 0).all() or (step < 0).all() or (self.is_whole and np.ptp(self.values) == rows - 1))
 
     def repeats(self, rows: np.ndarray) -> bool:
         """Whether at least half of these rows have a value that another of them has.
@@ -77,6 +88,7 @@ class Feature:
     def _coded(self) -> tuple[np.ndarray, int]:
         if not self.is_number:
             return self.column.codes, len(self.column.texts)
-        coded = pa.array(self.column.numbers, from_pandas=True).dictionary_encode()
+        # Adding 0 makes -0 and 0 one value.
+        coded = pa.array(self.column.numbers + 0.0, from_pandas=True).dictionary_encode()
         code = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         return code, len(coded.dictionary)

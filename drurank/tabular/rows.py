@@ -19,8 +19,6 @@ from drurank.tabular.feature import Feature
 
 GroupIn = Literal["all", "eval"]
 Missing = Literal["error", "indicator", "drop"]
-FEWEST = 20
-"""Rows from which on it is no chance that all differ."""
 EVALUATED = (*TEST, *VALIDATION)
 """Splits by how much hangs on them: what is tested, then what a checkpoint is chosen by."""
 
@@ -158,17 +156,6 @@ class GroupedRows:
         """Of these rows, int64 ``[k]``, those that repeat no earlier one."""
         kept: np.ndarray = rows[~self.repeated[rows]]
         return kept
-
-    @cached_property
-    def distinct_learnt(self) -> np.ndarray:
-        """Training rows that differ in label or features, int64 ``[k]``.
-
-        Repeats do not count, even under another row number or group. With fewer than ``FEWEST`` left, rows that differ
-        in group or number count too.
-        """
-        telling = [feature.code for feature in self.read if not feature.counts_rows]
-        distinct: np.ndarray = self.learnt[~copies([self.split, self.label, *telling])[self.learnt]]
-        return distinct if len(distinct) >= FEWEST else self.learnt[~self.copied[self.learnt]]
 
     def codes(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """What rows are compared by, int64 ``[n]`` each: split, label, group and these features."""

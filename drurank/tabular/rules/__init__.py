@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules import cells, copies, features, groups, labels, scale, spelling, splits
+from drurank.tabular.rules import cells, copies, features, groups, labels, leaks, scale, spelling, splits
 from drurank.tabular.rules.finding import SEVERITIES, Check, Finding
 
 Use = Literal["read", "start", "fit", "evaluate", "predict"]
@@ -44,7 +44,7 @@ RULES = (
     Rule(cells.blank_groups, ("fit", "evaluate")),
     Rule(labels.unseen_labels, ("fit", "evaluate", "predict")),
     Rule(groups.shared_groups, ("fit", "evaluate")),
-    Rule(features.determines_label, ("fit",)),
+    Rule(leaks.determines_label, ("fit",)),
     Rule(cells.missing_as_text),
     Rule(groups.shared_ood_groups),
     Rule(groups.unseen_groups),
@@ -60,7 +60,7 @@ RULES = (
     Rule(spelling.unicode_forms),
     Rule(copies.copied_rows),
     Rule(copies.copies_across_splits),
-    Rule(features.nearly_determines_label),
+    Rule(leaks.nearly_determines_label),
     Rule(features.constant_columns),
     Rule(features.distinct_columns),
     Rule(features.unseen_categories),

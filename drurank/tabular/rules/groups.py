@@ -9,7 +9,6 @@ import numpy as np
 
 from drurank.tabular.columns import as_option
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.features import determines
 from drurank.tabular.rules.finding import (
     LISTED,
     TINY,
@@ -20,6 +19,7 @@ from drurank.tabular.rules.finding import (
     quoted,
     some_groups,
 )
+from drurank.tabular.rules.leaks import determines
 
 REMEDY = {"ood_val": "val", "ood_test": "test"}
 """Splits whose groups training must lack, and what to call such a split where it has them."""
