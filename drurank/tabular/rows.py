@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.splits import SPLITS, TEST, VALIDATION
-from drurank.tabular.alike import alike_rows, copies, later_ones, looks_like_chance
+from drurank.tabular.alike import alike_rows, later_ones, looks_like_chance
 from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits
 from drurank.tabular.columns import Column, refuse_unknown, to_number
 from drurank.tabular.feature import Feature
