@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 from rich.progress import track
-from scipy.special import bdtr, betaincinv
+from scipy.special import bdtr, betainccinv, betaincinv
 
 from drurank.criteria import default_criteria, values_of
 from drurank.errors import InputError, is_count
@@ -149,7 +149,7 @@ def chance_band(
     return at, low, high
 
 
-def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Interval of each group's true accuracy by its own samples alone, 5 to 95 %, of Clopper and Pearson.
 
     The 5th percentile of ``Beta(correct, count - correct + 1)`` and the 95th of ``Beta(correct + 1, count - correct)``;
@@ -159,13 +159,14 @@ def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, 
     Args:
         correct: samples classified correctly by group, integer ``[m]``.
         count: samples by group, integer ``[m]``, at least 1.
+        at_once: widen the intervals so that this many of them hold at once in 90 % of cases or more (Bonferroni).
 
     Returns:
         Lower and upper ends, float64 ``[m]`` each.
     """
     wrong = count - correct
-    low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100)
-    high = betaincinv(correct + 1, np.maximum(wrong, 1), PERCENT[1] / 100)
+    low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100 / at_once)
+    high = betainccinv(correct + 1, np.maximum(wrong, 1), (1 - PERCENT[1] / 100) / at_once)
     return np.where(correct == 0, 0.0, low), np.where(wrong == 0, 1.0, high)
 
 

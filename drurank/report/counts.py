@@ -85,9 +85,13 @@ class SplitCounts:
         return self.spread.posterior_mean(self.correct, self.count)
 
     @cached_property
-    def outside(self) -> np.ndarray:
-        """Whether each group's own interval excludes its shrunk accuracy, bool ``[m]``."""
-        low, high = self.interval
+    def contradicts(self) -> np.ndarray:
+        """Whether each group's own samples contradict its shrunk accuracy, bool ``[m]``.
+
+        Its own interval excludes it, widened so that the intervals of all groups hold at once: those of 5 to 95 %
+        exclude the shrunk value of many groups for which it is nearer to the truth.
+        """
+        low, high = group_interval(self.correct, self.count, at_once=len(self.count))
         found: np.ndarray = (self.shrunk < low) | (self.shrunk > high)
         return found
 
@@ -95,8 +99,8 @@ class SplitCounts:
         """One row a group, with the columns below.
 
         ``split, group, count, correct, accuracy``; ``low`` and ``high``, the interval of its true accuracy by its own
-        samples; ``shrunk``, the accuracy's posterior mean given those of all groups; ``shrunk_outside_interval``,
-        whether that lies outside of ``low`` to ``high``; ``seen_in_training``.
+        samples; ``shrunk``, the accuracy's posterior mean given those of all groups; ``contradicts_shrunk``, whether
+        its own samples contradict that; ``seen_in_training``.
         """
         low, high = self.interval
         return pa.table(
@@ -109,7 +113,7 @@ class SplitCounts:
                 "low": low,
                 "high": high,
                 "shrunk": self.shrunk,
-                "shrunk_outside_interval": self.outside,
+                "contradicts_shrunk": self.contradicts,
                 "seen_in_training": pa.array(
                     self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()
                 ),

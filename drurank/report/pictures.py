@@ -88,15 +88,15 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         ax.plot(place, accuracy, "o", color=BLUE, ms=4, label="a group")
     else:
         ax.plot(place, accuracy, color=BLUE, lw=1.6, label="groups")
-    outside = split.outside[order]
-    if outside.any():
+    marked = split.contradicts[order]
+    if marked.any():
         ax.plot(
-            place[outside],
-            accuracy[outside],
+            place[marked],
+            accuracy[marked],
             "o",
             color=RED,
             ms=4,
-            label="its shrunk value is outside of its 5 to 95 %",
+            label="its own rows contradict its shrunk value",
         )
     if len(order) <= FEW:
         names = [short(split.groups[i]) for i in order]

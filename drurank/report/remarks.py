@@ -9,11 +9,15 @@ import numpy as np
 
 from drurank.criteria import criterion
 from drurank.report.counts import SplitCounts
-from drurank.report.words import in_digits, in_range, short
+from drurank.report.words import counted, in_digits, in_range, short
 
 LEFT_OUT = {"groups_left_out": "left out for having too few rows", "groups_unseen_in_training": "unseen in training"}
 LEVEL = 0.05
 """The model is better than the constant answer where chance would make it look so in fewer cases than this."""
+SHRUNK = (
+    "Shrunk: the group's true accuracy, estimated from the rows of all groups; the fewer rows it has, the nearer it is "
+    "to groups like it."
+)
 NAMED = 5
 """Groups that a sentence names; of more it gives the number."""
 HOW_TO_READ = (
@@ -87,15 +91,17 @@ def _is_chance(entry: Mapping[str, Any]) -> bool:
 
 
 def remarks_on_groups(split: SplitCounts) -> list[str]:
-    """Which groups' own interval excludes their shrunk accuracy, the worst first."""
-    outside = np.flatnonzero(split.outside)
-    if not len(outside):
-        return []
-    low, high = split.interval
-    worst = outside[np.lexsort((high[outside], split.accuracy[outside]))]
-    names = [f"{short(split.groups[i])} ({in_digits(split.accuracy[i])})" for i in worst[:NAMED]]
-    more = f" and {len(worst) - NAMED:,} more" if len(worst) > NAMED else ""
-    return [
-        f"* Shrunk value outside of the group's own 5-95 % interval, so do not rely on it: {len(worst):,} of "
-        f"{len(low):,} groups ({', '.join(names)}{more}). By chance that happens to at most 1 in 10."
-    ]
+    """What the shrunk accuracy is, and which groups' own rows contradict it, the worst first."""
+    lines = [SHRUNK]
+    marked = np.flatnonzero(split.contradicts)
+    if len(marked):
+        _, high = split.interval
+        worst = marked[np.lexsort((high[marked], split.accuracy[marked]))]
+        names = [f"{short(split.groups[i])} ({in_digits(split.accuracy[i])})" for i in worst[:NAMED]]
+        more = f" and {len(worst) - NAMED:,} more" if len(worst) > NAMED else ""
+        lines.append(
+            f"* {len(worst):,} of {counted(len(split.count), 'group')} ({', '.join(names)}{more}): their own rows "
+            "contradict the shrunk value, even at a level corrected for the number of groups. Rely on their own "
+            "5 to 95 % there, and on the shrunk value elsewhere."
+        )
+    return lines

@@ -115,7 +115,7 @@ def groups_table(split: SplitCounts) -> Table:
             f"{split.correct[i]:,}",
             in_digits(split.accuracy[i]),
             in_range((low[i], high[i])),
-            f"{in_digits(split.shrunk[i])}{' *' if split.outside[i] else '  '}",
+            f"{in_digits(split.shrunk[i])}{' *' if split.contradicts[i] else '  '}",
             end_section=len(best) > 0 and i == worst[-1],
         )
     return table

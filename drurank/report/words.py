@@ -27,6 +27,11 @@ def in_range(ends: Sequence[float] | None) -> str:
     return (" to " if min(ends) < 0 else "-").join(in_digits(end) for end in ends)
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things, as ``1 group`` or ``1,334 groups``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def short(name: str) -> str:
     """A name, with its middle left out where it is long."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"

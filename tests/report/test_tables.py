@@ -120,14 +120,14 @@ def test_how_much_worse_shows_three_figures(two):
 
 
 class Marked(SplitCounts):
-    """Counts of which it is given whose shrunk value is outside."""
+    """Counts of which it is given which groups' own rows contradict the shrunk value."""
 
     @property
-    def outside(self):
+    def contradicts(self):
         return np.arange(len(self.count)) < 7
 
 
-def test_groups_whose_shrunk_value_is_outside_are_marked_and_named_the_worst_first():
+def test_groups_that_contradict_their_shrunk_value_are_marked_and_named_the_worst_first():
     accuracy = np.concatenate([np.linspace(0.6, 0, 7), np.full(20, 0.9)])
     given = split_of("test", accuracy, size=50)
     text = shown(groups_table(Marked(given.split, given.groups, given.correct, given.count)), 80)
@@ -135,8 +135,9 @@ def test_groups_whose_shrunk_value_is_outside_are_marked_and_named_the_worst_fir
     assert [row.split()[1] for row in rows if "*" in row] == ["g6", "g5", "g4", "g3", "g2", "g1", "g0"]
     said = " ".join(text.split())
     named = "g6 (.000), g5 (.100), g4 (.200), g3 (.300), g2 (.400) and 2 more"
-    assert f"7 of 27 groups ({named})" in said
-    assert "at most 1 in 10" in said
+    assert f"* 7 of 27 groups ({named}): their own rows contradict the shrunk value" in said
+    assert "Rely on their own 5 to 95 %" in said
+    assert "Shrunk: the group's true accuracy, estimated from the rows of all groups" in said
 
 
 def test_groups_that_their_shrunk_value_fits_are_not_marked():
