@@ -42,7 +42,7 @@ def test_two_splits_of_a_thousand_groups_fit_the_terminal(two, width):
     lines = [line.split() for line in text.splitlines()]
     assert ["1,334", "groups", "1,334", "groups"] in lines
     assert ["100,050", "rows", "100,050", "rows"] in lines
-    assert ["is", "better", *["observed", "estimated", "alone"] * 2] in lines
+    assert ["better", "if", *["observed", "estimated", "alone"] * 2] in lines
     assert ["worst", ".400"] in [line[:2] for line in lines]
     worst = lines[[line[:1] == ["worst"] for line in lines].index(True) :][:2]
     assert [len(line) for line in worst] == [7, 5], "three figures a split; an interval and a band below"
@@ -67,8 +67,10 @@ def test_tstat_of_one_group_is_blank():
 def test_shrunk_report_has_no_column_of_chance():
     split = split_of("test", [0.8, 0.6, 0.7])
     text = shown(criteria_table({"test": split.summary(default_criteria(), shrink=True)}), 80)
-    assert "observed" in text
     assert "chance alone" not in text.partition("standard deviation")[0]
+    assert ["better", "if", "shrunk", "estimated"] in [line.split() for line in text.splitlines()]
+    assert "observed" not in text.lower()
+    assert "Shrunk: computed from the groups' shrunk accuracies" in " ".join(text.split())
 
 
 def classes_of(right_of_1, right_of_0, commonest=None):
@@ -85,8 +87,8 @@ def test_model_hardly_better_than_the_commonest_class_is_told_so():
     assert ["balanced", ".588", ".682"] in lines  # (820/840 + 32/160) / 2, (830/840 + 60/160) / 2
     assert ["constant", ".840", ".840"] in lines
     text = " ".join(text.split())
-    assert "hard: no more rows are right than by always answering 'yes' (.840), beyond chance" in text
-    assert "easy: no more" not in text
+    assert "hard: not significantly better than always answering 'yes' (.840): McNemar's exact test, one-sided" in text
+    assert "easy: not" not in text
     assert "always 'yes', the commonest class here, since the training rows are not known" in text
     trained = summaries(split_of("hard", [0.8, 0.9], classes=classes_of(820, 32, commonest=0)))
     text = " ".join(shown(criteria_table(trained), 100).split())
@@ -101,7 +103,29 @@ def test_commonest_classes_of_several_splits_are_named():
         split_of("a", [0.8, 0.9], classes=classes_of(840, 100)), split_of("b", [0.8, 0.9], classes=other)
     )
     text = " ".join(shown(criteria_table(columns), 100).split())
-    assert "always the commonest class, 'yes' in a, 'no' in b" in text
+    assert "the commonest class here, since the training rows are not known; 'yes' in a and 'no' in b." in text
+    trained = {
+        name: split_of(name, [0.8, 0.9], classes=classes_of(840, 100, place)) for name, place in (("a", 0), ("b", 1))
+    }
+    text = " ".join(shown(criteria_table(summaries(*trained.values())), 100).split())
+    assert "always the commonest class of the training rows; 'no' in a and 'yes' in b." in text
+    assert "not known" not in text
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        ((820, 10), "worse than always answering 'yes' (.840)."),  # .830
+        ((840, 0), "no better than always answering 'yes' (.840)."),
+        ((830, 10), "no better than always answering 'yes' (.840)."),
+        ((820, 32), "not significantly better than always answering 'yes' (.840): McNemar"),  # .852
+        ((840, 5), ""),  # .845, and never worse: p is 1/32
+    ],
+)
+def test_what_is_said_of_the_constant_answer_is_true(right, said):
+    found = summaries(split_of("s", [0.8, 0.9], classes=classes_of(*right)))
+    text = " ".join(shown(criteria_table(found), 100).split())
+    assert (f"s: {said}" in text) if said else ("than always" not in text)
 
 
 def test_without_classes_there_are_no_lines_of_them():
@@ -142,3 +166,17 @@ def test_groups_that_contradict_their_shrunk_value_are_marked_and_named_the_wors
 
 def test_groups_that_their_shrunk_value_fits_are_not_marked():
     assert "*" not in shown(groups_table(split_of("test", [0.8, 0.82, 0.78])), 80)
+
+
+def test_heading_says_how_many_groups_are_used():
+    split = SplitCounts("test", ["a", "b", "c"], np.array([8, 9, 1]), np.array([10, 10, 2]))
+    text = shown(criteria_table({"test": split.summary(["worst"], min_count=3)}), 80)
+    lines = [line.split() for line in text.splitlines()]
+    at = lines.index(["2", "of", "3"])
+    assert lines[at - 1 : at + 3] == [["test"], ["2", "of", "3"], ["groups", "used"], ["22", "rows"]]
+
+
+def test_groups_of_a_single_row_have_no_shrunk_value():
+    text = shown(groups_table(SplitCounts("test", list("abc"), np.array([1, 0, 1]), np.ones(3, int))), 80)
+    assert "shrunk" not in text.lower()
+    assert "nan" not in text
