@@ -84,7 +84,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     pooled = split.correct.sum() / split.count.sum()
     draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
     at, low, high = chance_band(split.count, pooled, draws=draws)
-    ax.fill_between(at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="if all groups were alike (5 to 95 %)")
+    ax.fill_between(at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)")
     ax.axhline(pooled, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
         low, high = (end[order] for end in split.interval)

@@ -103,7 +103,7 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
         yield "with one group, nothing can be said about how groups differ."
         return
     if content["spread"] is None:
-        yield "every group has a single row, so nothing is known of how they differ; only criteria over all rows are estimated."
+        yield "every group has a single row, so nothing is known of how they differ; only that of all rows is estimated."
         return
     yield _on_spread(content["spread"], content["worse_than_chance"])
     found = content["criteria"].items()
