@@ -125,6 +125,38 @@ def noise_floor(
     return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
 
 
+def true_criteria(
+    correct: np.ndarray,
+    count: np.ndarray,
+    spread: Spread,
+    names: Sequence[str] | None = None,
+    *,
+    draws: int = INTERVAL_DRAWS,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
+    """Criteria of the true accuracies that these groups may have.
+
+    Args:
+        correct: samples classified correctly by group, integer ``[m]``.
+        count: samples by group, integer ``[m]``, 1 or more.
+        spread: that of true group accuracy.
+        names: criteria by name; those that every run logs, if not given.
+        draws: how many times the accuracies of all groups are drawn.
+        seed: of the draws.
+
+    Returns:
+        Criterion to its values, float64 ``[draws]``.
+
+    Raises:
+        InputError: if the spread is that of no groups.
+    """
+    if spread.mixtures is None:
+        raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
+    names = default_criteria() if names is None else names
+    draw = _true_accuracies(correct, count, spread.mixtures)
+    return draw_criteria(draw, len(count), names, draws, np.random.default_rng(seed), "Intervals")
+
+
 def chance_band(
     count: np.ndarray, accuracy: float, *, draws: int = 200, places: int = 400, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

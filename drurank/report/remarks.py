@@ -103,7 +103,7 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
         yield "with one group, nothing can be said about how groups differ."
         return
     if content["spread"] is None:
-        yield "every group has a single row, so nothing is known of how they differ; only that of all rows is estimated."
+        yield "every group has a single row, so nothing is known of how they differ."
         return
     yield _on_spread(content["spread"], content["worse_than_chance"])
     found = content["criteria"].items()
@@ -141,6 +141,22 @@ def _is_chance(name: str, entry: Mapping[str, Any]) -> bool:
     ends, value = entry["floor"] and entry["floor"]["interval"], entry["value"]
     is_perfect = value == (1 if criterion(name).higher_is_better else 0)
     return bool(ends and value is not None and not is_perfect and ends[0] <= value <= ends[1])
+
+
+def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
+    """How to read how much worse the unseen groups are, and which criteria are left out.
+
+    Args:
+        drop: what ``find_drop`` gave.
+    """
+    lines = [
+        "Positive is worse; below estimates and chance, 5-95 %. By chance alone: what the numbers and sizes of groups "
+        "make of it if all groups of both are served alike."
+    ]
+    if drop["left_out"]:
+        are = "are" if len(drop["left_out"]) > 1 else "is"
+        lines.append(f"{listed(drop['left_out'])} {are} left out: more groups give more, however they are served.")
+    return lines
 
 
 def remarks_on_groups(split: SplitCounts) -> list[str]:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.remarks import remarks, remarks_on_groups
+from drurank.report.remarks import remarks, remarks_on_drop, remarks_on_groups
 from drurank.report.words import counted, in_digits, in_range, short
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
@@ -89,7 +89,7 @@ def drop_table(drop: Mapping[str, Any]) -> Table:
     """
     table = Table(
         title=f"How much worse {escape(drop['to'])} is than {escape(drop['from'])}",
-        caption="By chance alone: what the numbers and sizes of groups make of it if all of both are served alike.",
+        caption=escape("\n".join(remarks_on_drop(drop))),
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -98,7 +98,11 @@ def drop_table(drop: Mapping[str, Any]) -> Table:
     for heading in ("observed", "true, estimated", "by chance alone"):
         table.add_column(heading, justify="right", style="dim" if "chance" in heading else None)
     for key, entry in drop["criteria"].items():
-        table.add_row(key, *(in_digits(entry[name]) for name in ("value", "estimate", "by_chance")))
+        chance = entry["by_chance"] or {"median": None, "interval": None}
+        true = f"{in_digits(entry['estimate'])}\n[dim]{in_range(entry['interval'])}[/dim]"
+        table.add_row(
+            key, in_digits(entry["value"]), true, f"{in_digits(chance['median'])}\n{in_range(chance['interval'])}"
+        )
     return table
 
 

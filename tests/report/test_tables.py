@@ -9,6 +9,7 @@ from drurank.report import SplitCounts, criteria_table
 from drurank.report.classes import ClassCounts
 from drurank.report.drop import find_drop
 from drurank.report.tables import drop_table, groups_table
+from drurank.report.words import in_range
 
 
 def split_of(name, accuracy, size=75, classes=None):
@@ -138,9 +139,16 @@ def test_how_much_worse_shows_three_figures(two):
     drop = find_drop(*two, min_count=1)
     text = shown(drop_table(drop), 80)
     assert "How much worse ood_test is than id_test" in text
-    (row,) = [line.split() for line in text.splitlines() if line.strip().startswith("worst")]
-    want = [drop["criteria"]["worst"][key] for key in ("value", "estimate", "by_chance")]
-    assert [float(figure) for figure in row[1:]] == pytest.approx(want, abs=6e-4)
+    lines = [line.split() for line in text.splitlines()]
+    at = [line[:1] == ["worst"] for line in lines].index(True)
+    entry = drop["criteria"]["worst"]
+    want = [entry["value"], entry["estimate"], entry["by_chance"]["median"]]
+    assert [float(figure) for figure in lines[at][1:]] == pytest.approx(want, abs=6e-4)
+    assert lines[at + 1] == " ".join([in_range(entry["interval"]), in_range(entry["by_chance"]["interval"])]).split()
+    assert "left out" not in text
+    drop["left_out"] = ["gdcg10", "gdcg50"]
+    said = " ".join(shown(drop_table(drop), 80).split())
+    assert "gdcg10 and gdcg50 are left out: more groups give more" in said
 
 
 class Marked(SplitCounts):
