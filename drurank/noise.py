@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 from rich.progress import track
-from scipy.special import bdtr, betaincinv
+from scipy.special import bdtr, betainccinv, betaincinv
 
 from drurank.checks import check_counts
 from drurank.criteria import default_criteria, values_of
@@ -128,6 +128,38 @@ def noise_floor(
     return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
 
 
+def true_criteria(
+    correct: np.ndarray,
+    count: np.ndarray,
+    spread: Spread,
+    names: Sequence[str] | None = None,
+    *,
+    draws: int = INTERVAL_DRAWS,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
+    """Criteria of the true accuracies that these groups may have.
+
+    Args:
+        correct: samples classified correctly by group, integer ``[m]``.
+        count: samples by group, integer ``[m]``, 1 or more.
+        spread: that of true group accuracy.
+        names: criteria by name; those that every run logs, if not given.
+        draws: how many times the accuracies of all groups are drawn.
+        seed: of the draws.
+
+    Returns:
+        Criterion to its values, float64 ``[draws]``.
+
+    Raises:
+        InputError: if the spread is that of no groups.
+    """
+    if spread.mixtures is None:
+        raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
+    names = default_criteria() if names is None else names
+    draw = _true_accuracies(correct, count, spread.mixtures)
+    return draw_criteria(draw, len(count), names, draws, np.random.default_rng(seed), "Intervals")
+
+
 def chance_band(
     count: np.ndarray, accuracy: float, *, draws: int = 200, places: int = 400, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -152,7 +184,7 @@ def chance_band(
     return at, low, high
 
 
-def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Interval of each group's true accuracy by its own samples alone, 5 to 95 %, of Clopper and Pearson.
 
     The 5th percentile of ``Beta(correct, count - correct + 1)`` and the 95th of ``Beta(correct + 1, count - correct)``;
@@ -162,13 +194,14 @@ def group_interval(correct: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, 
     Args:
         correct: samples classified correctly by group, integer ``[m]``.
         count: samples by group, integer ``[m]``, at least 1.
+        at_once: widen the intervals so that this many of them hold at once in 90 % of cases or more (Bonferroni).
 
     Returns:
         Lower and upper ends, float64 ``[m]`` each.
     """
     wrong = count - correct
-    low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100)
-    high = betaincinv(correct + 1, np.maximum(wrong, 1), PERCENT[1] / 100)
+    low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100 / at_once)
+    high = betainccinv(correct + 1, np.maximum(wrong, 1), (1 - PERCENT[1] / 100) / at_once)
     return np.where(correct == 0, 0.0, low), np.where(wrong == 0, 1.0, high)
 
 

@@ -58,7 +58,8 @@ class ClassCounts:
 
         Returns:
             ``label``: the class that is commonest in the training rows, or else in this split; ``commonest_in``:
-            ``training`` or ``split``; ``value``: the share of this split's rows that have it; ``p_value``: how likely
+            ``training`` or ``split``; ``value``: the share of this split's rows that have it; ``difference``: how much
+            larger the share that the model has right is, negative where the answer is better; ``p_value``: how likely
             the model would be right where this answer is wrong at least as often as it is, if it and the answer were
             equally good. (Of the rows where one of them is right and the other wrong, half would go to each: the exact
             one-sided test of McNemar.)
@@ -70,5 +71,6 @@ class ClassCounts:
             "label": self.names[answer],
             "commonest_in": "split" if self.commonest is None else "training",
             "value": float(self.count[answer] / self.count.sum()),
+            "difference": float((gained - lost) / self.count.sum()),
             "p_value": float(bdtrc(gained - 1, gained + lost, 0.5)) if gained else 1.0,
         }

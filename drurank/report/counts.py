@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import bdtr
 
 from drurank.criteria import Criterion, criterion, values_of
 from drurank.errors import InputError
 from drurank.groups import STANDARD_ERROR_FLOOR, Groups
-from drurank.noise import Noise, criteria_noise, group_interval
+from drurank.noise import PERCENT, Noise, criteria_noise, group_interval
 from drurank.report.classes import ClassCounts
 from drurank.spread import Spread, fit_spread
+
+ALL = "all"
+"""Name of the only split of rows that have no column for it."""
+OF_FEW = ("worst", "qdcg10")
+"""Criteria that a few badly served groups move, where the spread of many does not show them."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +87,22 @@ class SplitCounts:
 
     @cached_property
     def shrunk(self) -> np.ndarray:
-        """Posterior mean of each group's true accuracy, given those of all groups, float64 ``[m]``."""
+        """Posterior mean of each group's true accuracy, given those of all groups, float64 ``[m]``.
+
+        ``nan`` where every group has a single sample, which tells nothing of how groups differ.
+        """
+        if (self.count == 1).all():
+            return np.full(len(self.count), np.nan)
         return self.spread.posterior_mean(self.correct, self.count)
 
     @cached_property
-    def outside(self) -> np.ndarray:
-        """Whether each group's own interval excludes its shrunk accuracy, bool ``[m]``."""
-        low, high = self.interval
+    def contradicts(self) -> np.ndarray:
+        """Whether each group's own samples contradict its shrunk accuracy, bool ``[m]``.
+
+        Its own interval excludes it, widened so that the intervals of all groups hold at once: those of 5 to 95 %
+        exclude the shrunk value of many groups for which it is nearer to the truth.
+        """
+        low, high = group_interval(self.correct, self.count, at_once=len(self.count))
         found: np.ndarray = (self.shrunk < low) | (self.shrunk > high)
         return found
 
@@ -95,8 +110,8 @@ class SplitCounts:
         """One row a group, with the columns below.
 
         ``split, group, count, correct, accuracy``; ``low`` and ``high``, the interval of its true accuracy by its own
-        samples; ``shrunk``, the accuracy's posterior mean given those of all groups; ``shrunk_outside_interval``,
-        whether that lies outside of ``low`` to ``high``; ``seen_in_training``.
+        samples; ``shrunk``, the accuracy's posterior mean given those of all groups; ``contradicts_shrunk``, whether
+        its own samples contradict that; ``seen_in_training``.
         """
         low, high = self.interval
         return pa.table(
@@ -108,8 +123,8 @@ class SplitCounts:
                 "accuracy": self.accuracy,
                 "low": low,
                 "high": high,
-                "shrunk": self.shrunk,
-                "shrunk_outside_interval": self.outside,
+                "shrunk": pa.array(self.shrunk, from_pandas=True),
+                "contradicts_shrunk": self.contradicts,
                 "seen_in_training": pa.array(
                     self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()
                 ),
@@ -136,7 +151,11 @@ class SplitCounts:
         values = values_of(groups, names)
         of_kept = Groups(groups.accuracy[kept], groups.count[kept], groups.overall)
         spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
-        noise = criteria_noise(self.correct[kept], self.count[kept], names, spread=spread)
+        noise = criteria_noise(
+            self.correct[kept], self.count[kept], list(dict.fromkeys([*names, *OF_FEW])), spread=spread
+        )
+        worse = self._worse_than_chance(kept, noise)
+        single = bool((self.count[kept] == 1).all())
         of_samples = [name for name in names if criterion(name).of_samples]
         if of_samples and not kept.all():
             # They count the rows of small groups too.
@@ -146,21 +165,41 @@ class SplitCounts:
             "groups": len(self.groups),
             "groups_left_out": int((~kept).sum()),
             "groups_unseen_in_training": None if self.seen is None else int((~self.seen).sum()),
-            "spread": {"mean": spread.mean, "sd": spread.sd, "interval": [spread.low, spread.high]},
+            "shrink": shrink,
+            "spread": None if single else {"mean": spread.mean, "sd": spread.sd, "interval": [spread.low, spread.high]},
+            "worse_than_chance": worse,
             "criteria": {
-                name: _entry(criterion(name), of_kept, float(values[name]), noise[name], shrink) for name in names
+                name: _entry(criterion(name), of_kept, float(values[name]), noise[name], shrink, single)
+                for name in names
             },
             "balanced_accuracy": None if self.classes is None else self.classes.balanced_accuracy,
             "constant_answer": None if self.classes is None else self.classes.constant_answer(),
         }
 
+    def _worse_than_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> str | None:
+        """The group that is worst beyond chance, where any seems to be if all had the accuracy of all rows."""
+        correct, count = self.correct[kept], self.count[kept]
+        tail = bdtr(correct, count, correct.sum() / count.sum())
+        found = values_of(Groups.of_counts(correct, count), OF_FEW)
+        is_worse = [
+            found[name] < noise[name].floor_low
+            if criterion(name).higher_is_better
+            else found[name] > noise[name].floor_high
+            for name in OF_FEW
+        ]
+        if not any(is_worse) and tail.min() >= PERCENT[0] / 100 / len(count):
+            return None
+        return self.groups[int(np.flatnonzero(kept)[np.argmin(tail)])]
 
-def _entry(of: Criterion, groups: Groups, value: float, noise: Noise, shrink: bool) -> dict[str, Any]:
+
+def _entry(of: Criterion, groups: Groups, value: float, noise: Noise, shrink: bool, single: bool) -> dict[str, Any]:
     """A criterion as plain values; ``None`` for what it does not have, or what says nothing of these groups."""
     means_something = not of.of_differences or _differ(groups.accuracy)
-    has_interval = of.has_interval and means_something
+    # Groups of a single row each tell nothing of their true accuracies but their mean.
+    is_known = of.of_samples or not single
+    has_interval = of.has_interval and means_something and is_known
     return {
-        "value": value if means_something else None,
+        "value": value if means_something and (is_known or not shrink) else None,
         "better": of.mode,
         "estimate": noise.estimate if has_interval else None,
         "interval": [noise.low, noise.high] if has_interval else None,

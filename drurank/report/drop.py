@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion
-from drurank.noise import DRAWS, noise_floor
+from drurank.noise import DRAWS, INTERVAL_DRAWS, PERCENT, noise_floor, true_criteria
 from drurank.report.counts import SplitCounts
 
 PAIRS = (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val"))
@@ -29,51 +29,103 @@ def find_drop(
 
     Returns:
         ``from`` and ``to``: the splits; ``criteria``: criterion to ``value`` (of the observed figures), ``estimate``
-        (of the true ones) and ``by_chance`` (if the groups of both splits were served alike: what their numbers and
-        sizes alone make of it). Positive is worse; ``None`` where a split lacks the figure.
+        with ``interval`` (of the true ones) and ``by_chance`` with ``median`` and ``interval`` (if the groups of both
+        splits were served alike: what their numbers and sizes alone make of it), each interval of 5 to 95 %. Positive
+        is worse; ``None`` where a split lacks the figure. ``left_out``: criteria that grow with the number of groups,
+        where the splits have unlike numbers.
     """
     by_name = {split.split: split for split in splits}
     for unseen, seen in PAIRS:
         if unseen in by_name and seen in by_name:
             pair = by_name[seen], by_name[unseen]
-            return {"from": seen, "to": unseen, "criteria": _criteria(pair, summaries, min_count)}
+            names = [name for name in summaries[seen]["criteria"] if not criterion(name).of_differences]
+            # Such a criterion is larger for more groups, however well they are served.
+            grow = [name for name in names if criterion(name).grows_with_groups]
+            left_out = grow if len({_kept(summaries[split.split]) for split in pair}) > 1 else []
+            names = [name for name in names if name not in left_out]
+            criteria = _criteria(pair, summaries, names, min_count)
+            return {"from": seen, "to": unseen, "criteria": criteria, "left_out": left_out}
     return None
 
 
 def _criteria(
-    pair: tuple[SplitCounts, SplitCounts], summaries: Mapping[str, Mapping[str, Any]], min_count: int
+    pair: tuple[SplitCounts, SplitCounts],
+    summaries: Mapping[str, Mapping[str, Any]],
+    names: Sequence[str],
+    min_count: int,
 ) -> dict[str, Any]:
-    before, after = (summaries[split.split] for split in pair)
-    names = list(before["criteria"])
-    if _kept(before) != _kept(after):
-        # Such a criterion is larger for more groups, however well they are served.
-        names = [name for name in names if not criterion(name).grows_with_groups]
-    entries = {name: (before["criteria"][name], after["criteria"][name]) for name in names}
+    entries = {name: [summaries[split.split]["criteria"][name] for split in pair] for name in names}
+    estimated = [name for name in names if all(entry["interval"] for entry in entries[name])]
     has_floor = [name for name in names if all(entry["floor"] for entry in entries[name])]
-    chance = _by_chance(pair, has_floor, min_count) if has_floor else {}
-    return {
-        name: {
-            **{key: _worse(name, *(entry[key] for entry in entries[name])) for key in ("value", "estimate")},
-            "by_chance": chance.get(name),
+    true, chance = _estimates(pair, estimated, min_count), _by_chance(pair, has_floor, min_count)
+    found = {}
+    for name in names:
+        middle, interval = _summed_up(true.get(name))
+        median, band = _summed_up(chance.get(name))
+        before, after = (entry["value"] for entry in entries[name])
+        found[name] = {
+            "value": None if before is None or after is None else float(_worse(name, before, after)),
+            "estimate": middle,
+            "interval": interval,
+            "by_chance": None if band is None else {"median": median, "interval": band},
         }
-        for name in names
-    }
+    return found
 
 
-def _worse(name: str, before: float | None, after: float | None) -> float | None:
-    if before is None or after is None:
-        return None
+def _worse(name: str, before: Any, after: Any) -> Any:
     return before - after if criterion(name).higher_is_better else after - before
 
 
-def _by_chance(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_count: int) -> dict[str, float | None]:
+def _summed_up(draws: np.ndarray | None) -> tuple[float | None, list[float] | None]:
+    """Median of draws, and 5th and 95th percentile of them."""
+    if draws is None:
+        return None, None
+    low, middle, high = map(float, np.percentile(draws, (PERCENT[0], 50, PERCENT[1])))
+    return middle, [low, high]
+
+
+def _estimates(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_count: int) -> dict[str, np.ndarray]:
+    """How much worse the true figures of both splits may be, ``[draws]`` by criterion."""
+    of_samples = [name for name in names if criterion(name).of_samples]
+    of_groups = [name for name in names if name not in of_samples]
+    found: dict[str, np.ndarray] = {}
+    # Criteria over all samples count the rows of small groups too.
+    for least, some in ((min_count, of_groups), (1, of_samples)):
+        if some:
+            splits = [_at_least(split, least) for split in pair]
+            draws = _draws(splits, INTERVAL_DRAWS)
+            before, after = (
+                true_criteria(split.correct, split.count, split.spread, some, draws=draws, seed=seed)
+                for seed, split in enumerate(splits)
+            )
+            found |= {name: _worse(name, before[name], after[name]) for name in some}
+    return found
+
+
+def _by_chance(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_count: int) -> dict[str, np.ndarray]:
+    """How much worse the figures would be if all groups had one accuracy, ``[draws]`` by criterion."""
+    if not names:
+        return {}
     # One accuracy for both: with each split's own, what one is worse on the whole would pass for chance.
     accuracy = sum(split.correct.sum() for split in pair) / sum(split.count.sum() for split in pair)
-    counts = [split.count[split.count >= min_count] for split in pair]
-    # Of many groups a few draws tell the median well enough.
-    draws = min(DRAWS, max(LEAST_DRAWS, MOST_GROUPS // max(map(len, counts))))
-    before, after = (noise_floor(count, accuracy, names, draws=draws) for count in counts)
-    return {name: _worse(name, float(np.median(before[name])), float(np.median(after[name]))) for name in names}
+    splits = [_at_least(split, min_count) for split in pair]
+    draws = _draws(splits, DRAWS)
+    before, after = (
+        noise_floor(split.count, accuracy, names, draws=draws, seed=seed) for seed, split in enumerate(splits)
+    )
+    return {name: _worse(name, before[name], after[name]) for name in names}
+
+
+def _at_least(split: SplitCounts, min_count: int) -> SplitCounts:
+    kept = split.count >= min_count
+    if kept.all():
+        return split
+    return SplitCounts.of_some(split.split, split.groups, split.correct * kept, split.count * kept)
+
+
+def _draws(splits: Sequence[SplitCounts], most: int) -> int:
+    # Of many groups a few draws tell the percentiles well enough.
+    return min(most, max(LEAST_DRAWS, MOST_GROUPS // max(len(split.count) for split in splits)))
 
 
 def _kept(summary: Mapping[str, Any]) -> int:

@@ -18,13 +18,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from drurank.criteria import logged_criterion
-from drurank.noise import chance_band
-from drurank.report.counts import SplitCounts
-from drurank.report.words import short
+from drurank.noise import DRAWS, chance_band
+from drurank.report.counts import ALL, SplitCounts
+from drurank.report.words import counted, short
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
 PANELS, ACROSS = 12, 3
+LEGEND_ACROSS = (2, 4, 5)
+"""Columns of the legend below one, two and three panels side by side."""
+DOT = 4
+LEAST_DRAWS, MOST_DRAWN = 100, 20_000_000
+"""Draws of the band at the least, and groups over all of its draws at the most while there are more."""
 BANDS = (0, 5, 10, 25, 50, 100)
 """Percent of the groups, from the worst, that lines of weights stand for."""
 DPI = 120
@@ -66,7 +71,7 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
         ax.set_ylabel("accuracy")
     found = [ax.get_legend_handles_labels() for ax in figure.axes]
     by_label = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
-    columns = min(2 * columns, len(by_label))
+    columns = min(LEGEND_ACROSS[columns - 1], len(by_label))
     figure.legend(
         by_label.values(), by_label.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
     )
@@ -77,26 +82,25 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     order = np.argsort(split.accuracy, kind="stable")
     accuracy, place = split.accuracy[order], np.arange(1, len(order) + 1)
     pooled = split.correct.sum() / split.count.sum()
-    at, low, high = chance_band(split.count, pooled)
-    ax.fill_between(
-        at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone, if all groups were alike (5 to 95 %)"
-    )
-    ax.axhline(pooled, color=GREY, lw=1, ls="--", label="all samples together")
+    draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
+    at, low, high = chance_band(split.count, pooled, draws=draws)
+    ax.fill_between(at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)")
+    ax.axhline(pooled, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
         low, high = (end[order] for end in split.interval)
-        ax.vlines(place, low, high, color=BLUE, lw=1, alpha=0.6, label="5 to 95 % by its own samples")
-        ax.plot(place, accuracy, "o", color=BLUE, ms=4, label="a group")
+        ax.vlines(place, low, high, color=BLUE, lw=1, alpha=0.6, label="5 to 95 % by its own rows")
+        ax.plot(place, accuracy, "o", color=BLUE, ms=DOT, label="a group")
     else:
         ax.plot(place, accuracy, color=BLUE, lw=1.6, label="groups")
-    outside = split.outside[order]
-    if outside.any():
+    marked = split.contradicts[order]
+    if marked.any():
         ax.plot(
-            place[outside],
-            accuracy[outside],
+            place[marked],
+            accuracy[marked],
             "o",
             color=RED,
-            ms=4,
-            label="its shrunk value is outside of its 5 to 95 %",
+            ms=DOT if len(order) <= SOME else DOT / 2,
+            label="its own rows contradict its shrunk value",
         )
     if len(order) <= FEW:
         names = [short(split.groups[i]) for i in order]
@@ -104,10 +108,8 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     else:
         ax.set_xlabel("groups, the worst first")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_title(
-        f"{short(split.split)}: {len(order):,} groups, {split.count.sum():,} rows, {pooled:.3f} right",
-        parse_math=False,
-    )
+    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {pooled:.3f} right"
+    ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)
     tidy(ax)
 
 

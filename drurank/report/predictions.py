@@ -14,14 +14,13 @@ import numpy as np
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
 from drurank.report.classes import ClassCounts
-from drurank.report.counts import SplitCounts
+from drurank.report.counts import ALL, SplitCounts
 from drurank.report.write import print_report, write_report
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, as_names, refuse_unknown, to_number
 from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
 
-ALL = "all"
 TRAIN = "train"
 ORDER = (TRAIN, "ood_val", "val", "id_val", "ood_test", "test", "id_test")
 

@@ -8,18 +8,23 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion
-from drurank.report.counts import SplitCounts
-from drurank.report.words import in_digits, in_range, short
+from drurank.groups import Groups
+from drurank.report.counts import ALL, SplitCounts
+from drurank.report.words import counted, in_digits, in_range, listed, short
 
 LEFT_OUT = {"groups_left_out": "left out for having too few rows", "groups_unseen_in_training": "unseen in training"}
+COMMONEST_IN = {"training": "of the training rows", "split": "here, since the training rows are not known"}
 LEVEL = 0.05
 """The model is better than the constant answer where chance would make it look so in fewer cases than this."""
 NAMED = 5
 """Groups that a sentence names; of more it gives the number."""
-HOW_TO_READ = (
-    "Observed: as measured; with few rows a group, noise makes the worst look worse than they are.",
-    "True, estimated: the same for the groups' true accuracies; below it the 5-95 % interval.",
-    "By chance alone: if every group had the accuracy of all rows; median, and 5-95 %.",
+OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst look worse than they are."
+COMPUTED = "Shrunk: computed from the groups' shrunk accuracies, as below, instead of the measured ones."
+ESTIMATED = "True, estimated: the same for the groups' true accuracies; below it the 5-95 % interval."
+BY_CHANCE = "By chance alone: if every group had the accuracy of all rows; median, and 5-95 %."
+SHRUNK = (
+    "Shrunk: the group's true accuracy, estimated from the rows of all groups; the fewer rows it has, the more it is "
+    "drawn to what other groups have."
 )
 
 
@@ -29,73 +34,145 @@ def remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     Args:
         columns: name of each split (or run) to its ``summary``.
     """
-    entries = [entry for content in columns.values() for entry in content["criteria"].values()]
-    shown = (True, any(entry["interval"] for entry in entries), any(entry["floor"] for entry in entries))
-    lines = [line for line, is_shown in zip(HOW_TO_READ, shown, strict=True) if is_shown]
-    lines += _on_answers(columns)
+    lines = [*_how_to_read(columns), *_on_answers(columns)]
     for name, content in columns.items():
-        lines += [f"{name}: {sentence}" for sentence in _on_split(content)]
+        for sentence in _on_split(content):
+            lines.append(_capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
     return lines
+
+
+def _capital(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
+
+
+def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What each figure is, of those that are shown."""
+    entries = [entry for content in columns.values() for entry in content["criteria"].values()]
+    shrink = {content["shrink"] for content in columns.values()}
+    if False in shrink:
+        yield OBSERVED
+    if True in shrink:
+        yield COMPUTED
+    has_interval = any(entry["interval"] for entry in entries)
+    if has_interval:
+        yield ESTIMATED
+    if any(entry["floor"] for entry in entries):
+        yield BY_CHANCE
+    found = [(name, entry["value"]) for content in columns.values() for name, entry in content["criteria"].items()]
+    yield from _on_criteria(list(dict.fromkeys(name for name, value in found if value is not None)), has_interval)
+
+
+def _on_criteria(names: list[str], has_interval: bool) -> Iterator[str]:
+    """What is not plain from the name of a criterion."""
+    sums = [name for name in names if criterion(name).unit == criterion("qdcg10").unit]
+    if sums:
+        # All groups wrong: the sum is then the same for any number of groups, but for those that grow with it.
+        fixed = [name for name in sums if not criterion(name).grows_with_groups]
+        worst = [f"{in_digits(float(criterion(name).of(Groups(np.zeros(2)))))} for {name}" for name in fixed]
+        scale = f"; if all rows were wrong, {listed(worst)}" if worst else ""
+        yield f"{listed(sums)}: sum{'s' if len(sums) > 1 else ''} of the worst groups' errors; 0 is best{scale}."
+    differences = [name for name in names if criterion(name).of_differences]
+    if differences and has_interval:
+        yield f"{listed(differences)} has no estimate: it has no limit where groups do not truly differ."
 
 
 def _on_answers(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Which class the best constant answer names, once where it is the same for all."""
     answers = {name: content["constant_answer"] for name, content in columns.items() if content["constant_answer"]}
-    kinds = {(answer["label"], answer["commonest_in"]) for answer in answers.values()}
     if not answers:
         return []
-    balanced = "Balanced: mean over the classes of the share of their rows that is right."
-    if len(kinds) == 1:
-        label, where = kinds.pop()
-        rows = "of the training rows" if where == "training" else "here, since the training rows are not known"
-        return [balanced, f"Constant answer: always {short(label)!r}, the commonest class {rows}."]
-    each = ", ".join(f"{short(answer['label'])!r} in {name}" for name, answer in answers.items())
-    return [balanced, f"Constant answer: always the commonest class, {each}; the training rows are not known."]
+    lines = ["Balanced: mean over the classes of the share of their rows that is right."]
+    for where, words in COMMONEST_IN.items():
+        label = {name: repr(short(each["label"])) for name, each in answers.items() if each["commonest_in"] == where}
+        if len(label) == len(answers) and len(set(label.values())) == 1:
+            lines.append(f"Constant answer: always {next(iter(label.values()))}, the commonest class {words}.")
+        elif label:
+            each = listed([f"{text} in {name}" for name, text in label.items()])
+            lines.append(f"Constant answer: always the commonest class {words}; {each}.")
+    return lines
 
 
 def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     for key, words in LEFT_OUT.items():
         if content[key]:
-            yield f"{content[key]:,} of {content['groups']:,} groups {words}."
+            yield f"{content[key]:,} of {counted(content['groups'], 'group')} {words}."
     answer = content["constant_answer"]
     if answer and answer["p_value"] >= LEVEL:
-        yield (
-            f"no more rows are right than by always answering {short(answer['label'])!r} "
-            f"({in_digits(answer['value'])}), beyond chance (McNemar's exact test, 5 %)."
-        )
+        yield _on_answer(answer)
     if content["groups"] - content["groups_left_out"] < 2:
         yield "with one group, nothing can be said about how groups differ."
         return
-    yield _on_spread(content["spread"])
+    if content["spread"] is None:
+        yield "every group has a single row, so nothing is known of how they differ."
+        return
+    yield _on_spread(content["spread"], content["worse_than_chance"])
     found = content["criteria"].items()
-    alike = [key for key, entry in found if _is_chance(entry) and criterion(key).of_badly_served]
+    alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(key, entry)]
     if alike:
-        yield f"chance alone would explain {', '.join(alike)}."
+        yield f"the observed {listed(alike)} {'are' if len(alike) > 1 else 'is'} consistent with chance alone."
 
 
-def _on_spread(spread: Mapping[str, Any]) -> str:
+def _on_answer(answer: Mapping[str, Any]) -> str:
+    than = f"than always answering {short(answer['label'])!r} ({in_digits(answer['value'])})"
+    if answer["difference"] < 0:
+        return f"worse {than}."
+    if answer["difference"] == 0:
+        return f"no better {than}."
+    return f"not significantly better {than}: McNemar's exact test, one-sided, 5 %."
+
+
+def _on_spread(spread: Mapping[str, Any], worse: str | None) -> str:
     low, high = spread["interval"]
+    if spread["sd"] == 0 and worse is not None:
+        return (
+            f"one or a few groups, above all {short(worse)!r}, are worse than chance alone would make them (at 5 %); "
+            f"for all groups, a standard deviation of up to {in_digits(high)} is possible."
+        )
     if spread["sd"] == 0:
-        return f"groups differ no more than by chance: standard deviation 0 (at most {in_digits(high)})."
+        return (
+            "no difference between groups beyond chance was found; a standard deviation of up to "
+            f"{in_digits(high)} is possible."
+        )
     differ = "true accuracies differ" if low > 0 else "it is unclear whether true accuracies differ"
     return f"{differ}: standard deviation {in_digits(spread['sd'])} ({in_range((low, high))})."
 
 
-def _is_chance(entry: Mapping[str, Any]) -> bool:
-    ends = entry["floor"] and entry["floor"]["interval"]
-    return ends is not None and entry["value"] is not None and ends[0] <= entry["value"] <= ends[1]
+def _is_chance(name: str, entry: Mapping[str, Any]) -> bool:
+    ends, value = entry["floor"] and entry["floor"]["interval"], entry["value"]
+    is_perfect = value == (1 if criterion(name).higher_is_better else 0)
+    return bool(ends and value is not None and not is_perfect and ends[0] <= value <= ends[1])
+
+
+def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
+    """How to read how much worse the unseen groups are, and which criteria are left out.
+
+    Args:
+        drop: what ``find_drop`` gave.
+    """
+    lines = [
+        "Positive is worse; below estimates and chance, 5-95 %. By chance alone: what the numbers and sizes of groups "
+        "make of it if all groups of both are served alike."
+    ]
+    if drop["left_out"]:
+        are = "are" if len(drop["left_out"]) > 1 else "is"
+        lines.append(f"{listed(drop['left_out'])} {are} left out: more groups give more, however they are served.")
+    return lines
 
 
 def remarks_on_groups(split: SplitCounts) -> list[str]:
-    """Which groups' own interval excludes their shrunk accuracy, the worst first."""
-    outside = np.flatnonzero(split.outside)
-    if not len(outside):
+    """What the shrunk accuracy is, and which groups' own rows contradict it, the worst first."""
+    if np.isnan(split.shrunk).all():
         return []
-    low, high = split.interval
-    worst = outside[np.lexsort((high[outside], split.accuracy[outside]))]
-    names = [f"{short(split.groups[i])} ({in_digits(split.accuracy[i])})" for i in worst[:NAMED]]
-    more = f" and {len(worst) - NAMED:,} more" if len(worst) > NAMED else ""
-    return [
-        f"* Shrunk value outside of the group's own 5-95 % interval, so do not rely on it: {len(worst):,} of "
-        f"{len(low):,} groups ({', '.join(names)}{more}). By chance that happens to at most 1 in 10."
-    ]
+    lines = [SHRUNK]
+    marked = np.flatnonzero(split.contradicts)
+    if len(marked):
+        _, high = split.interval
+        worst = marked[np.lexsort((high[marked], split.accuracy[marked]))]
+        names = [f"{short(split.groups[i])} ({in_digits(split.accuracy[i])})" for i in worst[:NAMED]]
+        more = f" and {len(worst) - NAMED:,} more" if len(worst) > NAMED else ""
+        lines.append(
+            f"* {len(worst):,} of {counted(len(split.count), 'group')} ({', '.join(names)}{more}): their own rows "
+            "contradict the shrunk value, even at a level corrected for the number of groups. Rely on their own "
+            "5 to 95 % there, and on the shrunk value elsewhere."
+        )
+    return lines

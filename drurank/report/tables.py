@@ -10,9 +10,9 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from drurank.report.counts import SplitCounts
-from drurank.report.remarks import remarks, remarks_on_groups
-from drurank.report.words import in_digits, in_range, short
+from drurank.report.counts import ALL, SplitCounts
+from drurank.report.remarks import remarks, remarks_on_drop, remarks_on_groups
+from drurank.report.words import counted, in_digits, in_range, short
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
 BETTER = {"max": "higher", "min": "lower"}
@@ -34,20 +34,30 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
         pad_edge=False,
         show_edge=False,
     )
-    table.add_column("\n\n\ncriterion\nand what\nis better")
+    headings = [_heading(name, content) for name, content in columns.items()]
+    depth = max(map(len, headings))
+    above = "\n" * (depth + 1)
+    table.add_column(f"{above}criterion,\nbetter if")
     has_floor = any(entry["floor"] for content in columns.values() for entry in content["criteria"].values())
-    for name, content in columns.items():
-        groups, rows = f"{content['groups']:,} groups", f"{content['rows']:,} rows"
-        table.add_column("\n\n\n\n\nobserved", justify="right")
-        table.add_column(f"{escape(short(name))}\n{groups}\n{rows}\n\ntrue,\nestimated", justify="right")
+    for heading, content in zip(headings, columns.values(), strict=True):
+        table.add_column(f"{above}\n{'shrunk' if content['shrink'] else 'observed'}", justify="right")
+        lines = [*heading, *[""] * (depth + 1 - len(heading)), "true,", "estimated"]
+        table.add_column("\n".join(lines), justify="right")
         if has_floor:
-            table.add_column("\n\n\n\nby chance\nalone", justify="right", style="dim")
+            table.add_column(f"{above}by chance\nalone", justify="right", style="dim")
     first = next(iter(columns.values()))["criteria"]
     for key, entry in first.items():
         cells = [cell for content in columns.values() for cell in _cells(content["criteria"][key], has_floor)]
         table.add_row(f"{key}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
     _add_classes(table, list(columns.values()), 3 if has_floor else 2)
     return table
+
+
+def _heading(name: str, content: Mapping[str, Any]) -> list[str]:
+    """Lines above the columns of a split (or run)."""
+    groups, left_out = content["groups"], content["groups_left_out"]
+    used = [f"{groups - left_out:,} of {groups:,}", "groups used"] if left_out else [counted(groups, "group")]
+    return [escape(short(name)), *used, counted(content["rows"], "row")]
 
 
 def _cells(entry: Mapping[str, Any], has_floor: bool) -> list[str]:
@@ -79,7 +89,7 @@ def drop_table(drop: Mapping[str, Any]) -> Table:
     """
     table = Table(
         title=f"How much worse {escape(drop['to'])} is than {escape(drop['from'])}",
-        caption="By chance alone: what the numbers and sizes of groups make of it if all of both are served alike.",
+        caption=escape("\n".join(remarks_on_drop(drop))),
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -88,7 +98,11 @@ def drop_table(drop: Mapping[str, Any]) -> Table:
     for heading in ("observed", "true, estimated", "by chance alone"):
         table.add_column(heading, justify="right", style="dim" if "chance" in heading else None)
     for key, entry in drop["criteria"].items():
-        table.add_row(key, *(in_digits(entry[name]) for name in ("value", "estimate", "by_chance")))
+        chance = entry["by_chance"] or {"median": None, "interval": None}
+        true = f"{in_digits(entry['estimate'])}\n[dim]{in_range(entry['interval'])}[/dim]"
+        table.add_row(
+            key, in_digits(entry["value"]), true, f"{in_digits(chance['median'])}\n{in_range(chance['interval'])}"
+        )
     return table
 
 
@@ -99,23 +113,26 @@ def groups_table(split: SplitCounts) -> Table:
     worst = np.lexsort((high, split.accuracy))[:WORST_SHOWN]
     rest = np.setdiff1d(np.arange(len(low)), worst)
     best = rest[np.lexsort((low[rest], split.accuracy[rest]))][max(len(rest) - BEST_SHOWN, 0) :]
-    some = f"The worst {len(worst)} and the best {len(best)} of" if len(best) else "All"
+    some = f"The worst {len(worst)} and the best {len(best)} of" if len(best) else "All" if len(low) > 1 else "The only"
+    what = counted(len(low), "group") if len(low) > 1 else "group"
+    has_shrunk = not np.isnan(split.shrunk).all()
     table = Table(
-        title=f"{some} {len(low):,} groups in {escape(split.split)}",
+        title=f"{some} {what}{'' if split.split == ALL else f' in {escape(split.split)}'}",
         caption=escape("\n".join(remarks_on_groups(split))),
         caption_justify="left",
     )
     table.add_column("group")
-    for column in ("rows", "right", "accuracy", "5 to 95 %", "shrunk"):
+    for column in ("rows", "right", "accuracy", "5 to 95 %", *(["shrunk"] if has_shrunk else [])):
         table.add_column(column, justify="right")
     for i in [*worst, *best]:
+        shrunk = [f"{in_digits(split.shrunk[i])}{' *' if split.contradicts[i] else '  '}"] if has_shrunk else []
         table.add_row(
             escape(split.groups[i]),
             f"{split.count[i]:,}",
             f"{split.correct[i]:,}",
             in_digits(split.accuracy[i]),
             in_range((low[i], high[i])),
-            f"{in_digits(split.shrunk[i])}{' *' if split.outside[i] else '  '}",
+            *shrunk,
             end_section=len(best) > 0 and i == worst[-1],
         )
     return table

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 LONGEST = 18
 
 
 def in_digits(value: float | None) -> str:
-    """A number with three digits, as ``.640``, ``1.62`` or ``27.7``; empty for ``None``."""
-    if value is None:
+    """A number with three digits, as ``.640``, ``1.62`` or ``27.7``; empty for ``None`` and ``nan``."""
+    if value is None or math.isnan(value):
         return ""
     size = abs(value)
     if size >= 999.5:
@@ -25,6 +26,16 @@ def in_range(ends: Sequence[float] | None) -> str:
     if ends is None:
         return ""
     return (" to " if min(ends) < 0 else "-").join(in_digits(end) for end in ends)
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things, as ``1 group`` or ``1,334 groups``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names, as ``a``, ``a and b`` or ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def short(name: str) -> str:

@@ -33,6 +33,7 @@ def test_p_value_is_that_of_mcnemars_exact_test(right):
     want = binomtest(of_0, of_0 + lost, alternative="greater").pvalue if of_0 + lost else 1.0
     answer = ClassCounts.of_rows(label, correct, commonest=1).constant_answer()
     assert answer["p_value"] == pytest.approx(want, rel=1e-9)
+    assert answer["difference"] == pytest.approx((of_1 + of_0) / 1000 - 0.84, abs=1e-12)
     assert answer["label"] == "1"
 
 

@@ -93,13 +93,36 @@ def test_criterion_without_an_interval_has_its_figure_and_its_floor(monkeypatch)
     assert entry["floor"]["median"] == pytest.approx(22 / 30, abs=0.04)
 
 
-def test_group_whose_own_interval_excludes_its_shrunk_value_is_marked():
-    # One group of 25, none right, among 60 of which 21 to 22 are: any shrunk value of it is far from what it shows.
-    correct, count = np.array([0] + [21, 22] * 30), np.full(61, 25)
-    table = split_of(correct, count).table()
-    low = np.where(correct == 0, 0, beta.ppf(0.05, np.maximum(correct, 1), count - correct + 1))
-    high = beta.ppf(0.95, correct + 1, count - correct)
-    shrunk = table["shrunk"].to_numpy()
-    marked = table["shrunk_outside_interval"].to_pylist()
-    assert marked == [bool(s < a or s > b) for s, a, b in zip(shrunk, low, high, strict=True)]
-    assert not any(marked[1:])
+class Shrunk(SplitCounts):
+    """Counts of which every group has the accuracy of all rows as its shrunk value."""
+
+    @property
+    def shrunk(self):
+        return np.full(len(self.count), self.correct.sum() / self.count.sum())
+
+
+def test_group_is_marked_where_its_own_interval_at_a_level_for_all_groups_excludes_its_shrunk_value():
+    # Of 40 groups of 25: none right, 17 right and all right are outside of 5 to 95 %; after correction only the first.
+    correct, count = np.array([0, 17, 25, *[22, 23] * 18, 22]), np.full(40, 25)
+    groups = [f"g{number}" for number in range(40)]
+    split = Shrunk("ood_test", groups, correct, count)
+    pooled = correct.sum() / 1000
+    low, high = (split.table()[name].to_numpy() for name in ("low", "high"))
+    assert list(np.flatnonzero((pooled < low) | (pooled > high))) == [0, 1, 2]
+    widest = [beta.ppf(1 - 0.05 / 40, right + 1, 25 - right) for right in (0, 17)]
+    assert widest[0] < pooled < widest[1]
+    assert 25 * math.log(pooled) > math.log(0.05 / 40)  # all right: not too unlikely among 40
+    assert split.table()["contradicts_shrunk"].to_pylist() == [True] + [False] * 39
+
+
+def test_at_most_one_report_in_ten_marks_any_group_where_the_shrunk_values_are_right():
+    rng = np.random.default_rng(0)
+    count = np.full(60, 25)
+    marked = [Shrunk("s", [""] * 60, rng.binomial(count, 0.85), count).contradicts.any() for _ in range(500)]
+    assert np.mean(marked) < 0.1
+
+
+def test_broken_group_among_good_ones_is_not_pulled_so_far_that_it_is_marked():
+    split = split_of([0] + [21, 22] * 30, [25] * 61)
+    assert split.shrunk[0] < 0.2
+    assert not split.contradicts.any()

@@ -10,6 +10,7 @@ import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.loggers import CSVLogger, MLFlowLogger, TensorBoardLogger, WandbLogger
 from matplotlib.image import imread
+from scipy.stats import binom
 
 from drurank.callbacks import GroupReport
 from drurank.callbacks.pictures import send_picture
@@ -200,7 +201,10 @@ def test_groups_that_differ_by_chance_alone_are_said_to(capsys):
     rows = [(f"g{g}", "1", "1" if i < 8 else "0", "s") for g in range(30) for i in range(10)] + [("g0", "0", "0", "s")]
     content = reported(rows=rows)["splits"]["all"]
     assert content["spread"]["sd"] == 0
-    assert "no more than by chance" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No difference between groups beyond chance was found; a standard deviation of up to" in said
+    assert "all:" not in said
+    assert "groups in all" not in said
 
 
 def test_report_needs_no_torch(tmp_path):
@@ -302,7 +306,10 @@ def test_a_split_column_that_is_not_named_is_mentioned(capsys):
 def test_of_one_group_no_difference_is_said(capsys):
     reported(rows=[("a", "1", "1", "s")] * 5 + [("a", "0", "1", "s")])
     shown = " ".join(capsys.readouterr().out.split())
-    assert "with one group, nothing can be said" in shown
+    assert "With one group, nothing can be said" in shown
+    assert "The only group" in shown
+    assert "1 group " in shown
+    assert "1 groups" not in shown
     assert "standard deviation" not in shown
 
 
@@ -451,9 +458,49 @@ def test_few_groups_are_named_and_have_their_intervals():
     split = counts([5, 2, 9], [10, 10, 10])
     (ax,) = draw_groups([split]).axes
     assert [text.get_text() for text in ax.get_xticklabels()] == ["group 1", "group 0", "group 2"]
-    (bars,) = [found for found in ax.collections if found.get_label().endswith("own samples")]
+    (bars,) = [found for found in ax.collections if found.get_label().endswith("own rows")]
     ends = np.array([path[:, 1] for path in bars.get_segments()])
     np.testing.assert_allclose(ends, np.stack(split.interval, axis=1)[[1, 0, 2]])
+
+
+class Marked(SplitCounts):
+    """Counts of which every third group contradicts its shrunk value."""
+
+    @property
+    def contradicts(self):
+        return np.arange(len(self.count)) % 3 == 0
+
+
+@pytest.mark.parametrize("kind", [SplitCounts, Marked], ids=["plain", "marked"])
+@pytest.mark.parametrize("sizes", [(9,), (40,), (90,), (40, 90), (9, 40, 90), (9, 40, 90, 9)], ids=str)
+def test_whole_legend_is_within_the_picture(sizes, kind):
+    rng = np.random.default_rng(0)
+    splits = [kind(f"s{m}", [f"g{g}" for g in range(m)], rng.binomial(25, 0.8, m), np.full(m, 25)) for m in sizes]
+    figure = draw_groups(splits)
+    figure.savefig("g.png")
+    (legend,) = figure.legends
+    around = legend.get_window_extent()
+    assert figure.bbox.x0 <= around.x0
+    assert around.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= around.y0
+    for ax, split in zip(figure.axes, splits, strict=True):
+        sizes_of = {line.get_label(): line.get_markersize() for line in ax.lines}
+        red = [size for label, size in sizes_of.items() if "contradict" in label]
+        assert bool(red) == (kind is Marked)
+        assert all(size <= sizes_of.get("a group", 2) for size in red), split.split
+
+
+def test_band_of_the_worst_group_is_that_of_the_table():
+    # The exact 5th and 95th percentile of the worst of 50 groups of 25 at .8, as the floor in the table has them.
+    split = counts([20] * 50, [25] * 50)
+    figure = draw_groups([split])
+    (band,) = [found for found in figure.axes[0].collections if found.get_label().startswith("chance alone")]
+    corners = band.get_paths()[0].vertices
+    worst = corners[corners[:, 0] == 1][:, 1]
+    at_most = 1 - (1 - binom.cdf(np.arange(26), 25, 0.8)) ** 50
+    want = [np.searchsorted(at_most, share) / 25 for share in (0.05, 0.95)]
+    assert [worst.min(), worst.max()] == pytest.approx(want)
+    assert split.summary(["worst"])["criteria"]["worst"]["floor"]["interval"] == pytest.approx(want)
 
 
 def test_names_of_groups_are_drawn_as_they_are():

@@ -9,6 +9,7 @@ from drurank.report import SplitCounts, criteria_table
 from drurank.report.classes import ClassCounts
 from drurank.report.drop import find_drop
 from drurank.report.tables import drop_table, groups_table
+from drurank.report.words import in_range
 
 
 def split_of(name, accuracy, size=75, classes=None):
@@ -42,7 +43,7 @@ def test_two_splits_of_a_thousand_groups_fit_the_terminal(two, width):
     lines = [line.split() for line in text.splitlines()]
     assert ["1,334", "groups", "1,334", "groups"] in lines
     assert ["100,050", "rows", "100,050", "rows"] in lines
-    assert ["is", "better", *["observed", "estimated", "alone"] * 2] in lines
+    assert ["better", "if", *["observed", "estimated", "alone"] * 2] in lines
     assert ["worst", ".400"] in [line[:2] for line in lines]
     worst = lines[[line[:1] == ["worst"] for line in lines].index(True) :][:2]
     assert [len(line) for line in worst] == [7, 5], "three figures a split; an interval and a band below"
@@ -67,8 +68,10 @@ def test_tstat_of_one_group_is_blank():
 def test_shrunk_report_has_no_column_of_chance():
     split = split_of("test", [0.8, 0.6, 0.7])
     text = shown(criteria_table({"test": split.summary(default_criteria(), shrink=True)}), 80)
-    assert "observed" in text
     assert "chance alone" not in text.partition("standard deviation")[0]
+    assert ["better", "if", "shrunk", "estimated"] in [line.split() for line in text.splitlines()]
+    assert "observed" not in text.lower()
+    assert "Shrunk: computed from the groups' shrunk accuracies" in " ".join(text.split())
 
 
 def classes_of(right_of_1, right_of_0, commonest=None):
@@ -85,8 +88,8 @@ def test_model_hardly_better_than_the_commonest_class_is_told_so():
     assert ["balanced", ".588", ".682"] in lines  # (820/840 + 32/160) / 2, (830/840 + 60/160) / 2
     assert ["constant", ".840", ".840"] in lines
     text = " ".join(text.split())
-    assert "hard: no more rows are right than by always answering 'yes' (.840), beyond chance" in text
-    assert "easy: no more" not in text
+    assert "hard: not significantly better than always answering 'yes' (.840): McNemar's exact test, one-sided" in text
+    assert "easy: not" not in text
     assert "always 'yes', the commonest class here, since the training rows are not known" in text
     trained = summaries(split_of("hard", [0.8, 0.9], classes=classes_of(820, 32, commonest=0)))
     text = " ".join(shown(criteria_table(trained), 100).split())
@@ -101,7 +104,29 @@ def test_commonest_classes_of_several_splits_are_named():
         split_of("a", [0.8, 0.9], classes=classes_of(840, 100)), split_of("b", [0.8, 0.9], classes=other)
     )
     text = " ".join(shown(criteria_table(columns), 100).split())
-    assert "always the commonest class, 'yes' in a, 'no' in b" in text
+    assert "the commonest class here, since the training rows are not known; 'yes' in a and 'no' in b." in text
+    trained = {
+        name: split_of(name, [0.8, 0.9], classes=classes_of(840, 100, place)) for name, place in (("a", 0), ("b", 1))
+    }
+    text = " ".join(shown(criteria_table(summaries(*trained.values())), 100).split())
+    assert "always the commonest class of the training rows; 'no' in a and 'yes' in b." in text
+    assert "not known" not in text
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        ((820, 10), "worse than always answering 'yes' (.840)."),  # .830
+        ((840, 0), "no better than always answering 'yes' (.840)."),
+        ((830, 10), "no better than always answering 'yes' (.840)."),
+        ((820, 32), "not significantly better than always answering 'yes' (.840): McNemar"),  # .852
+        ((840, 5), ""),  # .845, and never worse: p is 1/32
+    ],
+)
+def test_what_is_said_of_the_constant_answer_is_true(right, said):
+    found = summaries(split_of("s", [0.8, 0.9], classes=classes_of(*right)))
+    text = " ".join(shown(criteria_table(found), 100).split())
+    assert (f"s: {said}" in text) if said else ("than always" not in text)
 
 
 def test_without_classes_there_are_no_lines_of_them():
@@ -114,20 +139,27 @@ def test_how_much_worse_shows_three_figures(two):
     drop = find_drop(*two, min_count=1)
     text = shown(drop_table(drop), 80)
     assert "How much worse ood_test is than id_test" in text
-    (row,) = [line.split() for line in text.splitlines() if line.strip().startswith("worst")]
-    want = [drop["criteria"]["worst"][key] for key in ("value", "estimate", "by_chance")]
-    assert [float(figure) for figure in row[1:]] == pytest.approx(want, abs=6e-4)
+    lines = [line.split() for line in text.splitlines()]
+    at = [line[:1] == ["worst"] for line in lines].index(True)
+    entry = drop["criteria"]["worst"]
+    want = [entry["value"], entry["estimate"], entry["by_chance"]["median"]]
+    assert [float(figure) for figure in lines[at][1:]] == pytest.approx(want, abs=6e-4)
+    assert lines[at + 1] == " ".join([in_range(entry["interval"]), in_range(entry["by_chance"]["interval"])]).split()
+    assert "left out" not in text
+    drop["left_out"] = ["gdcg10", "gdcg50"]
+    said = " ".join(shown(drop_table(drop), 80).split())
+    assert "gdcg10 and gdcg50 are left out: more groups give more" in said
 
 
 class Marked(SplitCounts):
-    """Counts of which it is given whose shrunk value is outside."""
+    """Counts of which it is given which groups' own rows contradict the shrunk value."""
 
     @property
-    def outside(self):
+    def contradicts(self):
         return np.arange(len(self.count)) < 7
 
 
-def test_groups_whose_shrunk_value_is_outside_are_marked_and_named_the_worst_first():
+def test_groups_that_contradict_their_shrunk_value_are_marked_and_named_the_worst_first():
     accuracy = np.concatenate([np.linspace(0.6, 0, 7), np.full(20, 0.9)])
     given = split_of("test", accuracy, size=50)
     text = shown(groups_table(Marked(given.split, given.groups, given.correct, given.count)), 80)
@@ -135,9 +167,24 @@ def test_groups_whose_shrunk_value_is_outside_are_marked_and_named_the_worst_fir
     assert [row.split()[1] for row in rows if "*" in row] == ["g6", "g5", "g4", "g3", "g2", "g1", "g0"]
     said = " ".join(text.split())
     named = "g6 (.000), g5 (.100), g4 (.200), g3 (.300), g2 (.400) and 2 more"
-    assert f"7 of 27 groups ({named})" in said
-    assert "at most 1 in 10" in said
+    assert f"* 7 of 27 groups ({named}): their own rows contradict the shrunk value" in said
+    assert "Rely on their own 5 to 95 %" in said
+    assert "Shrunk: the group's true accuracy, estimated from the rows of all groups" in said
 
 
 def test_groups_that_their_shrunk_value_fits_are_not_marked():
     assert "*" not in shown(groups_table(split_of("test", [0.8, 0.82, 0.78])), 80)
+
+
+def test_heading_says_how_many_groups_are_used():
+    split = SplitCounts("test", ["a", "b", "c"], np.array([8, 9, 1]), np.array([10, 10, 2]))
+    text = shown(criteria_table({"test": split.summary(["worst"], min_count=3)}), 80)
+    lines = [line.split() for line in text.splitlines()]
+    at = lines.index(["2", "of", "3"])
+    assert lines[at - 1 : at + 3] == [["test"], ["2", "of", "3"], ["groups", "used"], ["22", "rows"]]
+
+
+def test_groups_of_a_single_row_have_no_shrunk_value():
+    text = shown(groups_table(SplitCounts("test", list("abc"), np.array([1, 0, 1]), np.ones(3, int))), 80)
+    assert "shrunk" not in text.lower()
+    assert "nan" not in text

@@ -1,6 +1,6 @@
 import pytest
 
-from drurank.report.words import in_digits, in_range, short
+from drurank.report.words import counted, in_digits, in_range, listed, short
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ from drurank.report.words import in_digits, in_range, short
         (999.7, "1,000"),
         (79212, "79,212"),
         (None, ""),
+        (float("nan"), ""),
     ],
 )
 def test_numbers_have_three_digits(value, shown):
@@ -30,6 +31,11 @@ def test_ranges_of_negative_numbers_can_be_read():
     assert in_range((0.5862, 0.7085)) == ".586-.709"
     assert in_range((-0.2, -0.1)) == "-.200 to -.100"
     assert in_range(None) == ""
+
+
+def test_numbers_of_things_and_lists_read_as_sentences():
+    assert [counted(number, "group") for number in (0, 1, 1334)] == ["0 groups", "1 group", "1,334 groups"]
+    assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
 
 
 def test_long_names_keep_both_ends():

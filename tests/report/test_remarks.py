@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from drurank.criteria import default_criteria
+from drurank.report import SplitCounts
+from drurank.report.remarks import remarks
+from drurank.spread import fit_spread
+
+
+def split_of(correct, count, name="s"):
+    return SplitCounts(name, [f"g{number}" for number in range(len(count))], np.array(correct), np.array(count))
+
+
+def said(split, names=None, **options):
+    return " ".join(remarks({split.split: split.summary(names or default_criteria(), **options)}))
+
+
+def alike(*more):
+    """Sixty groups of 25 by chance alone at .8, and others."""
+    correct = np.random.default_rng(1).binomial(25, 0.8, 60)
+    return split_of([*correct, *(right for right, _ in more)], [25] * 60 + [size for _, size in more])
+
+
+def test_where_no_difference_is_found_it_says_what_is_possible():
+    split = split_of([20, 21, 19] * 20, [25] * 60)
+    assert split.spread.sd == 0
+    text = said(split)
+    assert "no difference between groups beyond chance was found; a standard deviation of up to ." in text
+    assert "true accuracies differ" not in text
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+@pytest.mark.parametrize("names", [None, ["overall"]])
+def test_groups_worse_than_chance_are_named_even_where_the_spread_does_not_show_them(names, shrink):
+    # Chance alone gives a worst of .52 to .68; here it is .44, of a group that the tiny one at 0 does not hide.
+    split = split_of([11] + [20, 21, 19] * 20 + [0], [25] * 61 + [1])
+    split.__dict__["spread"] = fit_spread(np.array([20, 21, 19] * 20), np.full(60, 25))
+    assert split.spread.sd == 0
+    text = said(split, names, shrink=shrink)
+    assert "no difference" not in text
+    assert "one or a few groups, above all 'g0', are worse than chance alone would make them" in text
+
+
+def test_figures_that_chance_explains_are_listed_unless_perfect():
+    split = alike()
+    low, high = (1 - (1 - binom.cdf(split.correct.min() - at, 25, split.correct.sum() / 1500)) ** 60 for at in (1, 0))
+    assert (low < 0.95) & (high > 0.05)
+    listed = "the observed worst, p10, gdcg10, gdcg50, qdcg10 and qdcg50 are consistent with chance alone"
+    assert listed in said(split)
+    assert "consistent with chance" not in said(split_of([20] * 60, [25] * 60))  # better than chance makes them
+    assert "consistent with chance" not in said(split_of([25] * 30, [25] * 30))
+    # p10 is perfect, the worst is not: one wrong row of 600.
+    text = said(split_of([24] + [25] * 23, [25] * 24), ["worst", "p10"])
+    assert "the observed worst is consistent with chance alone" in text
+
+
+def test_of_groups_of_one_row_only_all_rows_are_estimated():
+    split = split_of([1] * 40 + [0] * 10, [1] * 50)
+    summary = split.summary(default_criteria())
+    assert summary["spread"] is None
+    has_estimate = [name for name, entry in summary["criteria"].items() if entry["estimate"] or entry["interval"]]
+    assert has_estimate == ["overall"]
+    assert summary["criteria"]["worst"]["value"] == 0
+    assert split.table()["shrunk"].to_pylist() == [None] * 50
+    shrunk = split.summary(default_criteria(), shrink=True)["criteria"]
+    assert [name for name, entry in shrunk.items() if entry["value"] is not None] == ["overall"]
+    text = said(split)
+    assert "every group has a single row, so nothing is known of how they differ" in text
+    assert "standard deviation" not in text
+    assert split_of([1] * 40 + [0] * 10, [1] * 49 + [2]).summary(["worst"])["spread"] is not None
+
+
+def test_scale_of_sums_of_errors_is_explained():
+    # All groups wrong: the sum of 1 / log2(i + 1) over the 11 percentiles 100, 99, ..., 90.
+    assert sum(1 / np.log2(i + 1) for i in range(1, 12)) == pytest.approx(4.82, abs=0.005)
+    text = said(alike(), ["qdcg10", "gdcg10"])
+    assert (
+        "qdcg10 and gdcg10: sums of the worst groups' errors; 0 is best; if all rows were wrong, 4.82 for qdcg10."
+        in text
+    )
+    assert "qdcg" not in said(alike(), ["worst"])
+
+
+def test_tstat_without_an_estimate_is_explained_where_others_have_one():
+    assert "tstat has no estimate" in said(alike(), ["worst", "tstat"])
+    assert "tstat has no estimate" not in said(alike(), ["tstat"])
+
+
+def test_groups_that_min_count_leaves_out_are_counted():
+    assert "2 of 62 groups left out for having too few rows" in said(alike((1, 2), (0, 2)), min_count=3)
