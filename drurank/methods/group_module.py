@@ -325,6 +325,7 @@ class GroupModule(LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Begin to count the validation splits, and at the end of an epoch that ranks the groups the training set."""
         trainer: Any = self.trainer
+        resume.take_back_step(trainer)
         ends = trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch
         reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
         preflight.check_evaluation(trainer.val_dataloaders)
@@ -438,6 +439,7 @@ class GroupModule(LightningModule):
         trainer: Any = self.trainer
         left = resume.epoch_without_its_end(trainer, self.ended_epoch)
         if left is not None:
+            resume.log_past_loss(trainer, left, self.watch.mean_loss())
             self._end_epoch(left)
         resume.leave_ended_epoch(trainer, self.ended_epoch)
         resume.end_epoch_as_ever(trainer, self.evaluation.values)
@@ -484,7 +486,9 @@ class GroupModule(LightningModule):
                 self.watch.begin(len(self.record.group), self.device)
                 saving.load_training_state(self, self.trainer, self.restored)
                 self.restored = None
-            resume.go_back_to_validation(self.trainer, checkpoint["loops"]["fit_loop"], self.restored)
+            resume.go_back_to_validation(
+                self.trainer, checkpoint["loops"]["fit_loop"], self.restored, steps=checkpoint["global_step"]
+            )
             saving.warn_of_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), self.hparams)
         else:
             saving.load_network(self, checkpoint)
