@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
+from lightning.pytorch.utilities.model_helpers import is_overridden
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -35,7 +36,7 @@ from drurank.training import checkpoint as saving
 from drurank.training import contract, preflight, resume
 from drurank.training.evaluation import Evaluation
 from drurank.training.global_batch import GlobalBatch, gather_predictions
-from drurank.training.loaders import batch_size_of, batches_of, draws_again
+from drurank.training.loaders import batch_size_of, batches_of, draws_again, keeps_labels
 from drurank.training.losses import CrossEntropy
 from drurank.training.network import NetworkBuilder
 from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights, has_gradient
@@ -43,6 +44,7 @@ from drurank.training.optimization import LRInterval, Optimization
 from drurank.training.record import EpochRecord
 from drurank.training.stages import Stages
 
+TRANSFER_HOOKS = ("on_before_batch_transfer", "transfer_batch_to_device", "on_after_batch_transfer")
 AccuracyFrom = Literal["evaluation", "training"]
 
 
@@ -233,6 +235,14 @@ class GroupModule(LightningModule):
             InputError: if it is neither.
         """
         return contract.as_batch(batch)
+
+    @property
+    def relabels(self) -> bool:
+        """Whether ``unpack`` or a hook between loader and step, of your own, may give other labels than the dataset."""
+        hooks = [name for name in TRANSFER_HOOKS if is_overridden(name, self)]
+        data: Any = None if self._trainer is None else self.trainer.datamodule  # type: ignore[attr-defined]
+        hooks += [name for name in TRANSFER_HOOKS if data is not None and is_overridden(name, data)]
+        return bool(hooks) or type(self).unpack is not GroupModule.unpack
 
     def is_correct(self, output: Tensor, label: Tensor) -> Tensor:
         """Whether each sample is classified correctly; overridden where that means something else.
@@ -448,7 +458,8 @@ class GroupModule(LightningModule):
     def begin_tables(self, train: GroupedDataset) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
         self.fingerprint, self.ended_epoch, self.validated_batch = train.fingerprint(), -1, None
-        self.class_count = train.class_count()
+        keeps = keeps_labels(self.trainer.train_dataloader) and not self.relabels
+        self.class_count = train.class_count() if keeps else None
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
         restored, self.restored = self.restored, None
