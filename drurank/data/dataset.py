@@ -93,11 +93,19 @@ class GroupedDataset(Dataset[Batch]):
         return getattr(self.dataset, "lengths", None) if hasattr(self.dataset, "cut_batch") else None
 
     def class_count(self) -> list[int] | None:
-        """Rows of each class, where the labels are held in memory as class numbers; else ``None``."""
-        if isinstance(self.dataset, TensorDataset):
-            label = self.dataset.tensors[1] if len(self.dataset.tensors) > 1 else None
+        """Rows of each class, where the labels are held in memory as class numbers.
+
+        ``None`` where they are not, or where a ``__getitem__`` or ``collate`` of your own may change them.
+        """
+        if type(self).__getitem__ is not GroupedDataset.__getitem__:
+            return None
+        if hasattr(self.dataset, "cut_batch"):
+            label = getattr(self.dataset, "label", None)
+        elif isinstance(self.dataset, TensorDataset) and self.collate is default_collate:
+            is_plain = type(self.dataset).__getitem__ is TensorDataset.__getitem__ and len(self.dataset.tensors) > 1
+            label = self.dataset.tensors[1] if is_plain else None
         else:
-            label = getattr(self.dataset, "label", None) if hasattr(self.dataset, "cut_batch") else None
+            return None
         if not isinstance(label, Tensor) or label.shape != self.group.shape:
             return None
         if label.is_floating_point() or label.dtype == torch.bool:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
+from lightning.pytorch.utilities.model_helpers import is_overridden
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -35,7 +36,7 @@ from drurank.training import checkpoint as saving
 from drurank.training import contract, preflight, resume
 from drurank.training.evaluation import Evaluation
 from drurank.training.global_batch import GlobalBatch, gather_predictions
-from drurank.training.loaders import batch_size_of, batches_of, draws_again
+from drurank.training.loaders import batch_size_of, batches_of, draws_again, keeps_labels
 from drurank.training.losses import CrossEntropy
 from drurank.training.network import NetworkBuilder
 from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights, has_gradient
@@ -43,6 +44,7 @@ from drurank.training.optimization import LRInterval, Optimization
 from drurank.training.record import EpochRecord
 from drurank.training.stages import Stages
 
+TRANSFER_HOOKS = ("on_before_batch_transfer", "transfer_batch_to_device", "on_after_batch_transfer")
 AccuracyFrom = Literal["evaluation", "training"]
 
 
@@ -234,6 +236,14 @@ class GroupModule(LightningModule):
         """
         return contract.as_batch(batch)
 
+    @property
+    def relabels(self) -> bool:
+        """Whether ``unpack`` or a hook between loader and step, of your own, may give other labels than the dataset."""
+        hooks = [name for name in TRANSFER_HOOKS if is_overridden(name, self)]
+        data: Any = None if self._trainer is None else self.trainer.datamodule  # type: ignore[attr-defined]
+        hooks += [name for name in TRANSFER_HOOKS if data is not None and is_overridden(name, data)]
+        return bool(hooks) or type(self).unpack is not GroupModule.unpack
+
     def is_correct(self, output: Tensor, label: Tensor) -> Tensor:
         """Whether each sample is classified correctly; overridden where that means something else.
 
@@ -326,6 +336,7 @@ class GroupModule(LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Begin to count the validation splits, and at the end of an epoch that ranks the groups the training set."""
         trainer: Any = self.trainer
+        resume.take_back_step(trainer)
         ends = trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch
         reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
         preflight.check_evaluation(trainer.val_dataloaders)
@@ -439,6 +450,7 @@ class GroupModule(LightningModule):
         trainer: Any = self.trainer
         left = resume.epoch_without_its_end(trainer, self.ended_epoch)
         if left is not None:
+            resume.log_past_loss(trainer, left, self.watch.mean_loss())
             self._end_epoch(left)
         resume.leave_ended_epoch(trainer, self.ended_epoch)
         resume.end_epoch_as_ever(trainer, self.evaluation.values)
@@ -447,7 +459,8 @@ class GroupModule(LightningModule):
     def begin_tables(self, train: GroupedDataset) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint."""
         self.fingerprint, self.ended_epoch, self.validated_batch = train.fingerprint(), -1, None
-        self.class_count = train.class_count()
+        keeps = keeps_labels(self.trainer.train_dataloader) and not self.relabels
+        self.class_count = train.class_count() if keeps else None
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
         restored, self.restored = self.restored, None
@@ -485,7 +498,9 @@ class GroupModule(LightningModule):
                 self.watch.begin(len(self.record.group), self.device)
                 saving.load_training_state(self, self.trainer, self.restored)
                 self.restored = None
-            resume.go_back_to_validation(self.trainer, checkpoint["loops"]["fit_loop"], self.restored)
+            resume.go_back_to_validation(
+                self.trainer, checkpoint["loops"]["fit_loop"], self.restored, steps=checkpoint["global_step"]
+            )
             saving.warn_of_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), self.hparams)
         else:
             saving.load_network(self, checkpoint)

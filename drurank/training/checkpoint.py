@@ -94,7 +94,7 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
     saved, state = checkpoint[KEY], checkpoint["state_dict"]
     if saved["method"] != path_of(method):
         rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
-    method.class_count = saved.get("class_count")
+    method.class_count = None if method.relabels else saved.get("class_count")
     # The loss is not needed to predict, and its weights may be those of another one.
     kept = method.loss.state_dict()
     for key in [key for key in state if key.startswith("loss.") and key.removeprefix("loss.") not in kept]:

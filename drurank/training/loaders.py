@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch.utils.data import default_collate, default_convert
+
 from drurank.data.sampler import GlobalBatchSampler, rank_and_world
 
 
@@ -25,6 +27,11 @@ def batch_size_of(loader: Any) -> int | None:
     sampler = getattr(loader, "sampler", None)
     size = sampler.batch_size if isinstance(sampler, GlobalBatchSampler) else getattr(loader, "batch_size", None)
     return size if isinstance(size, int) else None
+
+
+def keeps_labels(loader: Any) -> bool:
+    """Whether a loader's batches have the labels of its dataset: no ``collate_fn`` of your own may have changed them."""
+    return getattr(loader, "collate_fn", None) in (default_collate, default_convert)
 
 
 def batches_of(loader: Any) -> str | None:

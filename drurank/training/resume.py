@@ -14,7 +14,7 @@ ANEW = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
 """Progress of a validation that Lightning begins anew: as if it had been stopped in its first batch."""
 
 
-def go_back_to_validation(trainer: Any, loops: dict[str, Any], saved: dict[str, Any] | None) -> None:
+def go_back_to_validation(trainer: Any, loops: dict[str, Any], saved: dict[str, Any] | None, *, steps: int) -> None:
     """Have Lightning validate, and end the epoch, where a checkpoint was written after a batch and before both.
 
     By itself it skips the validation, or reads only as many batches as were left. An epoch whose last batch is not
@@ -24,6 +24,7 @@ def go_back_to_validation(trainer: Any, loops: dict[str, Any], saved: dict[str, 
         trainer: what resumes; its loops are not restored yet.
         loops: their states in the checkpoint, changed in place.
         saved: what the checkpoint holds of the method's training; ``None`` if it had not begun.
+        steps: optimizer steps that the checkpoint's run had made.
     """
     epochs, batches = loops["epoch_progress"], loops["epoch_loop.batch_progress"]
     now = batches["current"]
@@ -40,12 +41,46 @@ def go_back_to_validation(trainer: Any, loops: dict[str, Any], saved: dict[str, 
         for progress in (batches["total"], now):
             progress["completed"] = progress["processed"]
         loops["epoch_loop.val_loop.batch_progress"].update(total=dict(ANEW), current=dict(ANEW), is_last_batch=False)
+        lend_step(trainer, steps)
     else:
+        if 0 <= trainer.max_steps <= steps:
+            rank_zero_warn(
+                f"the checkpoint was written after the last of max_steps={trainer.max_steps} steps and before the end "
+                "of its epoch, which Lightning leaves out: its train_loss is not logged, and no checkpoint is written "
+                "at its end"
+            )
         for progress in (epochs["total"], epochs["current"]):
             progress["processed"] = progress["completed"] = progress["started"]
         for progress in (batches["total"], now):
             progress["completed"] = progress["processed"]
         loops["epoch_loop.state_dict"]["_batches_that_stepped"] += 1
+
+
+def lend_step(trainer: Any, steps: int) -> None:
+    """Give a run that resumes after the last of ``max_steps`` one more, without which Lightning runs nothing at all."""
+    loop = trainer.fit_loop.epoch_loop
+    if 0 <= loop.max_steps <= steps:
+        trainer.fit_loop.lent_from = loop.max_steps
+        loop.max_steps = steps + 1
+
+
+def take_back_step(trainer: Any) -> None:
+    """Take back what ``lend_step`` gave, once the validation that it was for has begun."""
+    limit = vars(trainer.fit_loop).pop("lent_from", None)
+    if limit is not None:
+        trainer.fit_loop.epoch_loop.max_steps = limit
+
+
+def log_past_loss(trainer: Any, epoch: int, loss: Any) -> None:
+    """Log the mean loss of an epoch that was over before the run resumed, under its own last step.
+
+    Args:
+        trainer: what resumes.
+        epoch: the epoch.
+        loss: float scalar, or ``None`` if it was logged before.
+    """
+    for logger in trainer.loggers if loss is not None else ():
+        logger.log_metrics({"train_loss": float(loss), "epoch": epoch}, step=trainer.global_step - 1)
 
 
 def first_step_to_log(checkpoint: dict[str, Any]) -> int:

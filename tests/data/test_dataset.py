@@ -170,6 +170,20 @@ class Lazy:
         return torch.zeros(2), 1
 
 
+class Flipped(TensorDataset):
+    """Rows whose labels are not those of its tensors."""
+
+    def __getitem__(self, index):
+        x, label = super().__getitem__(index)
+        return x, 1 - label
+
+
+class FlippedRows(GroupedDataset):
+    def __getitem__(self, index):
+        row = super().__getitem__(index)
+        return {**row, "label": 1 - row["label"]}
+
+
 X = torch.zeros(5, 2)
 
 
@@ -185,8 +199,15 @@ X = torch.zeros(5, 2)
         (TensorDataset(X, torch.tensor([0, 1, 10**12, 0, 1])), None),
         (TensorDataset(X, torch.zeros(5).bool()), None),
         (Lazy(), None),
+        (Flipped(X, torch.tensor([1, 0, 1, 1, 0])), None),
     ],
-    ids=["tensors", "in memory", "no label", "floats", "several", "negative", "huge", "booleans", "lazy"],
+    ids=["tensors", "in memory", "no label", "floats", "several", "negative", "huge", "booleans", "lazy", "flipped"],
 )
 def test_classes_are_counted_where_labels_are_at_hand(rows, want):
     assert GroupedDataset(rows, list("aabbb")).class_count() == want
+
+
+def test_classes_are_not_counted_where_code_of_your_own_may_change_the_labels():
+    rows = TensorDataset(X, torch.tensor([1, 0, 1, 1, 0]))
+    assert GroupedDataset(rows, list("aabbb"), collate=lambda items: items).class_count() is None
+    assert FlippedRows(rows, list("aabbb")).class_count() is None

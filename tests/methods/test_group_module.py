@@ -8,7 +8,7 @@ import pytest
 import torch
 from lightning.pytorch import Callback, seed_everything
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, default_collate
 
 from drurank import methods
 from drurank.data import GroupedDataset, evaluation_loader
@@ -302,3 +302,34 @@ def test_watch_is_attached_once_and_only_that_of_the_method(trainer):
         run.fit_loop.max_epochs = run.current_epoch + 1
         run.fit(method, datamodule=small())
         assert [callback for callback in run.callbacks if isinstance(callback, NonFiniteWatch)] == [method.watch]
+
+
+def flipped(batch):
+    return {**batch, "label": 1 - batch["label"]}
+
+
+class Unpacking(ERM):
+    def unpack(self, batch):
+        return flipped(super().unpack(batch))
+
+
+class Transferring(ERM):
+    def on_after_batch_transfer(self, batch, dataloader_idx):
+        return flipped(batch)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [(Unpacking, {}), (Transferring, {}), (ERM, {"collate_fn": lambda items: flipped(default_collate(items))})],
+    ids=["unpack", "transfer", "collate_fn"],
+)
+def test_training_classes_are_not_counted_where_labels_may_be_others(trainer, tmp_path, method, options):
+    plain, module, train = ERM(network=own_network()), method(network=own_network()), own_loaders()[0].dataset
+    run = trainer()
+    run.fit(plain, DataLoader(train, 5))
+    assert plain.class_count == train.dataset.tensors[1].bincount().tolist()
+    run.save_checkpoint(tmp_path / "plain.ckpt")
+    trainer().fit(module, DataLoader(train, 5, **options))
+    assert module.class_count is None
+    loaded = method.load_from_checkpoint(tmp_path / "plain.ckpt", network=own_network())
+    assert loaded.class_count == (plain.class_count if method is ERM else None)

@@ -7,6 +7,7 @@ import torch
 from lightning.pytorch import Callback, seed_everything
 from lightning.pytorch.callbacks import EarlyStopping, EMAWeightAveraging
 from lightning.pytorch.cli import ReduceLROnPlateau
+from lightning.pytorch.loggers.logger import DummyLogger
 from torch.utils.data import DataLoader
 
 from drurank.data import GroupedDataset, Shortcut, evaluation_loader
@@ -86,7 +87,7 @@ def fit(trainer, make, *callbacks, ckpt_path=None, workers=0, lr_scheduler=None,
     data = Shortcut(groups=[6, 5, 4], group_size=10, batch_size=16, eval_batch_size=10, agreement=0.5)
     data.num_workers = workers
     run.fit(method, datamodule=data, ckpt_path=ckpt_path)
-    made = {**method.state_dict(), **method.state, "correct": method.record.correct}
+    made = {**method.state_dict(), **method.state, **({"correct": method.record.correct} if method.begun else {})}
     return made, watch.seen, run
 
 
@@ -121,6 +122,7 @@ OPTIONS = {
     "some batches": {"limit_train_batches": 3},
     "accumulation": {"accumulate_grad_batches": 3},
     "a limit of steps": {"max_steps": 15},
+    "a limit of steps at the end of an epoch": {"max_steps": 12},
     "all of the sanity check": {"num_sanity_val_steps": -1},
     "no sanity check": {"num_sanity_val_steps": 0},
     "workers": {"workers": 2},
@@ -245,6 +247,37 @@ def test_run_that_was_resumed_is_resumed_again(trainer, tmp_path):
     again, _, _ = fit(trainer, DRU, ckpt_path=tmp_path / "b/1.ckpt")
     for name, value in made.items():
         assert torch.equal(again[name], value), name
+
+
+class Losses(DummyLogger):
+    """Notes the mean loss of each epoch, with its step."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def log_metrics(self, metrics, step=None):
+        if "train_loss" in metrics:
+            self.found.append((metrics["epoch"], step, metrics["train_loss"]))
+
+
+@pytest.mark.parametrize("options", [{}, {"check_val_every_n_epoch": 2}, {"accumulate_grad_batches": 2}], ids=str)
+@pytest.mark.parametrize("hook", ["the last batch", "the end of the epoch"])
+def test_mean_loss_of_each_epoch_is_logged_once(trainer, tmp_path, hook, options):
+    straight = Losses()
+    fit(trainer, ERM, Save(HOOKS[hook], tmp_path), logger=straight, **options)
+    assert [epoch for epoch, _, _ in straight.found] == list(range(EPOCHS))
+    for epoch in (0, 2):
+        resumed = Losses()
+        fit(trainer, ERM, ckpt_path=tmp_path / f"{epoch}.ckpt", logger=resumed, **options)
+        assert resumed.found == straight.found[epoch:]
+
+
+def test_end_of_an_epoch_that_max_steps_leaves_out_is_named(trainer, tmp_path):
+    options = {"epochs": 3, "max_steps": 12, "check_val_every_n_epoch": 2}
+    fit(trainer, ERM, Save("on_train_batch_end", tmp_path), **options)
+    with pytest.warns(UserWarning, match="after the last of max_steps=12 steps and before the end of its epoch"):
+        fit(trainer, ERM, ckpt_path=tmp_path / "2.ckpt", **options)
 
 
 @pytest.mark.parametrize("hook", ["on_train_batch_end", "on_validation_batch_end", "on_validation_end"])
