@@ -13,8 +13,7 @@ from drurank.data import GroupedDataset
 from drurank.methods import GroupModule
 from drurank.report.classes import ClassCounts
 from drurank.training.loaders import as_list
-
-UNKNOWN = -1
+from drurank.training.record import UNKNOWN
 
 
 class TestedClasses:
@@ -60,15 +59,19 @@ class TestedClasses:
             Split to its counts.
         """
         found = {}
-        for dataset, table in self._labels.values():
+        tables = list(self._labels.values())
+        self._labels = {}
+        for _, table in tables:
             if dist.is_available() and dist.is_initialized():
                 dist.all_reduce(table, op=dist.ReduceOp.MAX)
-            for split in method.evaluation.splits:
-                label, correct = table.cpu().numpy(), split.record.correct.cpu().numpy()
-                if split.dataset is dataset and (label >= 0).all() and (correct >= 0).all():
-                    has_group = split.record.group.cpu().numpy() >= 0
-                    found[split.name] = _counted(label[has_group], correct[has_group] == 1, names, method.class_count)
-        self._labels = {}
+        for split in method.evaluation.splits:
+            noted = next((table for dataset, table in tables if dataset is split.dataset), None)
+            if noted is None:
+                continue
+            label, correct, group = (of.cpu().numpy() for of in (noted, split.record.correct, split.record.group))
+            if (label >= 0).all() and (correct >= 0).all():
+                has_group = group >= 0
+                found[split.name] = _counted(label[has_group], correct[has_group] == 1, names, method.class_count)
         return found
 
 

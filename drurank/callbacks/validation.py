@@ -36,7 +36,7 @@ class ValidationCounts(Callback):
         folder = folder_of(trainer)
         if folder is None:
             return
-        table = pa.concat_tables(split.table().select(["split", "group", "count", "correct"]) for split in splits)
+        table = pa.concat_tables(split.counts_table() for split in splits)
         file = folder / VALIDATION_FOLDER / f"epoch_{trainer.current_epoch:04}.parquet"
         replace_file(file, lambda path: pa_parquet.write_table(table, path))
 
