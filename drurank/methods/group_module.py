@@ -34,7 +34,7 @@ from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
 from drurank.training import contract, preflight, resume
-from drurank.training.evaluation import Evaluation
+from drurank.training.evaluation import Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.loaders import batch_size_of, batches_of, draws_again, keeps_labels
 from drurank.training.losses import CrossEntropy
@@ -378,8 +378,15 @@ class GroupModule(LightningModule):
     def _log_criteria(self) -> None:
         values = self.evaluation.end()
         preflight.check_criteria(self, values)
-        # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
-        self.log_dict(values, on_epoch=True, on_step=False, sync_dist=True, reduce_fx="max", batch_size=1)
+        trainer: Any = self.trainer
+        if not (trainer.sanity_checking or trainer.fast_dev_run or self.searching):
+            self.evaluation.warn_of_rows_left_out()
+        forget_logged(trainer, values)
+        partial = tuple(f"{split.prefix}_" for split in self.evaluation.cut_short())
+        for key, value in values.items():
+            # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
+            to_loggers = not key.startswith(partial)
+            self.log(key, value, logger=to_loggers, on_epoch=True, sync_dist=True, reduce_fx="max", batch_size=1)
 
     def on_predict_start(self) -> None:
         """Refuse loaders whose rows cannot be told."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 
 from drurank.criteria import criterion_of_key, default_criteria
 from drurank.errors import InputError, check_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
-from drurank.training.record import EpochRecord
+from drurank.training.record import UNKNOWN, EpochRecord
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,11 @@ class Evaluation:
         """The splits of the last evaluation, in the order of their loaders."""
         self.values: dict[str, Tensor] = {}
         """What the last evaluation gave, by key."""
+        self.counted: dict[str, int] = {}
+        """Rows of each split that the last evaluation counted."""
         self.reads_training_set = False
         self._records: list[EpochRecord | None] = []
+        self._warned: set[str] = set()
 
     def find_criteria(self, trainer: Any, *, grouped: bool) -> None:
         """Find out which criteria the run needs: the usual ones, and those that a callback monitors.
@@ -70,6 +75,7 @@ class Evaluation:
         """
         self.names = default_criteria(grouped=grouped)
         self._grouped = grouped
+        self._warned.clear()
         for callback in trainer.callbacks:
             if isinstance(getattr(callback, "monitor", None), str):
                 self.ask_for(callback.monitor, getattr(callback, "mode", None))
@@ -129,13 +135,36 @@ class Evaluation:
         Returns:
             Key (``val_qdcg10``) to value, a float32 scalar, nan where no group has enough samples.
         """
-        found = {}
+        found, self.counted = {}, {}
         for split in self.splits:
             split.record.commit()
+            self.counted[split.name] = int((split.record.correct != UNKNOWN).sum())
             split.criteria.update_correct(split.record.correct == 1, split.record.known_group())
             found.update({f"{split.prefix}_{name}": value for name, value in split.criteria.compute().items()})
         self.values = found
         return found
+
+    def cut_short(self) -> list[EvaluatedSplit]:
+        """The splits of which the last evaluation did not count every row."""
+        return [split for split in self.splits if self.counted[split.name] < len(split.dataset)]
+
+    def warn_of_rows_left_out(self) -> None:
+        """Warn once a run of each split of which not every row was counted."""
+        for split in self.cut_short():
+            if split.name not in self._warned:
+                self._warned.add(split.name)
+                rank_zero_warn(
+                    f"{self.counted[split.name]:,} of {len(split.dataset):,} rows of split {split.name!r} were "
+                    f"counted, so loggers do not get its {split.prefix}_* criteria; leave out limit_val_batches, "
+                    "limit_test_batches, drop_last or the sampler that skips rows, or give a GroupedDataset of fewer"
+                )
+
+
+def forget_logged(trainer: Any, keys: Collection[str]) -> None:
+    """Have Lightning forget how keys were logged: it refuses one that loggers get after some validations only."""
+    results = trainer._results
+    for name in [name for name, item in results.items() if item.meta.name in keys]:
+        del results[name]
 
 
 def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:

@@ -1,11 +1,13 @@
 """What is counted in each split, and under which keys."""
 
+import warnings
 from types import SimpleNamespace
 
 import pytest
 import torch
 from lightning.pytorch.callbacks import EarlyStopping
-from torch.utils.data import DataLoader
+from lightning.pytorch.loggers.logger import DummyLogger
+from torch.utils.data import DataLoader, SubsetRandomSampler
 
 from drurank.data import GroupedDataset, evaluation_loader
 from drurank.errors import InputError
@@ -141,3 +143,63 @@ def test_criterion_of_groups_is_refused_without_them():
     monitor = SimpleNamespace(monitor="val_worst", mode="max")
     with pytest.raises(InputError, match="val_worst needs groups and the data names none"):
         Evaluation(1, shrink=False).find_criteria(SimpleNamespace(callbacks=[monitor]), grouped=False)
+
+
+class Keys(DummyLogger):
+    """Notes the keys that a logger gets."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = set()
+
+    def log_metrics(self, metrics, step=None):
+        self.seen |= set(metrics)
+
+
+CUT_SHORT = {
+    "limit_val_batches": ({}, {"limit_val_batches": 1}, 7),
+    "a sampler": ({"sampler": SubsetRandomSampler(range(10))}, {}, 10),
+    "drop_last": ({"drop_last": True}, {}, 21),
+}
+
+
+@pytest.mark.parametrize(("of_loader", "of_trainer", "counted"), CUT_SHORT.values(), ids=CUT_SHORT)
+@pytest.mark.parametrize("sanity", [0, -1])
+def test_criteria_of_some_rows_go_to_no_logger_and_both_numbers_are_told_once(
+    trainer, of_loader, of_trainer, counted, sanity
+):
+    train, val = own_loaders()
+    keys, options = Keys(), {"num_sanity_val_steps": sanity, "max_epochs": 2, **of_trainer}
+    run, module = trainer(logger=keys, **options), ERM(network=own_network())
+    with pytest.warns(UserWarning, match=f"^{counted} of 24 rows of split 'val' were counted") as warned:
+        run.fit(module, train, DataLoader(val.dataset, 7, **of_loader))
+    assert sum("rows of split" in str(one.message) for one in warned) == 1
+    assert "train_loss" in keys.seen
+    assert not any(key.startswith("val_") for key in keys.seen)
+    assert "val_qdcg10" in run.callback_metrics, "what monitors a criterion still finds it"
+
+
+def test_criteria_of_all_rows_go_to_loggers_after_some_that_do_not(trainer):
+    _, val = own_loaders()
+    keys, module = Keys(), ERM(network=own_network())
+    run = trainer(logger=keys, max_epochs=1)
+    for rows, logged in ((DataLoader(val.dataset, 7, drop_last=True), False), (val, True)):
+        run.validate(module, rows, verbose=False)
+        assert ("val_qdcg10" in keys.seen) == logged
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        module.evaluation.warn_of_rows_left_out()
+
+
+@pytest.mark.filterwarnings("error:.*rows of split")
+def test_run_for_a_look_warns_of_no_rows(trainer):
+    train, val = own_loaders()
+    module = DRU(network=own_network())
+    trainer(fast_dev_run=1).fit(module, train, [val, evaluation_loader(train)])
+
+
+def test_tested_rows_that_are_left_out_are_told(trainer):
+    _, val = own_loaders()
+    val.dataset.split = "test"
+    with pytest.warns(UserWarning, match="14 of 24 rows of split 'test' were counted"):
+        trainer(limit_test_batches=2).test(ERM(network=own_network()), val, verbose=False)
