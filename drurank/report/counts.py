@@ -14,7 +14,7 @@ from scipy.special import bdtr
 
 from drurank.criteria import Criterion, criterion, values_of
 from drurank.errors import InputError
-from drurank.groups import STANDARD_ERROR_FLOOR, Groups
+from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ
 from drurank.noise import PERCENT, Noise, criteria_noise, group_interval
 from drurank.report.classes import ClassCounts
 from drurank.spread import Spread, fit_spread
@@ -203,7 +203,7 @@ class SplitCounts:
 
 def _entry(of: Criterion, groups: Groups, value: float, noise: Noise, shrink: bool, single: bool) -> dict[str, Any]:
     """A criterion as plain values; ``None`` for what it does not have, or what says nothing of these groups."""
-    means_something = not of.of_differences or _differ(groups.accuracy)
+    means_something = not of.of_differences or bool(accuracies_differ(groups.accuracy))
     # Groups of a single row each tell nothing of their true accuracies but their mean.
     is_known = of.of_samples or not single
     has_interval = of.has_interval and means_something and is_known
@@ -227,7 +227,3 @@ def _floor(of: Criterion, noise: Noise, groups: Groups) -> dict[str, Any] | None
         "median": noise.floor,
         "interval": [noise.floor_low, noise.floor_high] if noise.floor_high < limit else None,
     }
-
-
-def _differ(accuracy: np.ndarray) -> bool:
-    return len(accuracy) > 1 and float(np.std(accuracy, ddof=1)) > STANDARD_ERROR_FLOOR * math.sqrt(len(accuracy))

@@ -30,11 +30,7 @@ def batch_size_of(loader: Any) -> int | None:
 
 
 def keeps_labels(loader: Any) -> bool:
-<<<<<<< HEAD
     """Whether a loader's batches have its dataset's labels: no ``collate_fn`` of your own may have changed them."""
-=======
-    """Whether batches have the labels of the loader's dataset: no ``collate_fn`` of your own may change them."""
->>>>>>> i14b-train
     return getattr(loader, "collate_fn", None) in (default_collate, default_convert)
 
 
