@@ -43,7 +43,7 @@ class Criterion:
         grows_with_groups: whether it grows with the number of groups, so that splits with different numbers are not
             compared by it.
         of_differences: whether it means nothing where groups do not differ (one group, or all of equal accuracy), so
-            that reports leave it out there.
+            that reports leave it out there. With ``shrink`` it is given the observed accuracies all the same.
         logged: whether every run logs it and every report shows it, also when not asked for.
         metric: class in ``drurank.metrics`` and its options; one made from ``function``, if not given.
     """
@@ -82,6 +82,7 @@ class Criterion:
         Raises:
             InputError: if the function fails, or gives something of another shape.
         """
+        groups = groups.unshrunk if self.of_differences else groups
         xp, like = array_namespace(groups.accuracy), groups.accuracy
         try:
             value = xp.asarray(self.function(groups), dtype=precise(like), device=device(like))
@@ -256,7 +257,8 @@ def compute_criteria(
         count: samples by group, int64 ``[..., m]``.
         names: criteria by name, a sequence or one string with commas; those that every run logs, if not given.
         min_count: leave out groups with fewer samples; ``overall`` counts every sample all the same.
-        shrink: take as a group's accuracy its posterior mean, see :func:`drurank.spread.shrunk_accuracy`.
+        shrink: take as a group's accuracy its posterior mean, see :func:`drurank.spread.shrunk_accuracy`; ``tstat``
+            does not, since it measures how groups differ.
 
     Returns:
         Criterion to value, float64 (float32 on MPS) ``[...]``; ``nan`` where no group is left.

@@ -29,11 +29,13 @@ class Groups:
         accuracy: accuracy by group, float64 (float32 on MPS) ``[..., m]``, ``nan`` for a group that is left out.
         count: samples by group, int ``[..., m]`` or ``[m]``; ``None`` where only accuracies are known.
         overall: accuracy over all samples, float ``[...]``; ``None`` where only accuracies are known.
+        observed: accuracy by group before it was shrunk, as ``accuracy``; ``None`` where it was not.
     """
 
     accuracy: Any
     count: Any = None
     overall: Any = None
+    observed: Any = None
 
     @classmethod
     def of_counts(cls, correct: Any, count: Any, *, min_count: int = 1, shrink: bool = False) -> Groups:
@@ -46,8 +48,15 @@ class Groups:
             shrink: take as a group's accuracy its posterior mean, see :func:`drurank.spread.shrunk_accuracy`.
         """
         kept = array_namespace(correct, count).where(count >= min_count, count, 0)
-        accuracy = (shrunk_accuracy if shrink else accuracy_from_counts)(correct, kept)
-        return cls(accuracy, count, _overall(correct, count))
+        observed, overall = accuracy_from_counts(correct, kept), _overall(correct, count)
+        return (
+            cls(shrunk_accuracy(correct, kept), count, overall, observed) if shrink else cls(observed, count, overall)
+        )
+
+    @cached_property
+    def unshrunk(self) -> Groups:
+        """The same groups with the accuracies that were observed; shrinking takes away how groups differ."""
+        return self if self.observed is None else Groups(self.observed, self.count, self.overall)
 
     @cached_property
     def ordered(self) -> Ordered[Any]:

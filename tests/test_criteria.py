@@ -20,6 +20,8 @@ from drurank.criteria import (
 from drurank.dcg import group_dcg
 from drurank.errors import InputError
 from drurank.groups import Groups, group_tstat, percentile_group_accuracy, worst_group_accuracy
+from drurank.metrics import GroupTStat
+from drurank.metrics.criteria import GroupCriteria, GroupCriterion
 
 NAN = math.nan
 CORRECT = torch.tensor([48, 27, 9, 4])  # accuracies .96, .9, .6, .8
@@ -358,3 +360,19 @@ def test_a_criterion_whose_function_fails_is_named(function, said):
     groups = Groups.of_counts(np.array([4, 6]), np.array([10, 10]))
     with pytest.raises(InputError, match=f"criterion 'mine' failed \\(.*{said}"):
         Criterion("mine", function, True).of(groups)
+
+
+def test_tstat_measures_the_observed_differences_also_where_accuracies_are_shrunk():
+    # Accuracies .5, .6, .7 of 10 rows: shrunk to one value. The mean .6, sd .1, so tstat = .6 / (.1 / sqrt(3)).
+    correct, count, want = [5, 6, 7], [10, 10, 10], 0.6 * math.sqrt(3) / 0.1
+    found = compute_criteria(np.array(correct), np.array(count), "tstat,worst", shrink=True)
+    assert found["worst"] == pytest.approx(0.6), "they are"
+    assert found["tstat"] == pytest.approx(want)
+    for metric in (GroupTStat(3, shrink=True), GroupCriterion(3, "tstat", shrink=True), GroupCriteria(3, shrink=True)):
+        for group in range(3):
+            metric.update_correct(torch.arange(10) < correct[group], torch.full((10,), group))
+        value = metric.compute()
+        assert float(value["tstat"] if isinstance(value, dict) else value) == pytest.approx(want)
+    of = Criterion("spread_seen", lambda g: g.mean(g.accuracy < 0.55), higher_is_better=False, of_differences=True)
+    groups = Groups.of_counts(np.array(correct), np.array(count), shrink=True)
+    assert of.of(groups) == pytest.approx(1 / 3)

@@ -814,3 +814,15 @@ def test_fractions_are_no_classes_and_no_groups(which):
 
 def test_sizes_may_be_integers_of_numpy():
     assert GroupDCG(np.int64(3), np.int64(10)).compute().isnan()
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, 0.5), (None, 0.5), (0.5, None)])
+def test_counts_by_another_threshold_are_not_added_or_loaded(one, other):
+    mine, its = (WorstGroupAccuracy(2, threshold=threshold) for threshold in (one, other))
+    its.persistent(True)
+    mine.persistent(True)
+    for incoming in (its, its.state_dict()):
+        with pytest.raises(InputError, match=f"threshold={other}, this one threshold={one}"):
+            mine.merge_state(incoming)
+    with pytest.raises(InputError, match=f"threshold={other}, this one threshold={one}"):
+        mine.load_state_dict(its.state_dict())

@@ -92,23 +92,27 @@ class GroupedDataset(Dataset[Batch]):
         """Length of each row, int64 ``[n]``, where the dataset knows it; rows of similar length share a batch."""
         return getattr(self.dataset, "lengths", None) if hasattr(self.dataset, "cut_batch") else None
 
-    def class_count(self) -> list[int] | None:
-        """Rows of each class, where the labels are held in memory as class numbers.
+    def held_labels(self) -> Tensor | None:
+        """Label of each row, integer ``[n]``, where labels are held in memory as class numbers.
 
         ``None`` where they are not, or where a ``__getitem__`` or ``collate`` of your own may change them.
         """
         if type(self).__getitem__ is not GroupedDataset.__getitem__:
             return None
+        label: Any = None
         if hasattr(self.dataset, "cut_batch"):
             label = getattr(self.dataset, "label", None)
         elif isinstance(self.dataset, TensorDataset) and self.collate is default_collate:
             is_plain = type(self.dataset).__getitem__ is TensorDataset.__getitem__ and len(self.dataset.tensors) > 1
             label = self.dataset.tensors[1] if is_plain else None
-        else:
-            return None
         if not isinstance(label, Tensor) or label.shape != self.group.shape:
             return None
-        if label.is_floating_point() or label.dtype == torch.bool:
+        return None if label.is_floating_point() or label.dtype == torch.bool else label
+
+    def class_count(self) -> list[int] | None:
+        """Rows of each class, where ``held_labels`` are known and count from 0; else ``None``."""
+        label = self.held_labels()
+        if label is None:
             return None
         least, most = label.aminmax()
         return torch.bincount(label).tolist() if 0 <= int(least) <= int(most) < MOST_CLASSES else None

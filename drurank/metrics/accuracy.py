@@ -59,6 +59,7 @@ class GroupAccuracy(Metric):
     correct: Tensor
     count: Tensor
     extremes: Tensor
+    cut: Tensor
 
     def __init__(
         self,
@@ -190,13 +191,26 @@ class GroupAccuracy(Metric):
             incoming_state: the other metric, or its states by name.
 
         Raises:
-            InputError: if it counts another number of groups.
+            InputError: if it counts another number of groups, or by another threshold.
         """
         state = incoming_state if isinstance(incoming_state, dict) else vars(incoming_state)
         count = state.get("count")
         if isinstance(count, Tensor) and count.shape != self.count.shape:
             raise InputError(f"the other metric has num_groups={len(count)}, this one num_groups={self.num_groups}")
+        self._check_cut(state.get("cut"))
         super().merge_state(incoming_state)
+
+    def _check_cut(self, other: Any) -> None:
+        before, now = None if other is None else float(other), None if self.threshold is None else float(self.cut)
+        if before != now:
+            raise InputError(
+                f"the other metric has threshold={before}, this one threshold={self.threshold}; give both one"
+            )
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        if f"{prefix}count" in state_dict:
+            self._check_cut(state_dict.get(f"{prefix}cut"))
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Draw ``val`` (or the present value) with matplotlib, as every torchmetrics metric does.

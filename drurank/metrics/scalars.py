@@ -66,10 +66,14 @@ class PercentileGroupAccuracy(GroupAccuracy):
 
 
 class GroupTStat(GroupAccuracy):
-    """Mean of the group accuracies over its standard error; input as of ``GroupAccuracy``, a scalar as output."""
+    """Mean of the group accuracies over its standard error; input as of ``GroupAccuracy``, a scalar as output.
+
+    With ``shrink`` it is that of the observed accuracies all the same: shrinking takes away the differences that it
+    measures.
+    """
 
     plot_upper_bound = None
 
     def of(self, groups: Groups) -> Tensor:
         """The statistic, float32 scalar, finite where there is a group."""
-        return tstat(groups).float()  # type: ignore[no-any-return]
+        return tstat(groups.unshrunk).float()  # type: ignore[no-any-return]

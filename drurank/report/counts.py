@@ -158,7 +158,7 @@ class SplitCounts:
             raise InputError(f"min_count is {min_count} and the largest group of {self.split} has {most}; lower it")
         groups = Groups.of_counts(self.correct, self.count, min_count=min_count, shrink=shrink)
         values = values_of(groups, names)
-        of_kept = Groups(groups.accuracy[kept], groups.count[kept], groups.overall)
+        of_kept = Groups(groups.unshrunk.accuracy[kept], groups.count[kept], groups.overall)
         spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
         noise = criteria_noise(
             self.correct[kept], self.count[kept], list(dict.fromkeys([*names, *OF_FEW])), spread=spread

@@ -50,12 +50,18 @@ def concordance(
         best: accuracy that could be had; the highest of ``tested``, if not given.
 
     Raises:
-        InputError: if there are fewer than two candidates.
+        InputError: if there are fewer than two candidates, or a value of one is nan or infinite.
     """
     from scipy.stats import kendalltau, rankdata
 
     if len(chosen_by) < 2 or len(chosen_by) != len(tested):
         raise InputError(f"there are {len(chosen_by)} and {len(tested)} candidates; two or more can be compared")
+    for name, values in (("chosen_by", chosen_by), ("tested", tested)):
+        if not np.isfinite(values).all():
+            place = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise InputError(
+                f"{name} of candidate {place} is {values[place]}, which has no rank; leave the candidate out"
+            )
     # Sums in another order differ in their last digit, which is no difference between candidates.
     chosen_by, tested = np.round(chosen_by, DIGITS), np.round(tested, DIGITS)
     cost = -chosen_by if higher_is_better else chosen_by

@@ -99,8 +99,13 @@ def class_correct(logits: Tensor, label: Tensor) -> Tensor:
     """Whether the class with the highest score is the label and all scores are finite, bool ``[...]``.
 
     Raises:
-        InputError: if labels are floats.
+        InputError: if labels are floats, or the network gives no score by class.
     """
+    if logits.ndim <= label.ndim:
+        raise InputError(
+            f"the network gave {list(logits.shape)} for labels {list(label.shape)}; it must give one score a class, "
+            "[B, C], or with a single output [B, 1]"
+        )
     if label.is_floating_point():
         raise InputError("labels are floats, which no class can equal; override is_correct to say what is correct")
     chosen, finite = predicted_class(logits, threshold=0)

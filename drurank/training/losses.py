@@ -33,7 +33,16 @@ class CrossEntropy(nn.Module):
         self.label_smoothing = label_smoothing
 
     def forward(self, logits: Tensor, label: Tensor) -> Tensor:
-        """Losses, float ``[B]``, of logits ``[B, C]`` and labels ``[B]``."""
+        """Losses, float ``[B]``, of logits ``[B, C]`` and labels ``[B]``.
+
+        Raises:
+            InputError: if there is not one logit for each of two classes or more.
+        """
+        if logits.ndim < 2 or logits.shape[-1] < 2:
+            raise InputError(
+                f"the network gave {list(logits.shape)}, of which CrossEntropy makes no loss; give it an output for "
+                "each of two classes or more, [B, C], or another loss"
+            )
         if self.class_weight is not None and len(self.class_weight) != logits.shape[-1]:
             raise InputError(f"class_weight has {len(self.class_weight)} numbers for {logits.shape[-1]} classes")
         return functional.cross_entropy(

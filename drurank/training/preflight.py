@@ -31,7 +31,8 @@ from drurank.networks.factory import differences
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training.checkpoint import known_as, method_state
 from drurank.training.evaluation import key_prefixes
-from drurank.training.loaders import as_list, reads_all, split_of
+from drurank.training.loaders import as_list, keeps_labels, reads_all, split_of
+from drurank.training.losses import CrossEntropy
 from drurank.training.nonfinite import broken_entry
 from drurank.training.optimization import optimizers_in_words
 from drurank.training.resume import waits_for_its_end
@@ -256,6 +257,19 @@ def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
         check_groups(train, type(method).__name__, method.without_groups)
 
 
+def labels_are_classes(method: Any, trainer: Any, datamodule: Any) -> None:
+    """No label is below 0, of which torch's cross-entropy silently makes a loss of 0, or an error without a row."""
+    label = trainer.train_dataloader.dataset.held_labels()
+    if label is None or method.relabels or not isinstance(method.loss, CrossEntropy):
+        return
+    if keeps_labels(trainer.train_dataloader) and int(label.min()) < 0:
+        row = int((label < 0).nonzero()[0])
+        raise InputError(
+            f"training row {row} has the label {int(label[row])}; classes count from 0: leave such rows out, or give "
+            "another loss"
+        )
+
+
 def training_set_is_evaluated(method: Any, trainer: Any, datamodule: Any) -> None:
     """Where an evaluation pass ranks the groups and there is validation, epochs end in reading the training set."""
     if method.accuracy_from != "evaluation" or trainer.limit_val_batches == 0:
@@ -309,6 +323,7 @@ def search_loses_no_checkpoint(method: Any, trainer: Any, datamodule: Any) -> No
 START: tuple[Check, ...] = (
     search_loses_no_checkpoint,
     training_set_is_grouped,
+    labels_are_classes,
     training_set_is_evaluated,
     restored_tables_fit,
 )

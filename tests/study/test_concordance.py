@@ -1,9 +1,12 @@
 """How well a criterion chooses, by hand."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from drurank.errors import InputError
 from drurank.study.concordance import concordance
 
 
@@ -51,3 +54,11 @@ def test_the_share_of_models_that_are_tied_is_the_papers():
     found = concordance(values, np.arange(16.0))
     assert found.tied_models == 0.4375
     assert found.tied_pairs == pytest.approx(5 / 120)
+
+
+@pytest.mark.parametrize(
+    ("chosen_by", "tested", "named"), [([1, math.nan], [1, 2], "chosen_by"), ([1, 2], [1, math.inf], "tested")]
+)
+def test_candidate_without_a_value_is_refused(chosen_by, tested, named):
+    with pytest.raises(InputError, match=f"{named} of candidate 1 is"):
+        concordance(np.array(chosen_by), np.array(tested))

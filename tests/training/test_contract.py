@@ -11,7 +11,7 @@ from drurank.data import GroupedDataset
 from drurank.data.dataset import make_loader
 from drurank.errors import InputError
 from drurank.methods import ERM
-from drurank.training.contract import checked_batch
+from drurank.training.contract import checked_batch, class_correct
 from fits import network, small
 
 
@@ -103,3 +103,8 @@ def test_labels_that_are_floats_ask_for_a_notion_of_right(trainer):
 
     with pytest.raises(InputError, match="override is_correct"):
         trainer().fit(ERM(network=nn.Linear(2, 1), loss=Squared()), make_loader(rows, 4))
+
+
+def test_network_without_a_score_by_class_is_refused():
+    with pytest.raises(InputError, match=r"the network gave \[3\] for labels \[3\].*\[B, 1\]"):
+        class_correct(torch.zeros(3), torch.tensor([0, 1, 0]))

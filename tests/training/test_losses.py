@@ -8,6 +8,7 @@ from torch import nn
 
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
+from drurank.training.losses import CrossEntropy
 from fits import network, small
 from reference import cross_entropy
 
@@ -45,3 +46,9 @@ def test_checkpoint_of_a_run_with_class_weights_loads_alone(trainer):
 def test_loss_that_is_a_mean_is_refused():
     with pytest.raises(InputError, match=r"reduction='mean'.*reduction='none'"):
         ERM(loss=nn.CrossEntropyLoss())
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1)])
+def test_cross_entropy_needs_two_scores_a_sample(shape):
+    with pytest.raises(InputError, match="an output for each of two classes or more"):
+        CrossEntropy()(torch.zeros(shape), torch.zeros(3).long())

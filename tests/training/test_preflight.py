@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from drurank.data import GroupedDataset, evaluation_loader
 from drurank.data.dataset import make_loader
 from drurank.errors import InputError
-from drurank.methods import DRU
+from drurank.methods import DRU, ERM
 from drurank.training import preflight
 from drurank.training.nonfinite import NonFiniteWatch
 from fits import network, own_loaders, own_network, own_rows, small
@@ -210,3 +210,9 @@ def test_a_criterion_of_ones_own_without_a_value_is_named():
     method = SimpleNamespace(trainer=SimpleNamespace(sanity_checking=False), evaluation=SimpleNamespace(min_count=1))
     with pytest.raises(InputError, match="val_own has no finite value; a criterion of your own must give one"):
         preflight.check_criteria(method, {"val_own": torch.tensor(math.inf)})
+
+
+def test_label_that_cross_entropy_would_skip_is_refused(trainer):
+    rows = TensorDataset(torch.zeros(4, 3), torch.tensor([0, 1, -100, 1]))
+    with pytest.raises(InputError, match="training row 2 has the label -100; classes count from 0"):
+        trainer().fit(ERM(network=own_network()), DataLoader(GroupedDataset(rows, list("aabb")), 2))
