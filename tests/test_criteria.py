@@ -363,10 +363,10 @@ def test_a_criterion_whose_function_fails_is_named(function, said):
 
 
 def test_tstat_measures_the_observed_differences_also_where_accuracies_are_shrunk():
-    # Accuracies .5, .6, .7 of 10 rows: shrunk to one value. The mean .6, sd .1, so tstat = .6 / (.1 / sqrt(3)).
+    # Accuracies .5, .6, .7 of 10 rows, which shrink together. The mean .6, sd .1, so tstat = .6 / (.1 / sqrt(3)).
     correct, count, want = [5, 6, 7], [10, 10, 10], 0.6 * math.sqrt(3) / 0.1
     found = compute_criteria(np.array(correct), np.array(count), "tstat,worst", shrink=True)
-    assert found["worst"] == pytest.approx(0.6), "they are"
+    assert 0.52 < found["worst"] < 0.6, "it is shrunk"
     assert found["tstat"] == pytest.approx(want)
     for metric in (GroupTStat(3, shrink=True), GroupCriterion(3, "tstat", shrink=True), GroupCriteria(3, shrink=True)):
         for group in range(3):

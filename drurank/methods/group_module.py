@@ -385,7 +385,7 @@ class GroupModule(LightningModule):
         partial = tuple(f"{split.prefix}_" for split in self.evaluation.cut_short())
         for key, value in values.items():
             # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
-            to_loggers = not key.startswith(partial)
+            to_loggers = False if key.startswith(partial) else None
             self.log(key, value, logger=to_loggers, on_epoch=True, sync_dist=True, reduce_fx="max", batch_size=1)
 
     def on_predict_start(self) -> None:

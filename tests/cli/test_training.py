@@ -203,9 +203,10 @@ def test_report_follows_from_the_predictions(done, predictions):
             "count": n,
             "correct": right,
             "accuracy": right / n,
-            "low": 0.0 if right == 0 else pytest.approx(beta.ppf(0.05, right + 0.5, n - right + 0.5)),
-            "high": 1.0 if right == n else pytest.approx(beta.ppf(0.95, right + 0.5, n - right + 0.5)),
+            "low": 0.0 if right == 0 else pytest.approx(beta.ppf(0.05, right, n - right + 1)),
+            "high": 1.0 if right == n else pytest.approx(beta.ppf(0.95, right + 1, n - right)),
             "shrunk": pytest.approx(shrunk),
+            "contradicts_shrunk": False,
             "seen_in_training": False,
         }
         for name, n, right, shrunk in zip(

@@ -239,7 +239,7 @@ BAD = {
     "a class that no row has": ([("a", "1", "1", "s"), ("a", "0", "2", "s")], [], ["row 1", "'2'", "labels"]),
     "a blank label": ([("a", "1", "1", "s"), ("a", " ", "1", "s")], [], ["'y'", "row 1", "blank", "no label"]),
     "a blank prediction": ([("a", "1", "", "s")], [], ["'yhat'", "row 0", "blank", "no prediction"]),
-    "a blank group": ([("a", "1", "1", "s"), ("", "1", "1", "s")], [], ["'g'", "row 1", "no group"]),
+    "a blank group": ([("a", "1", "1", "s"), ("", "1", "1", "s")], [], ["'g'", "row 1", "not a group"]),
     "a blank split": ([("a", "1", "1", "")], ["--split", "s"], ["'s'", "row 0", "no split"]),
     "no such split column": ([("a", "1", "1", "s")], ["--split", "part"], ["no column 'part'", "known: g, y, yhat, s"]),
     "no such criterion": ([("a", "1", "1", "s")], ["--criteria", "wurst"], ["'wurst'", "did you mean 'worst'"]),
