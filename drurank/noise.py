@@ -92,24 +92,31 @@ def criteria_noise(
     if not is_count(draws):
         raise InputError(f"draws is {draws!r}; give an int of 1 or more")
     names = default_criteria() if names is None else names
-    mixtures = (spread or fit_spread(correct, count)).mixtures
-    if mixtures is None:
-        raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
+    spread = spread or fit_spread(correct, count)
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
-    likely, some = _true_accuracies(correct, count, mixtures), min(draws, INTERVAL_DRAWS)
-    interval = draw_criteria(likely, len(count), names, some, rng, "Intervals")
-    alike = _equal_accuracies(count, correct.sum() / count.sum())
-    floor = draw_criteria(alike, len(count), names, draws, floor_rng, "Noise floor")
+    true = true_criteria(correct, count, spread, names, draws=min(draws, INTERVAL_DRAWS), seed=rng)
+    chance = noise_floor(count, correct.sum() / count.sum(), names, draws=draws, seed=floor_rng)
     found = {}
     for name in names:
-        low, estimate, high = map(float, np.percentile(interval[name], (PERCENT[0], 50, PERCENT[1])))
-        floor_low, middle, floor_high = map(float, np.percentile(floor[name], (PERCENT[0], 50, PERCENT[1])))
-        found[name] = Noise(estimate, low, high, middle, floor_low, floor_high)
+        low, estimate, high = summed_up(true[name])
+        floor_low, floor, floor_high = summed_up(chance[name])
+        found[name] = Noise(estimate, low, high, floor, floor_low, floor_high)
     return found
 
 
+def summed_up(draws: np.ndarray) -> tuple[float, float, float]:
+    """5th percentile, median and 95th percentile of draws, float ``[draws]``."""
+    low, middle, high = map(float, np.percentile(draws, (PERCENT[0], 50, PERCENT[1])))
+    return low, middle, high
+
+
 def noise_floor(
-    count: np.ndarray, accuracy: float, names: Sequence[str] | None = None, *, draws: int = DRAWS, seed: int = 0
+    count: np.ndarray,
+    accuracy: float,
+    names: Sequence[str] | None = None,
+    *,
+    draws: int = DRAWS,
+    seed: int | np.random.Generator = 0,
 ) -> dict[str, np.ndarray]:
     """Criteria of groups that are all served alike.
 
@@ -118,7 +125,7 @@ def noise_floor(
         accuracy: that of every group.
         names: criteria by name; those that every run logs, if not given.
         draws: how many times all groups are drawn.
-        seed: of the draws.
+        seed: of the draws, or where chance comes from.
 
     Returns:
         Criterion to its values, float64 ``[draws]``.
@@ -135,7 +142,7 @@ def true_criteria(
     names: Sequence[str] | None = None,
     *,
     draws: int = INTERVAL_DRAWS,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
 ) -> dict[str, np.ndarray]:
     """Criteria of the true accuracies that these groups may have.
 
@@ -145,7 +152,7 @@ def true_criteria(
         spread: that of true group accuracy.
         names: criteria by name; those that every run logs, if not given.
         draws: how many times the accuracies of all groups are drawn.
-        seed: of the draws.
+        seed: of the draws, or where chance comes from.
 
     Returns:
         Criterion to its values, float64 ``[draws]``.

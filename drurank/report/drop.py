@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion
-from drurank.noise import DRAWS, INTERVAL_DRAWS, PERCENT, noise_floor, true_criteria
+from drurank.noise import DRAWS, INTERVAL_DRAWS, noise_floor, summed_up, true_criteria
 from drurank.report.counts import SplitCounts
 
 PAIRS = (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val"))
@@ -60,14 +60,13 @@ def _criteria(
     true, chance = _estimates(pair, estimated, min_count), _by_chance(pair, has_floor, min_count)
     found = {}
     for name in names:
-        middle, interval = _summed_up(true.get(name))
-        median, band = _summed_up(chance.get(name))
+        low, middle, high = summed_up(true[name]) if name in true else (None, None, None)
         before, after = (entry["value"] for entry in entries[name])
         found[name] = {
             "value": None if before is None or after is None else float(_worse(name, before, after)),
             "estimate": middle,
-            "interval": interval,
-            "by_chance": None if band is None else {"median": median, "interval": band},
+            "interval": None if middle is None else [low, high],
+            "by_chance": _band(chance[name]) if name in chance else None,
         }
     return found
 
@@ -76,12 +75,9 @@ def _worse(name: str, before: Any, after: Any) -> Any:
     return before - after if criterion(name).higher_is_better else after - before
 
 
-def _summed_up(draws: np.ndarray | None) -> tuple[float | None, list[float] | None]:
-    """Median of draws, and 5th and 95th percentile of them."""
-    if draws is None:
-        return None, None
-    low, middle, high = map(float, np.percentile(draws, (PERCENT[0], 50, PERCENT[1])))
-    return middle, [low, high]
+def _band(draws: np.ndarray) -> dict[str, Any]:
+    low, median, high = summed_up(draws)
+    return {"median": median, "interval": [low, high]}
 
 
 def _estimates(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_count: int) -> dict[str, np.ndarray]:
