@@ -91,13 +91,9 @@ class Mixtures:
             other.edges,
         )
 
-    def of_size(self, count: np.ndarray) -> np.ndarray:
-        """Which range of sizes groups of these sizes are in, int64 ``[d]``."""
-        return np.searchsorted(self.edges, count, side="right")
-
     def height(self, tally: Tally) -> np.ndarray:
         """Log-likelihood of groups under each component, times its weight, float64 ``[s, d, t]``."""
-        size = self.of_size(tally.count)
+        size = range_of_size(self.edges, tally.count)
         of_one = log_likelihood(
             tally.correct[:, None], tally.count[:, None], self.mean[:, size], self.precision[:, size]
         )
@@ -121,7 +117,7 @@ class Mixtures:
         component = np.zeros(place.shape, np.int64)
         for t in range(COMPONENTS - 1):
             component += upto[:, tally.place, t] < place
-        size, which = self.of_size(tally.count)[tally.place], np.arange(len(self))[:, None]
+        size, which = range_of_size(self.edges, tally.count)[tally.place], np.arange(len(self))[:, None]
         mean, k = self.mean[which, size, component], self.precision[which, size, component]
         point = np.isinf(k)
         k[point] = 1.0
@@ -146,7 +142,7 @@ class Mixtures:
         place = np.arange(len(tally.times)) if exact else tally.place
         right, seen = (tally.correct, tally.count) if exact else (correct, count)
         total = np.zeros(len(right))
-        size = self.of_size(tally.count)[place]
+        size = range_of_size(self.edges, tally.count)[place]
         for share, mean, k in zip(shares(self.height(tally)), self.mean, self.precision, strict=True):
             for t in range(COMPONENTS):
                 m, precision = mean[size, t], k[size, t]
@@ -154,6 +150,11 @@ class Mixtures:
                 total += share[place, t] * np.where(np.isinf(precision), m, (m * kept + right) / (kept + seen))
         found: np.ndarray = (total[tally.place] if exact else total) / len(self)
         return found
+
+
+def range_of_size(edges: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Which range of sizes groups are in: int64 ``[d]`` of sizes ``[d]``, and the least size of each but the first."""
+    return np.searchsorted(edges, count, side="right")
 
 
 def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:

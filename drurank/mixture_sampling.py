@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaln, expit, logsumexp, softmax
 
-from drurank.mixture import COMPONENTS, Mixtures, Tally, log_likelihood, shares
+from drurank.mixture import COMPONENTS, Mixtures, Tally, log_likelihood, range_of_size, shares
 
 WEIGHT_PRIOR = 0.1
 """Parameter of the Dirichlet prior of the weights, for each component."""
@@ -72,7 +72,7 @@ def _predicts(mixtures: Mixtures, tally: Tally) -> float:
 
 def _by_size(tally: Tally, edges: np.ndarray, rng: np.random.Generator) -> Mixtures:
     """Mixtures of their own for each range of sizes."""
-    size = np.searchsorted(edges, tally.count, side="right")
+    size = range_of_size(edges, tally.count)
     parts = []
     for which in range(len(edges) + 1):
         some = Tally(tally.correct[size == which], tally.count[size == which], tally.times[size == which], tally.place)
@@ -114,30 +114,33 @@ class _Sampler:
 
     def __init__(self, tally: Tally, rng: np.random.Generator) -> None:
         self.tally, self.rng = tally, rng
-        means, space = _candidate_means(tally)
+        self.smoothed = np.sort(np.repeat((tally.correct + 0.5) / (tally.count + 1), tally.times))
+        """Accuracies of all groups in ascending order, none of them 0 or 1."""
+        means, space = _candidate_means(self.smoothed)
         relative = _candidate_spreads(tally)
         self.means, self.precisions = np.repeat(means, SPREADS), np.tile(1 / np.square(relative) - 1, len(means))
         self.height = self._height(self.means, self.precisions)
+        self.all_groups = tally.times[:, None].astype(np.float64)
+        """Members of a component that has all groups, ``[d, 1]``."""
         self.prior = np.log(np.repeat(space, SPREADS) * (1 - POINT_PRIOR) / SPREADS)
 
     def single(self) -> Mixtures:
         """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
-        mean, precision, _ = self._place(np.repeat(self.tally.times[:, None], DRAWS, axis=1).astype(np.float64))
+        mean, precision, _ = self._place(self.all_groups, DRAWS)
         weight = np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST)
         mean, precision = (np.tile(of, (COMPONENTS, 1)).T for of in (mean, precision))
         return _without_sizes(np.tile(weight, (DRAWS, 1)), mean, precision)
 
     def chance_of_a_point(self) -> float:
         """Posterior probability that one component that has all groups is a point."""
-        share: np.ndarray = softmax(self._posterior(self.tally.times[:, None].astype(np.float64)), axis=1)
-        return float(share[0, -1])
+        return float(softmax(self._posterior(self.all_groups, *self._sums(self.all_groups)))[0, -1])
 
     def several(self) -> Mixtures:
         """``DRAWS`` mixtures of all components."""
         kept = []
         weight = np.full(COMPONENTS, 1 / COMPONENTS)
         height = self._height(
-            np.quantile(_smoothed(self.tally), np.linspace(0, 1, COMPONENTS)),
+            np.quantile(self.smoothed, np.linspace(0, 1, COMPONENTS)),
             np.full(COMPONENTS, self.precisions[SPREADS // 2]),
         )
         for sweep in range(BURN_IN + DRAWS * THIN):
@@ -153,23 +156,32 @@ class _Sampler:
         """Log-likelihood of the groups under each component, ``[d, t]``."""
         return log_likelihood(self.tally.correct[:, None], self.tally.count[:, None], mean, precision)
 
-    def _posterior(self, members: np.ndarray) -> np.ndarray:
+    def _sums(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Samples of each component's members that are right, and all of them, ``[t]`` each."""
+        return members.T @ self.tally.correct, members.T @ self.tally.count
+
+    def _posterior(self, members: np.ndarray, right: np.ndarray, seen: np.ndarray) -> np.ndarray:
         """Log-posterior of the ``g`` places of the grid and, last, of a point, for each component, ``[t, g + 1]``."""
-        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
         # A point's mean has a uniform prior, over which its likelihood is integrated.
         point = np.log(POINT_PRIOR) + betaln(right + 1, seen - right + 1)
         return np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
 
-    def _place(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _place(self, members: np.ndarray, draws: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw mean and precision of each component given its members ``[d, t]``, both at once.
 
+        Args:
+            members: how many groups of the same counts each component has, float64 ``[d, t]``.
+            draws: how many times to draw each.
+
         Returns:
-            Mean and precision, ``[t]`` each, and log-likelihood of the groups under each, ``[d, t]``.
+            Mean and precision, ``[t draws]`` each, and log-likelihood of the groups under each, ``[d, t draws]``.
         """
-        total = self._posterior(members)
+        right, seen = self._sums(members)
+        total = self._posterior(members, right, seen)
         cumulative = np.cumsum(np.exp(total - total.max(axis=1, keepdims=True)), axis=1)
-        chosen = (cumulative < self.rng.random((len(total), 1)) * cumulative[:, -1:]).sum(axis=1)
-        right, seen = members.T @ self.tally.correct, members.T @ self.tally.count
+        place = self.rng.random((len(total), draws)) * cumulative[:, -1:]
+        chosen = (cumulative[:, None] < place[..., None]).sum(axis=-1).ravel()
+        right, seen = np.repeat(right, draws), np.repeat(seen, draws)
         exact = self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
         is_point = chosen == len(self.means)
         of_grid = np.where(is_point, 0, chosen)
@@ -184,15 +196,8 @@ def _without_sizes(weight: np.ndarray, mean: np.ndarray, precision: np.ndarray) 
     return Mixtures(weight[:, None], mean[:, None], precision[:, None], np.zeros(0))
 
 
-def _smoothed(tally: Tally) -> np.ndarray:
-    """Accuracies of all groups in ascending order, none of them 0 or 1."""
-    found: np.ndarray = np.sort(np.repeat((tally.correct + 0.5) / (tally.count + 1), tally.times))
-    return found
-
-
-def _candidate_means(tally: Tally) -> tuple[np.ndarray, np.ndarray]:
-    """Means to choose from, and the space that each stands for: evenly placed, and denser where groups are."""
-    near = _smoothed(tally)
+def _candidate_means(near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means to choose from, and the space that each stands for: evenly placed, and denser where groups are ``near``."""
     evenly = (np.arange(EVENLY) + 0.5) / EVENLY
     edge = np.geomspace(1e-6, evenly[0], AT_EDGE, endpoint=False)
     means = [evenly, np.quantile(near, (np.arange(BY_DATA) + 0.5) / BY_DATA)]
