@@ -31,11 +31,10 @@ class Spread:
 
     Attributes:
         mean: of the true accuracies of the groups at hand.
-        sd: their standard deviation, the median of its posterior (the mean, if that is 0); 0 where groups are alike.
+        sd: their standard deviation, the median of its posterior (the mean, if that is 0); 0 where no difference was
+            found beyond chance, see :func:`drurank.mixture_sampling.draw_mixtures`.
         low: 5th percentile of its posterior.
         high: 95th percentile of its posterior.
-        alike: whether no difference between groups was found beyond chance, see
-            :func:`drurank.mixture_sampling.draw_mixtures`.
         mixtures: distributions that the data allows; ``None`` without groups.
     """
 
@@ -43,7 +42,6 @@ class Spread:
     sd: float
     low: float
     high: float
-    alike: bool
     mixtures: Mixtures | None = field(repr=False)
 
     def posterior_mean(self, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -56,11 +54,7 @@ class Spread:
         Returns:
             Float64 ``[m]``, ``nan`` where ``count`` is 0.
         """
-        found = np.full(len(count), np.nan)
-        known = count > 0
-        if self.mixtures is not None and known.any():
-            found[known] = _mean(self.mixtures, correct[known], count[known])
-        return found
+        return np.full(len(count), np.nan) if self.mixtures is None else _means(self.mixtures, correct, count)
 
 
 def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
@@ -79,20 +73,24 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     check_counts(correct, count)
     known = count > 0
     if not known.any():
-        return Spread(math.nan, math.nan, math.nan, math.nan, False, None)
+        return Spread(math.nan, math.nan, math.nan, math.nan, None)
     correct, count = correct[known], count[known]
     rng, tally = np.random.default_rng(0), Tally.of(correct, count)
     mixtures, alike = draw_mixtures(tally, rng)
     sds = _standard_deviations(mixtures, correct, count, tally, rng)
     low, sd, high = map(float, np.percentile(sds, PERCENT))
     if alike:
-        return Spread(float(correct.sum() / count.sum()), 0.0, 0.0, high, True, mixtures)
-    mean = float(_mean(mixtures, correct, count).mean())
-    return Spread(mean, sd or float(sds.mean()), low, max(high, float(sds.mean())), False, mixtures)
+        return Spread(float(correct.sum() / count.sum()), 0.0, 0.0, high, mixtures)
+    mean, sd = float(_means(mixtures, correct, count).mean()), sd or float(sds.mean())
+    return Spread(mean, sd, low, max(high, sd), mixtures)
 
 
-def _mean(mixtures: Mixtures, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
-    return mixtures.some(slice(None, None, FEWER)).posterior_mean(correct, count)
+def _means(mixtures: Mixtures, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Posterior means of these groups, ``[m]``, ``nan`` where ``count`` is 0."""
+    found, known = np.full(len(count), np.nan), count > 0
+    if known.any():
+        found[known] = mixtures.some(slice(None, None, FEWER)).posterior_mean(correct[known], count[known])
+    return found
 
 
 def _standard_deviations(
@@ -128,11 +126,10 @@ def shrunk_accuracy(correct: Array, count: Array, *, equal_if_alike: bool = Fals
 
 def _shrunk(correct: np.ndarray, count: np.ndarray, equal_if_alike: bool) -> np.ndarray:
     """What ``fit_spread(correct, count).posterior_mean(correct, count)`` is, without the spread itself."""
-    found = np.full(len(count), np.nan)
     known = count > 0
-    if known.any():
-        correct, count = correct[known], count[known]
-        mixtures, alike = draw_mixtures(Tally.of(correct, count), np.random.default_rng(0))
-        pooled = alike and equal_if_alike
-        found[known] = correct.sum() / count.sum() if pooled else _mean(mixtures, correct, count)
-    return found
+    if not known.any():
+        return np.full(len(count), np.nan)
+    mixtures, alike = draw_mixtures(Tally.of(correct[known], count[known]), np.random.default_rng(0))
+    if alike and equal_if_alike:
+        return np.where(known, correct[known].sum() / count[known].sum(), np.nan)
+    return _means(mixtures, correct, count)

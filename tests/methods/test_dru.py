@@ -256,5 +256,6 @@ def test_shrink_does_not_train_worse_than_erm_where_groups_do_not_differ(trainer
         fit = trainer(max_epochs=2)
         fit.fit(method, Synthetic(setting=3, groups=[120, 60, 60], group_size=50, batch_size=64))
         averages[name] = float(fit.callback_metrics["val_average"])
+    # An epoch in which some difference seems to be found moves the average by less than a row in 300.
     assert averages["shrink"] >= averages["erm"] - 0.003
     assert averages["plain"] != averages["erm"]
