@@ -104,7 +104,7 @@ def _has_outlier(tally: Tally) -> bool:
     """Whether one group is too far from the accuracy of all, by the binomial test, corrected for their number."""
     groups = tally.times.sum()
     pooled = tally.times @ tally.correct / (tally.times @ tally.count)
-    right, seen = np.floor(tally.correct + 1e-9), np.round(tally.count)
+    right, seen = np.floor(tally.correct + 1e-9), np.round(tally.count).astype(np.int64)
     tail = np.minimum(bdtr(right, seen, pooled), np.where(right > 0, bdtrc(np.maximum(right - 1, 0), seen, pooled), 1))
     return bool((2 * tail * groups).min() < OUTSIDE)
 
