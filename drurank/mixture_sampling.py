@@ -4,7 +4,7 @@ How many components the data needs is not fixed: a Dirichlet prior of the weight
 that it does not need (Rousseau and Mengersen, 2011). Mixtures are drawn by blocked Gibbs sampling (as Ishwaran and
 James, 2001). Models that the prior of several components would hardly ever choose, one component for all groups, and
 mixtures by group size, are averaged with it by how well they would predict a further group (pseudo-Bayesian model
-averaging by WAIC, see Yao et al., 2018).
+averaging by WAIC, over bootstrap weights of the groups: "pseudo-BMA+" of Yao et al., 2018).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from drurank.mixture import COMPONENTS, Mixtures, Tally, log_likelihood, range_o
 
 WEIGHT_PRIOR = 0.1
 """Parameter of the Dirichlet prior of the weights, for each component."""
-POINT_PRIOR = 0.5
-"""Prior probability that a component is one point, so that all its groups are alike."""
+POINT_PRIOR, ALL_ALIKE_PRIOR = 0.5, 0.25
+"""Prior probability that a component is one point, so that all its groups are alike: one of several, the only one."""
 DRAWS, BURN_IN, THIN = 200, 100, 2
 LEAST = 1e-300
 """Instead of a weight of 0, whose logarithm is infinite."""
@@ -43,7 +43,8 @@ def draw_mixtures(tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, boo
     Returns:
         ``DRAWS`` mixtures, and whether no difference between groups was found beyond chance: all groups have the same
         accuracy; or neither several components nor the sizes of groups help to predict, one component is more likely a
-        point than not, and no group is further from the others than the largest of so many would be by chance.
+        point than not if both are as likely beforehand, and no group is further from the others than the largest of so
+        many would be by chance.
     """
     sampler = _Sampler(tally, rng)
     one, several = sampler.single(), sampler.several()
@@ -59,15 +60,18 @@ def draw_mixtures(tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, boo
 
 def _averaged(simple: Mixtures, rich: Mixtures, tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, float]:
     """As many draws of two models, shared out by how well they predict, and by how much the second leads."""
-    lead = _predicts(rich, tally) - _predicts(simple, tally)
-    number, order = round(DRAWS * float(expit(lead))), rng.permutation(DRAWS)
-    return simple.some(order[number:]).joined(rich.some(order[:number])), lead
+    ahead = _predicts(rich, tally) - _predicts(simple, tally)
+    # How much a lead is worth depends on the groups at hand: other weights of them give other leads.
+    weight = rng.standard_gamma(tally.times, size=(DRAWS, len(ahead)))
+    leads = tally.times.sum() * (weight @ ahead) / weight.sum(axis=1)
+    number, order = round(DRAWS * float(expit(leads).mean())), rng.permutation(DRAWS)
+    return simple.some(order[number:]).joined(rich.some(order[:number])), float(tally.times @ ahead)
 
 
-def _predicts(mixtures: Mixtures, tally: Tally) -> float:
-    """Expected log density of a further group for each of these, by WAIC."""
+def _predicts(mixtures: Mixtures, tally: Tally) -> np.ndarray:
+    """Expected log density of a further group like each of the tally, by WAIC, ``[d]``."""
     density = logsumexp(mixtures.height(tally), axis=-1)
-    return float(tally.times @ (logsumexp(density, axis=0) - np.log(len(density)) - density.var(axis=0, ddof=1)))
+    return logsumexp(density, axis=0) - np.log(len(density)) - density.var(axis=0, ddof=1)
 
 
 def _by_size(tally: Tally, edges: np.ndarray, rng: np.random.Generator) -> Mixtures:
@@ -122,18 +126,18 @@ class _Sampler:
         self.height = self._height(self.means, self.precisions)
         self.all_groups = tally.times[:, None].astype(np.float64)
         """Members of a component that has all groups, ``[d, 1]``."""
-        self.prior = np.log(np.repeat(space, SPREADS) * (1 - POINT_PRIOR) / SPREADS)
+        self.prior = np.log(np.repeat(space, SPREADS) / SPREADS)
 
     def single(self) -> Mixtures:
         """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
-        mean, precision, _ = self._place(self.all_groups, DRAWS)
+        mean, precision, _ = self._place(self.all_groups, ALL_ALIKE_PRIOR, DRAWS)
         weight = np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST)
         mean, precision = (np.tile(of, (COMPONENTS, 1)).T for of in (mean, precision))
         return _without_sizes(np.tile(weight, (DRAWS, 1)), mean, precision)
 
     def chance_of_a_point(self) -> float:
-        """Posterior probability that one component that has all groups is a point."""
-        return float(softmax(self._posterior(self.all_groups, *self._sums(self.all_groups)))[0, -1])
+        """Posterior probability that one component that has all groups is a point, .5 beforehand."""
+        return float(softmax(self._posterior(self.all_groups, *self._sums(self.all_groups), 0.5))[0, -1])
 
     def several(self) -> Mixtures:
         """``DRAWS`` mixtures of all components."""
@@ -147,7 +151,7 @@ class _Sampler:
             members = self.rng.multinomial(self.tally.times, shares(height + np.log(weight))).astype(np.float64)
             part = self.rng.standard_gamma(WEIGHT_PRIOR + members.sum(axis=0))
             weight = np.maximum(part / part.sum(), LEAST)
-            mean, precision, height = self._place(members)
+            mean, precision, height = self._place(members, POINT_PRIOR)
             if sweep >= BURN_IN and (sweep - BURN_IN) % THIN == 0:
                 kept.append((weight, mean, precision))
         return _without_sizes(*map(np.array, zip(*kept, strict=True)))
@@ -160,35 +164,36 @@ class _Sampler:
         """Samples of each component's members that are right, and all of them, ``[t]`` each."""
         return members.T @ self.tally.correct, members.T @ self.tally.count
 
-    def _posterior(self, members: np.ndarray, right: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    def _posterior(self, members: np.ndarray, right: np.ndarray, seen: np.ndarray, is_point: float) -> np.ndarray:
         """Log-posterior of the ``g`` places of the grid and, last, of a point, for each component, ``[t, g + 1]``."""
         # A point's mean has a uniform prior, over which its likelihood is integrated.
-        point = np.log(POINT_PRIOR) + betaln(right + 1, seen - right + 1)
-        return np.concatenate([members.T @ self.height + self.prior, point[:, None]], axis=1)
+        point = np.log(is_point) + betaln(right + 1, seen - right + 1)
+        return np.concatenate([members.T @ self.height + self.prior + np.log1p(-is_point), point[:, None]], axis=1)
 
-    def _place(self, members: np.ndarray, draws: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _place(self, members: np.ndarray, is_point: float, draws: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw mean and precision of each component given its members ``[d, t]``, both at once.
 
         Args:
             members: how many groups of the same counts each component has, float64 ``[d, t]``.
+            is_point: prior probability that a component is one point.
             draws: how many times to draw each.
 
         Returns:
             Mean and precision, ``[t draws]`` each, and log-likelihood of the groups under each, ``[d, t draws]``.
         """
         right, seen = self._sums(members)
-        total = self._posterior(members, right, seen)
+        total = self._posterior(members, right, seen, is_point)
         cumulative = np.cumsum(np.exp(total - total.max(axis=1, keepdims=True)), axis=1)
         place = self.rng.random((len(total), draws)) * cumulative[:, -1:]
         chosen = (cumulative[:, None] < place[..., None]).sum(axis=-1).ravel()
         right, seen = np.repeat(right, draws), np.repeat(seen, draws)
         exact = self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
-        is_point = chosen == len(self.means)
-        of_grid = np.where(is_point, 0, chosen)
-        mean = np.where(is_point, exact, self.means[of_grid])
-        precision = np.where(is_point, np.inf, self.precisions[of_grid])
+        points = chosen == len(self.means)
+        of_grid = np.where(points, 0, chosen)
+        mean = np.where(points, exact, self.means[of_grid])
+        precision = np.where(points, np.inf, self.precisions[of_grid])
         height = self.height[:, of_grid]
-        height[:, is_point] = self._height(exact[is_point], precision[is_point])
+        height[:, points] = self._height(exact[points], precision[points])
         return mean, precision, height
 
 

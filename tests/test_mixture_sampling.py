@@ -8,7 +8,7 @@ from scipy.stats import betabinom, binom
 
 from drurank import mixture_sampling as sampling
 from drurank.mixture import COMPONENTS, Mixtures, Tally, shares
-from drurank.mixture_sampling import DRAWS, POINT_PRIOR, WEIGHT_PRIOR, draw_mixtures
+from drurank.mixture_sampling import ALL_ALIKE_PRIOR, DRAWS, POINT_PRIOR, WEIGHT_PRIOR, draw_mixtures
 
 
 def test_one_component_has_its_exact_posterior():
@@ -28,12 +28,32 @@ def test_one_component_has_its_exact_posterior():
 
         return quad(at, 1e-4, 1 - 1e-4, epsabs=0, epsrel=1e-6)[0]
 
-    point = POINT_PRIOR * evidence(0)
-    spread = (1 - POINT_PRIOR) * np.mean([evidence(one) for one in spreads])
+    odds = evidence(0) / np.mean([evidence(one) for one in spreads])
     sampler = sampling._Sampler(tally, np.random.default_rng(0))
-    assert sampler.chance_of_a_point() == pytest.approx(point / (point + spread), abs=0.005)
+    assert sampler.chance_of_a_point() == pytest.approx(odds / (odds + 1), abs=0.005)
     drawn = [np.isinf(sampler.single().precision[:, 0]) for _ in range(40)]
-    assert np.mean(drawn) == pytest.approx(point / (point + spread), abs=0.02)
+    odds *= ALL_ALIKE_PRIOR / (1 - ALL_ALIKE_PRIOR)
+    assert np.mean(drawn) == pytest.approx(odds / (odds + 1), abs=0.02)
+
+
+def test_a_lead_that_hangs_on_few_groups_leaves_both_models_drawn():
+    """As far ahead in sum: by one group of a hundred, which many bootstraps leave out, or by all of them a little."""
+    tally = Tally(np.arange(100.0), np.full(100, 100.0), np.ones(100, np.int64), np.arange(100))
+
+    def drawn(ahead):
+        one, other = (sampling._without_sizes(*np.full((3, DRAWS, COMPONENTS), number)) for number in (0.3, 0.6))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sampling, "_predicts", lambda which, _: ahead if which is other else 0 * ahead)
+            whole, lead = sampling._averaged(one, other, tally, np.random.default_rng(0))
+        assert lead == pytest.approx(ahead.sum())
+        return np.mean(whole.mean[:, 0, 0] == 0.6)
+
+    by_one = np.zeros(100)
+    by_one[0] = 8.0
+    rng = np.random.default_rng(1)
+    weight = rng.dirichlet(np.ones(100), 20_000) @ by_one * 100
+    assert drawn(by_one) == pytest.approx(np.mean(1 / (1 + np.exp(-weight))), abs=0.06)
+    assert drawn(np.full(100, 0.08)) == 1.0
 
 
 def test_several_components_have_the_posterior_of_all_ways_to_share_out_the_groups():
@@ -47,7 +67,7 @@ def test_several_components_have_the_posterior_of_all_ways_to_share_out_the_grou
         """Log evidence of one component with these groups, and the expected accuracy of each group in it."""
         right, wrong = correct[members].sum(), (count - correct)[members].sum()
         point = np.log(POINT_PRIOR) + gammaln(right + 1) + gammaln(wrong + 1) - gammaln(right + wrong + 2)
-        total = np.append(height[members].sum(axis=0) + sampler.prior, point)
+        total = np.append(height[members].sum(axis=0) + sampler.prior + np.log(1 - POINT_PRIOR), point)
         log = np.logaddexp.reduce(total)
         share = np.exp(total - log)
         of_grid = (sampler.means * k + correct[:, None]) / (k + count[:, None])
@@ -94,7 +114,7 @@ def test_prediction_is_scored_by_waic():
             ]
             density.append(sum(parts) / comb(count, correct))
         want += times * (np.log(np.mean(density)) - np.var(np.log(density), ddof=1))
-    assert sampling._predicts(drawn, tally) == pytest.approx(want)
+    assert tally.times @ sampling._predicts(drawn, tally) == pytest.approx(want)
 
 
 @pytest.mark.parametrize("sizes", [(50, 50), (10, 200)])
