@@ -38,6 +38,8 @@ def check_array(name: str, array: Any, *, each: str = "group") -> None:
         raise InputError(f"{name} is a {type(array).__name__}; give an array of numpy or torch") from None
     if not xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{name} is {array.dtype}; give numbers")
+    if is_torch_array(array) and xp.isdtype(array.dtype, "unsigned integer") and array.element_size() > 1:
+        raise InputError(f"{name} is {array.dtype}, with which torch hardly computes; give torch.int64")
     if array.ndim == 0:
         raise InputError(f"{name} is a single number; give one for each {each}")
 
@@ -93,6 +95,58 @@ def check_counts(correct: Any, count: Any) -> None:
         raise InputError(
             f"correct is {right} and count {of} in group {place % excess.shape[-1]}; give correct, then count"
         )
+
+
+def counts_of_groups(correct: Any, count: Any, *, may_be_empty: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of one set of groups, for what is computed with numpy; waits for the device.
+
+    Args:
+        correct: samples classified correctly by group, integer ``[m]``, of numpy or torch.
+        count: samples by group, integer ``[m]``.
+        may_be_empty: whether groups without samples may be among them.
+
+    Returns:
+        Both, int64 ``[m]``.
+
+    Raises:
+        InputError: as of ``check_counts``, or if there is more than one dimension, or a group without samples.
+    """
+    check_counts(correct, count)
+    if correct.ndim > 1 or count.ndim > 1:
+        raise InputError(
+            f"correct {list(correct.shape)}, count {list(count.shape)}; give one of each per group, [m], or call this "
+            "for each row"
+        )
+    right, seen = (np.asarray(a.cpu() if is_torch_array(a) else a).astype(np.int64) for a in (correct, count))
+    return right, seen if may_be_empty else check_sizes(seen)
+
+
+def check_sizes(count: Any) -> np.ndarray:
+    """Sizes of groups, int64 ``[m]``.
+
+    Args:
+        count: samples by group, integer ``[m]``, of numpy or torch.
+
+    Raises:
+        InputError: if they are not integers, there are none, or a group has no samples.
+    """
+    check_counts(count, count)
+    if count.ndim > 1 or len(count) == 0:
+        raise InputError(f"count is {list(count.shape)}; give one number for each of one group or more, [m]")
+    found: np.ndarray = np.asarray(count.cpu() if is_torch_array(count) else count).astype(np.int64)
+    if (found == 0).any():
+        raise InputError(f"count is 0 in group {int(found.argmin())}; leave out groups without samples")
+    return found
+
+
+def check_accuracy(accuracy: float) -> None:
+    """Refuse an accuracy that is none.
+
+    Raises:
+        InputError: naming it.
+    """
+    if not 0 <= accuracy <= 1:
+        raise InputError(f"accuracy is {accuracy}; give a number from 0 to 1")
 
 
 def check_same_length(name: str, array: Any, other_name: str, other: Any, *, each: str = "sample") -> None:

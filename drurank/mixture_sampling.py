@@ -2,19 +2,21 @@
 
 How many components the data needs is not fixed: a Dirichlet prior of the weights with a small parameter empties those
 that it does not need (Rousseau and Mengersen, 2011). Mixtures are drawn by blocked Gibbs sampling (as Ishwaran and
-James, 2001). Models that the prior of several components would hardly ever choose, one component for all groups, and
-mixtures by group size, are averaged with it by how well they would predict a further group (pseudo-Bayesian model
-averaging by WAIC, over bootstrap weights of the groups: "pseudo-BMA+" of Yao et al., 2018).
+James, 2001). Models that the prior of several components would hardly ever choose (one component for all groups,
+nothing but points, mixtures by group size) are averaged with it by how well they would predict a further group:
+pseudo-Bayesian model averaging by WAIC, over bootstrap weights of the groups ("pseudo-BMA+" of Yao et al., 2018).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaln, expit, logsumexp, softmax
 
 from drurank.mixture import COMPONENTS, Mixtures, Tally, log_likelihood, range_of_size, shares
 
-WEIGHT_PRIOR = 0.1
+WEIGHT_PRIOR = 0.5
 """Parameter of the Dirichlet prior of the weights, for each component."""
 POINT_PRIOR, ALL_ALIKE_PRIOR = 0.5, 0.25
 """Prior probability that a component is one point, so that all its groups are alike: one of several, the only one."""
@@ -47,8 +49,7 @@ def draw_mixtures(tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, boo
         many would be by chance.
     """
     sampler = _Sampler(tally, rng)
-    one, several = sampler.single(), sampler.several()
-    whole, lead = _averaged(one, several, tally, rng)
+    whole, lead = _of_all_sizes(sampler, tally, rng)
     equal = bool(np.ptp(tally.correct / tally.count) == 0)
     alike = lead < 0 and sampler.chance_of_a_point() > 0.5 and not _has_outlier(tally)
     edges = _edges(tally)
@@ -56,6 +57,13 @@ def draw_mixtures(tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, boo
         whole, by_size = _averaged(whole, _by_size(tally, edges, rng), tally, rng)
         alike = alike and by_size < 0
     return whole, equal or alike
+
+
+def _of_all_sizes(sampler: _Sampler, tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, float]:
+    """Draws whatever the size of groups, and by how much several components predict better than one."""
+    smooth, lead = _averaged(sampler.single(), sampler.several(sampler.place), tally, rng)
+    # Clusters a few errors apart look like one smooth distribution, whose tail is another.
+    return _averaged(smooth, sampler.several(sampler.place_points), tally, rng)[0], lead
 
 
 def _averaged(simple: Mixtures, rich: Mixtures, tally: Tally, rng: np.random.Generator) -> tuple[Mixtures, float]:
@@ -81,7 +89,7 @@ def _by_size(tally: Tally, edges: np.ndarray, rng: np.random.Generator) -> Mixtu
     for which in range(len(edges) + 1):
         some = Tally(tally.correct[size == which], tally.count[size == which], tally.times[size == which], tally.place)
         sampler = _Sampler(some, rng)
-        parts.append(_averaged(sampler.single(), sampler.several(), some, rng)[0].some(rng.permutation(DRAWS)))
+        parts.append(_of_all_sizes(sampler, some, rng)[0].some(rng.permutation(DRAWS)))
     weight, mean, precision = (
         np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("weight", "mean", "precision")
     )
@@ -113,6 +121,9 @@ def _has_outlier(tally: Tally) -> bool:
     return bool((2 * tail * groups).min() < OUTSIDE)
 
 
+Place = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
 class _Sampler:
     """Gibbs sampling of mixtures given the groups; means and spreads are drawn from a grid, those of points exactly."""
 
@@ -130,7 +141,7 @@ class _Sampler:
 
     def single(self) -> Mixtures:
         """``DRAWS`` mixtures whose first component has all groups, independent of each other."""
-        mean, precision, _ = self._place(self.all_groups, ALL_ALIKE_PRIOR, DRAWS)
+        mean, precision, _ = self.place(self.all_groups, ALL_ALIKE_PRIOR, DRAWS)
         weight = np.where(np.arange(COMPONENTS) == 0, 1.0, LEAST)
         mean, precision = (np.tile(of, (COMPONENTS, 1)).T for of in (mean, precision))
         return _without_sizes(np.tile(weight, (DRAWS, 1)), mean, precision)
@@ -139,8 +150,8 @@ class _Sampler:
         """Posterior probability that one component that has all groups is a point, .5 beforehand."""
         return float(softmax(self._posterior(self.all_groups, *self._sums(self.all_groups), 0.5))[0, -1])
 
-    def several(self) -> Mixtures:
-        """``DRAWS`` mixtures of all components."""
+    def several(self, place: Place) -> Mixtures:
+        """``DRAWS`` mixtures of all components, each drawn by ``place`` given its members."""
         kept = []
         weight = np.full(COMPONENTS, 1 / COMPONENTS)
         height = self._height(
@@ -151,7 +162,7 @@ class _Sampler:
             members = self.rng.multinomial(self.tally.times, shares(height + np.log(weight))).astype(np.float64)
             part = self.rng.standard_gamma(WEIGHT_PRIOR + members.sum(axis=0))
             weight = np.maximum(part / part.sum(), LEAST)
-            mean, precision, height = self._place(members, POINT_PRIOR)
+            mean, precision, height = place(members)
             if sweep >= BURN_IN and (sweep - BURN_IN) % THIN == 0:
                 kept.append((weight, mean, precision))
         return _without_sizes(*map(np.array, zip(*kept, strict=True)))
@@ -170,7 +181,18 @@ class _Sampler:
         point = np.log(is_point) + betaln(right + 1, seen - right + 1)
         return np.concatenate([members.T @ self.height + self.prior + np.log1p(-is_point), point[:, None]], axis=1)
 
-    def _place(self, members: np.ndarray, is_point: float, draws: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def place_points(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As ``place``, each component being a point."""
+        right, seen = self._sums(members)
+        mean, precision = self._points(right, seen), np.full(len(right), np.inf)
+        return mean, precision, self._height(mean, precision)
+
+    def _points(self, right: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        return self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
+
+    def place(
+        self, members: np.ndarray, is_point: float = POINT_PRIOR, draws: int = 1
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draw mean and precision of each component given its members ``[d, t]``, both at once.
 
         Args:
@@ -187,7 +209,7 @@ class _Sampler:
         place = self.rng.random((len(total), draws)) * cumulative[:, -1:]
         chosen = (cumulative[:, None] < place[..., None]).sum(axis=-1).ravel()
         right, seen = np.repeat(right, draws), np.repeat(seen, draws)
-        exact = self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
+        exact = self._points(right, seen)
         points = chosen == len(self.means)
         of_grid = np.where(points, 0, chosen)
         mean = np.where(points, exact, self.means[of_grid])

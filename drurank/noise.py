@@ -15,8 +15,8 @@ import numpy as np
 from rich.progress import track
 from scipy.special import bdtr, betainccinv, betaincinv
 
-from drurank.checks import check_counts
-from drurank.criteria import default_criteria, values_of
+from drurank.checks import check_accuracy, check_sizes, counts_of_groups
+from drurank.criteria import listed, values_of
 from drurank.errors import InputError, is_count
 from drurank.groups import Groups
 from drurank.mixture import Mixtures, Tally
@@ -62,7 +62,7 @@ class Noise:
 def criteria_noise(
     correct: np.ndarray,
     count: np.ndarray,
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     *,
     spread: Spread | None = None,
     draws: int = DRAWS,
@@ -71,7 +71,7 @@ def criteria_noise(
     """Interval and noise floor of several criteria.
 
     Args:
-        correct: samples classified correctly by group, integer ``[m]``.
+        correct: samples classified correctly by group, integer ``[m]``, of numpy or torch.
         count: samples by group, integer ``[m]``; groups without samples are left out.
         names: criteria by name; those that every run logs, if not given.
         spread: that of true group accuracy; fitted, if not given.
@@ -82,16 +82,16 @@ def criteria_noise(
         Criterion to what chance does to it.
 
     Raises:
-        InputError: if no group has a sample.
+        InputError: if these cannot be counts of groups, or no group has a sample.
     """
-    check_counts(correct, count)
+    correct, count = counts_of_groups(correct, count)
     order = np.lexsort((correct, count))[(count == 0).sum() :]  # so that the numbering of groups does not matter
     correct, count = correct[order], count[order]
     if len(count) == 0:
         raise InputError("no group has a sample; give counts of 1 or more")
     if not is_count(draws):
         raise InputError(f"draws is {draws!r}; give an int of 1 or more")
-    names = default_criteria() if names is None else names
+    names = listed(names)
     spread = spread or fit_spread(correct, count)
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
     true = true_criteria(correct, count, spread, names, draws=min(draws, INTERVAL_DRAWS), seed=rng)
@@ -113,7 +113,7 @@ def summed_up(draws: np.ndarray) -> tuple[float, float, float]:
 def noise_floor(
     count: np.ndarray,
     accuracy: float,
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     *,
     draws: int = DRAWS,
     seed: int | np.random.Generator = 0,
@@ -121,7 +121,7 @@ def noise_floor(
     """Criteria of groups that are all served alike.
 
     Args:
-        count: samples by group, integer ``[m]``.
+        count: samples by group, integer ``[m]``, 1 or more.
         accuracy: that of every group.
         names: criteria by name; those that every run logs, if not given.
         draws: how many times all groups are drawn.
@@ -129,8 +129,12 @@ def noise_floor(
 
     Returns:
         Criterion to its values, float64 ``[draws]``.
+
+    Raises:
+        InputError: if a group has no sample, or the accuracy is not from 0 to 1.
     """
-    names = default_criteria() if names is None else names
+    count, names = check_sizes(count), listed(names)
+    check_accuracy(accuracy)
     rng = np.random.default_rng(seed)
     return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
 
@@ -139,7 +143,7 @@ def true_criteria(
     correct: np.ndarray,
     count: np.ndarray,
     spread: Spread,
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     *,
     draws: int = INTERVAL_DRAWS,
     seed: int | np.random.Generator = 0,
@@ -158,11 +162,12 @@ def true_criteria(
         Criterion to its values, float64 ``[draws]``.
 
     Raises:
-        InputError: if the spread is that of no groups.
+        InputError: if a group has no sample, or the spread is that of no groups.
     """
+    correct, count = counts_of_groups(correct, count, may_be_empty=False)
     if spread.mixtures is None:
         raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
-    names = default_criteria() if names is None else names
+    names = listed(names)
     draw = _true_accuracies(correct, count, spread.mixtures)
     return draw_criteria(draw, len(count), names, draws, np.random.default_rng(seed), "Intervals")
 
@@ -173,7 +178,7 @@ def chance_band(
     """Where the worst, the second worst, ... group would lie if all groups were served alike.
 
     Args:
-        count: samples by group, integer ``[m]``.
+        count: samples by group, integer ``[m]``, 1 or more.
         accuracy: that of every group.
         draws: how many times all groups are drawn.
         places: the most of the ``m`` places to compute.
@@ -181,7 +186,12 @@ def chance_band(
 
     Returns:
         The places, int64 ``[p]`` from 0, and 5th and 95th percentile of the accuracy there, float64 ``[p]``.
+
+    Raises:
+        InputError: if a group has no sample, or the accuracy is not from 0 to 1.
     """
+    count = check_sizes(count)
+    check_accuracy(accuracy)
     at = np.unique(np.linspace(0, len(count) - 1, min(places, len(count))).astype(np.int64))
     draw, rng = _equal_accuracies(count, accuracy), np.random.default_rng(seed)
     size = max(1, CHUNK // len(count))
@@ -205,7 +215,11 @@ def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> 
 
     Returns:
         Lower and upper ends, float64 ``[m]`` each.
+
+    Raises:
+        InputError: if these cannot be counts of groups, or a group has no sample.
     """
+    correct, count = counts_of_groups(correct, count, may_be_empty=False)
     wrong = count - correct
     low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100 / at_once)
     high = betainccinv(correct + 1, np.maximum(wrong, 1), (1 - PERCENT[1] / 100) / at_once)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from drurank.checks import check_counts
+from drurank.checks import check_counts, counts_of_groups
 from drurank.dcg import Array
 from drurank.mixture import Mixtures, Tally
 from drurank.mixture_sampling import draw_mixtures
@@ -53,7 +53,11 @@ class Spread:
 
         Returns:
             Float64 ``[m]``, ``nan`` where ``count`` is 0.
+
+        Raises:
+            InputError: if these cannot be counts of groups.
         """
+        correct, count = counts_of_groups(correct, count)
         return np.full(len(count), np.nan) if self.mixtures is None else _means(self.mixtures, correct, count)
 
 
@@ -70,7 +74,7 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     Raises:
         InputError: if ``correct`` and ``count`` cannot be counts of the same groups.
     """
-    check_counts(correct, count)
+    correct, count = counts_of_groups(correct, count)
     known = count > 0
     if not known.any():
         return Spread(math.nan, math.nan, math.nan, math.nan, None)
@@ -116,11 +120,16 @@ def shrunk_accuracy(correct: Array, count: Array, *, equal_if_alike: bool = Fals
     Returns:
         Means under the distribution of ``fit_spread``, float64 (float32 on MPS) ``[..., m]``, ``nan`` where ``count``
         is 0. They are computed on the CPU.
+
+    Raises:
+        InputError: if these cannot be counts of groups.
     """
+    check_counts(correct, count)
     xp = array_namespace(correct, count)
     right, seen = np.broadcast_arrays(*(np.asarray(xp.asarray(a, device="cpu")) for a in (correct, count)))
     m = right.shape[-1]
-    rows = [_shrunk(c, n, equal_if_alike) for c, n in zip(right.reshape(-1, m), seen.reshape(-1, m), strict=True)]
+    flat = (math.prod(right.shape[:-1]), m)  # not -1, which no shape without groups allows
+    rows = [_shrunk(c, n, equal_if_alike) for c, n in zip(right.reshape(flat), seen.reshape(flat), strict=True)]
     return xp.asarray(np.array(rows).reshape(right.shape), device=device(count))  # type: ignore[no-any-return]
 
 

@@ -29,7 +29,9 @@ from drurank.metrics import (
     is_correct,
     predicted_class,
 )
+from drurank.noise import chance_band, criteria_noise, group_interval, noise_floor, true_criteria
 from drurank.ranking import discounted_weights, group_accuracy, groups_differ, rank_groups
+from drurank.spread import fit_spread, shrunk_accuracy
 from drurank.training.record import EpochRecord
 
 NAN = math.nan
@@ -291,6 +293,21 @@ def test_unusable_losses_on_a_device_are_named_by_compute():
 # ---- metrics of different groups
 
 
+def test_metric_that_counted_less_is_not_taken_over():
+    """Accuracies say nothing of losses, which would all be 0."""
+    losses, errors = GroupDCG(3, score="loss"), GroupDCG(3)
+    for metric in (losses, errors):
+        metric.persistent(True)
+    errors.update(LABEL, LABEL, torch.zeros(3, dtype=torch.int64))
+    for take in (lambda: losses.load_state_dict(errors.state_dict()), lambda: losses.merge_state(errors)):
+        with pytest.raises(InputError, match="has not counted loss_sum, unusable; make both with the same options"):
+            take()
+    wider = GroupDCG(4)
+    wider.persistent(True)
+    with pytest.raises(InputError, match="the other metric has num_groups=4, this one num_groups=3"):
+        errors.load_state_dict(wider.state_dict())
+
+
 def test_metric_of_other_groups_is_not_merged():
     one, other = GroupAccuracy(3), GroupAccuracy(1)
     for metric in (one, other):
@@ -306,10 +323,11 @@ def test_metric_of_other_groups_is_not_merged():
 
 # ---- counts of groups
 
+OF_COUNTS = [compute_criteria, overall_accuracy, fit_spread, shrunk_accuracy, criteria_noise, group_interval]
 RIGHT, SEEN = np.array([1, 2, 0]), np.array([2, 2, 5])
 
 
-@pytest.mark.parametrize("form", [compute_criteria, overall_accuracy])
+@pytest.mark.parametrize("form", OF_COUNTS)
 @pytest.mark.parametrize("make", [np.array, torch.tensor])
 @pytest.mark.parametrize(
     ("correct", "count", "said"),
@@ -334,7 +352,7 @@ def test_counts_that_cannot_be_are_refused(form, make, correct, count, said):
         form(make(correct), make(count))
 
 
-@pytest.mark.parametrize("form", [compute_criteria, overall_accuracy])
+@pytest.mark.parametrize("form", OF_COUNTS)
 @pytest.mark.parametrize(
     ("correct", "count", "said"),
     [
@@ -348,6 +366,55 @@ def test_counts_that_cannot_be_are_refused(form, make, correct, count, said):
 def test_counts_that_are_no_arrays_are_refused(form, correct, count, said):
     with pytest.raises(InputError, match=said):
         form(correct, count)
+
+
+@pytest.mark.parametrize("form", [fit_spread, criteria_noise, group_interval])
+def test_counts_of_several_rows_are_refused_where_one_set_of_groups_is_looked_at(form):
+    with pytest.raises(InputError, match=r"correct \[2, 3\], count \[3\]; give one of each per group, \[m\]"):
+        form(np.stack([RIGHT, RIGHT]), SEEN)
+
+
+@pytest.mark.parametrize("form", [fit_spread, criteria_noise, group_interval])
+def test_counts_of_torch_give_what_those_of_numpy_give(form):
+    found, want = (form(make(RIGHT), make(SEEN)) for make in (torch.tensor, np.array))
+    if form is fit_spread:
+        found, want = ((one.mean, one.sd, one.low, one.high) for one in (found, want))
+    assert str(found) == str(want)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: group_interval(np.array([2, 0]), np.array([5, 0])), r"count is 0 in group 1; leave out groups"),
+        (lambda: true_criteria(RIGHT * 0, SEEN * 0, fit_spread(RIGHT, SEEN)), r"count is 0 in group 0"),
+        (lambda: noise_floor(np.array([5, 0]), 0.5), r"count is 0 in group 1"),
+        (lambda: noise_floor(np.zeros(0, int), 0.5), r"count is \[0\]; give one number for each of one group or more"),
+        (lambda: noise_floor(np.array([2.5, 3.0]), 0.5), r"give counts as integers"),
+        (lambda: noise_floor(SEEN, 2.0), r"accuracy is 2.0; give a number from 0 to 1"),
+        (lambda: noise_floor(SEEN, math.nan), r"accuracy is nan"),
+        (lambda: chance_band(np.zeros(0, int), 0.5), r"count is \[0\]"),
+        (lambda: chance_band(SEEN, -0.5), r"accuracy is -0.5"),
+        (lambda: fit_spread(RIGHT, SEEN).posterior_mean(np.array([11]), np.array([10])), r"correct is 11 and count 10"),
+        (lambda: criteria_noise(RIGHT, SEEN, "wurst"), r"wurst.*did you mean 'worst'"),
+        (
+            lambda: compute_criteria(torch.tensor(RIGHT).to(torch.uint16), torch.tensor(SEEN)),
+            r"torch.uint16.*give torch.int64",
+        ),
+    ],
+)
+def test_what_no_chance_can_be_told_of_is_refused(call, said):
+    with pytest.raises(InputError, match=said):
+        call()
+
+
+@pytest.mark.parametrize("make", [np.zeros, torch.zeros])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_no_groups_have_no_value_with_shrink_as_without(make, shape):
+    none = make(shape, dtype=np.int64 if make is np.zeros else torch.int64)
+    for shrink in (False, True):
+        found = np.asarray(compute_criteria(none, none, ["worst"], shrink=shrink)["worst"])
+        assert found.shape == shape[:-1]
+        assert np.isnan(found).all()
 
 
 @pytest.mark.parametrize("min_count", [0, -1, 1.5, "2", True])

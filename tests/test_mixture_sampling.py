@@ -56,7 +56,8 @@ def test_a_lead_that_hangs_on_few_groups_leaves_both_models_drawn():
     assert drawn(np.full(100, 0.08)) == 1.0
 
 
-def test_several_components_have_the_posterior_of_all_ways_to_share_out_the_groups():
+@pytest.mark.parametrize(("place", "is_point"), [("place", POINT_PRIOR), ("place_points", 1 - 1e-12)])
+def test_several_components_have_the_posterior_of_all_ways_to_share_out_the_groups(place, is_point):
     """Exact by enumeration: every assignment of three groups to the components, weighed by its evidence."""
     correct, count = np.array([2, 17, 18]), np.array([20, 20, 20])
     tally = Tally.of(correct, count)
@@ -66,8 +67,8 @@ def test_several_components_have_the_posterior_of_all_ways_to_share_out_the_grou
     def of_members(members):
         """Log evidence of one component with these groups, and the expected accuracy of each group in it."""
         right, wrong = correct[members].sum(), (count - correct)[members].sum()
-        point = np.log(POINT_PRIOR) + gammaln(right + 1) + gammaln(wrong + 1) - gammaln(right + wrong + 2)
-        total = np.append(height[members].sum(axis=0) + sampler.prior + np.log(1 - POINT_PRIOR), point)
+        point = np.log(is_point) + gammaln(right + 1) + gammaln(wrong + 1) - gammaln(right + wrong + 2)
+        total = np.append(height[members].sum(axis=0) + sampler.prior + np.log(1 - is_point), point)
         log = np.logaddexp.reduce(total)
         share = np.exp(total - log)
         of_grid = (sampler.means * k + correct[:, None]) / (k + count[:, None])
@@ -88,7 +89,8 @@ def test_several_components_have_the_posterior_of_all_ways_to_share_out_the_grou
 
     found = []
     for seed in range(12):
-        drawn = sampling._Sampler(tally, np.random.default_rng(seed)).several()
+        sampler = sampling._Sampler(tally, np.random.default_rng(seed))
+        drawn = sampler.several(getattr(sampler, place))
         for part, mean, precision in zip(
             shares(drawn.height(tally)), drawn.mean[:, 0], drawn.precision[:, 0], strict=True
         ):

@@ -191,14 +191,20 @@ class GroupAccuracy(Metric):
             incoming_state: the other metric, or its states by name.
 
         Raises:
-            InputError: if it counts another number of groups, or by another threshold.
+            InputError: if it counts another number of groups, by another threshold, or no losses where these count.
         """
-        state = incoming_state if isinstance(incoming_state, dict) else vars(incoming_state)
+        self._check_other(incoming_state if isinstance(incoming_state, dict) else vars(incoming_state))
+        super().merge_state(incoming_state)
+
+    def _check_other(self, state: dict[str, Any], prefix: str = "") -> None:
+        state = {name: state[prefix + name] for name in ("cut", *self._defaults) if prefix + name in state}
         count = state.get("count")
         if isinstance(count, Tensor) and count.shape != self.count.shape:
             raise InputError(f"the other metric has num_groups={len(count)}, this one num_groups={self.num_groups}")
         self._check_cut(state.get("cut"))
-        super().merge_state(incoming_state)
+        missing = [name for name in self._defaults if name not in state]
+        if missing:
+            raise InputError(f"the other metric has not counted {', '.join(missing)}; make both with the same options")
 
     def _check_cut(self, other: Any) -> None:
         before, now = None if other is None else float(other), None if self.threshold is None else float(self.cut)
@@ -209,7 +215,7 @@ class GroupAccuracy(Metric):
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         if f"{prefix}count" in state_dict:
-            self._check_cut(state_dict.get(f"{prefix}cut"))
+            self._check_other(state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:

@@ -62,14 +62,20 @@ class ClassCounts:
             larger the share that the model has right is, negative where the answer is better; ``p_value``: how likely
             the model would be right where this answer is wrong at least as often as it is, if it and the answer were
             equally good. (Of the rows where one of them is right and the other wrong, half would go to each: the exact
-            one-sided test of McNemar.)
+            one-sided test of McNemar.) ``here``: the same of the class that is commonest in this split, where that is
+            another one, else ``None``.
         """
-        answer = int(np.argmax(self.count)) if self.commonest is None else self.commonest
+        here = int(np.argmax(self.count))
+        if self.commonest is None or self.count[here] == self.count[self.commonest]:
+            return {**self._against(here if self.commonest is None else self.commonest), "here": None}
+        return {**self._against(self.commonest), "here": self._against(here)}
+
+    def _against(self, answer: int) -> dict[str, Any]:
         gained = int(self.correct.sum() - self.correct[answer])
         lost = int(self.count[answer] - self.correct[answer])
         return {
             "label": self.names[answer],
-            "commonest_in": "split" if self.commonest is None else "training",
+            "commonest_in": "training" if answer == self.commonest else "split",
             "value": float(self.count[answer] / self.count.sum()),
             "difference": float((gained - lost) / self.count.sum()),
             "p_value": float(bdtrc(gained - 1, gained + lost, 0.5)) if gained else 1.0,

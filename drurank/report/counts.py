@@ -187,7 +187,7 @@ class SplitCounts:
 
     def _worse_than_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> str | None:
         """The group that is worst beyond chance, where any seems to be if all had the accuracy of all rows."""
-        correct, count = self.correct[kept], self.count[kept]
+        correct, count = self.correct[kept].astype(np.int64), self.count[kept].astype(np.int64)  # as SciPy wants
         tail = bdtr(correct, count, correct.sum() / count.sum())
         found = values_of(Groups.of_counts(correct, count), OF_FEW)
         is_worse = [

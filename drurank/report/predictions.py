@@ -139,7 +139,7 @@ def _numbered(label: Column, prediction: Column, known: Sequence[str]) -> tuple[
         raise prediction.error(
             row,
             f"is not one of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
-            "class in each row, or name all classes, as labels=[0,1,2]",
+            "class in each row, or name all classes, as labels='0,1,2'",
         )
     return np.array([place[key(text)] for text in label.texts])[label.codes], predicted
 

@@ -97,8 +97,11 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
         if content[key]:
             yield f"{content[key]:,} of {counted(content['groups'], 'group')} {words}."
     answer = content["constant_answer"]
+    here = answer and answer["here"]
     if answer and answer["p_value"] >= LEVEL:
         yield _on_answer(answer)
+    elif here and here["p_value"] >= LEVEL:
+        yield f"{_on_answer(here)} That is the commonest class here, though not of the training rows."
     if content["groups"] - content["groups_left_out"] < 2:
         yield "with one group, nothing can be said about how groups differ."
         return
@@ -108,8 +111,14 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     yield _on_spread(content["spread"], content["worse_than_chance"])
     found = content["criteria"].items()
     alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(key, entry)]
-    if alike:
-        yield f"the observed {listed(alike)} {'are' if len(alike) > 1 else 'is'} consistent with chance alone."
+    several = len(alike) > 1
+    if alike and (content["spread"]["interval"][0] > 0 or content["worse_than_chance"] is not None):
+        yield (
+            f"the observed {listed(alike)} alone {'do' if several else 'does'} not show that: among groups of these "
+            f"sizes, chance may make {'them' if several else 'it'} as bad."
+        )
+    elif alike:
+        yield f"the observed {listed(alike)} {'are' if several else 'is'} consistent with chance alone."
 
 
 def _on_answer(answer: Mapping[str, Any]) -> str:
@@ -149,10 +158,14 @@ def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
     Args:
         drop: what ``find_drop`` gave.
     """
-    lines = [
-        "Positive is worse; below estimates and chance, 5-95 %. By chance alone: what the numbers and sizes of groups "
-        "make of it if all groups of both are served alike."
-    ]
+    entries = drop["criteria"].values()
+    lines = ["Positive is worse; below estimates and chance, 5-95 %."]
+    if any(entry["estimate"] is not None for entry in entries):
+        lines.append("True, estimated: of these groups; others drawn from the same population would differ by chance.")
+    if any(entry["by_chance"] for entry in entries):
+        lines.append(
+            "By chance alone: what the numbers and sizes of groups make of it if all groups of both are served alike."
+        )
     if drop["left_out"]:
         are = "are" if len(drop["left_out"]) > 1 else "is"
         lines.append(f"{listed(drop['left_out'])} {are} left out: more groups give more, however they are served.")

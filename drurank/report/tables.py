@@ -95,14 +95,18 @@ def drop_table(drop: Mapping[str, Any]) -> Table:
         pad_edge=False,
     )
     table.add_column("criterion")
-    for heading in ("observed", "true, estimated", "by chance alone"):
+    has_chance = any(entry["by_chance"] for entry in drop["criteria"].values())
+    headings = ["shrunk" if drop["shrink"] else "observed", "true, estimated", *["by chance alone"][: int(has_chance)]]
+    for heading in headings:
         table.add_column(heading, justify="right", style="dim" if "chance" in heading else None)
     for key, entry in drop["criteria"].items():
         chance = entry["by_chance"] or {"median": None, "interval": None}
-        true = f"{in_digits(entry['estimate'])}\n[dim]{in_range(entry['interval'])}[/dim]"
-        table.add_row(
-            key, in_digits(entry["value"]), true, f"{in_digits(chance['median'])}\n{in_range(chance['interval'])}"
-        )
+        cells = [
+            in_digits(entry["value"]),
+            f"{in_digits(entry['estimate'])}\n[dim]{in_range(entry['interval'])}[/dim]",
+            f"{in_digits(chance['median'])}\n{in_range(chance['interval'])}",
+        ]
+        table.add_row(key, *cells[: len(headings)])
     return table
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drurank.checks import check_counts
 from drurank.criteria import compute_criteria
 from drurank.errors import InputError, is_count
 
@@ -58,7 +59,7 @@ def differences_from(
 
     Args:
         correct: correct rows by method, seed and group, int64 ``[K, S, m]``.
-        count: rows by group, int64 ``[m]``.
+        count: rows by group, int64 ``[m]``; groups without rows are left out.
         name: criterion.
         one: place of the method that the others are held against.
         draws: number of random draws.
@@ -68,9 +69,9 @@ def differences_from(
         One a method, in their order; that of the method itself is 0 and not distinguishable.
 
     Raises:
-        InputError: if the shapes do not fit.
+        InputError: if the shapes do not fit, or these cannot be counts.
     """
-    _check(correct, count, draws)
+    correct, count = _checked(correct, count, one, draws)
     methods, seeds, groups = correct.shape
     rng = np.random.default_rng(seed)
     values, drawn = _values(correct, count, name), _drawn(correct, count, name, rng, draws)
@@ -105,11 +106,11 @@ def bootstrapped_t(
         One a method, in their order; that of the method itself is 0 and not distinguishable.
 
     Raises:
-        InputError: if the shapes do not fit.
+        InputError: if the shapes do not fit, or these cannot be counts.
     """
     from scipy.stats import t
 
-    _check(correct, count, draws)
+    correct, count = _checked(correct, count, one, draws)
     values = _values(correct, count, name).mean(axis=1)
     drawn = _drawn(correct, count, name, np.random.default_rng(seed), draws).mean(axis=1)
     value, error = values[one] - values, np.sqrt(_variances(drawn)[one])
@@ -122,7 +123,8 @@ def _listed(value: np.ndarray, error: np.ndarray, degrees: np.ndarray, told: np.
     return [Difference(*figures) for figures in zip(*columns, strict=True)]
 
 
-def _check(correct: np.ndarray, count: np.ndarray, draws: int) -> None:
+def _checked(correct: np.ndarray, count: np.ndarray, one: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of the groups that have rows, ``[K, S, m]`` and ``[m]``."""
     if not is_count(draws) or draws < 2:
         raise InputError(f"draws is {draws!r}; give a whole number of 2 or more")
     if correct.ndim != 3 or correct.shape[2:] != count.shape:
@@ -131,6 +133,13 @@ def _check(correct: np.ndarray, count: np.ndarray, draws: int) -> None:
         )
     if len(correct) < 2:
         raise InputError("there is one method; give two or more to compare")
+    check_counts(correct, count)
+    if not 0 <= one < len(correct):
+        raise InputError(f"one is {one}; give the place of one of the {len(correct)} methods, from 0")
+    known = np.asarray(count) > 0
+    if correct.shape[1] == 0 or not known.any():
+        raise InputError(f"correct has the shape {tuple(correct.shape)}; give one seed or more, and a group with rows")
+    return np.asarray(correct)[:, :, known], np.asarray(count)[known]
 
 
 def _values(correct: np.ndarray, count: np.ndarray, name: str) -> np.ndarray:

@@ -137,7 +137,7 @@ def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
 
 def as_names(names: Names) -> list[str]:
     """Column names from a list, or from one string with commas."""
-    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names or ())
+    return [str(name).strip() for name in (names.split(",") if isinstance(names, str) else names or ())]
 
 
 def as_option(option: str, names: Sequence[str]) -> str:

@@ -23,6 +23,16 @@ def test_constant_answer_is_the_commonest_class_of_training_or_else_of_the_split
     assert (answer["label"], answer["commonest_in"], answer["value"]) == (label, commonest_in, pytest.approx(value))
 
 
+@pytest.mark.parametrize(("commonest", "here"), [(0, ("c", 7 / 10)), (2, None), (None, None)])
+def test_commonest_class_of_the_split_is_tested_too_where_training_has_another(commonest, here):
+    label, right = np.repeat([0, 2], [3, 7]), np.array([1, 0, 0] + [1] * 4 + [0] * 3) == 1
+    answer = ClassCounts.of_rows(label, right, ["a", "b", "c"], commonest).constant_answer()["here"]
+    assert (answer and (answer["label"], answer["value"])) == here
+    if here:
+        assert answer["difference"] == pytest.approx(5 / 10 - 7 / 10)
+        assert answer["p_value"] == pytest.approx(binomtest(1, 4, alternative="greater").pvalue)
+
+
 @pytest.mark.parametrize("right", [(830, 22), (840, 0), (800, 60), (840, 10), (700, 160), (840, 160), (0, 160)])
 def test_p_value_is_that_of_mcnemars_exact_test(right):
     # 1,000 rows, 840 of class 1 and 160 of class 0: the answer is wrong on the latter alone.

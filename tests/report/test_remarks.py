@@ -55,6 +55,17 @@ def test_figures_that_chance_explains_are_listed_unless_perfect():
     assert "the observed worst is consistent with chance alone" in text
 
 
+def test_figure_that_chance_alone_makes_as_bad_does_not_speak_against_a_difference_that_is_found():
+    """Thirty groups of 5 all wrong: the worst of a hundred such groups is 0 by chance too, but not 30 of them."""
+    split = split_of([5] * 70 + [0] * 30, [5] * 100)
+    floor = split.summary(["worst"])["criteria"]["worst"]["floor"]["interval"]
+    assert floor[0] == 0
+    text = said(split, ["worst"])
+    assert "true accuracies differ" in text
+    assert "consistent with chance" not in text
+    assert "worst alone does not show that: among groups of these sizes, chance may make it as bad" in text
+
+
 def test_of_groups_of_one_row_only_all_rows_are_estimated():
     split = split_of([1] * 40 + [0] * 10, [1] * 50)
     summary = split.summary(default_criteria())

@@ -129,6 +129,23 @@ def test_what_is_said_of_the_constant_answer_is_true(right, said):
     assert (f"s: {said}" in text) if said else ("than always" not in text)
 
 
+@pytest.mark.parametrize(("right", "is_said"), [((10, 500), True), ((100, 700), False)])
+def test_model_no_better_than_the_commonest_class_here_is_told_so_though_training_has_another(right, is_said):
+    classes = ClassCounts(["no", "yes"], np.array(right), np.array([300, 700]), 0)
+    text = " ".join(shown(criteria_table(summaries(split_of("s", [0.8, 0.9], classes=classes))), 100).split())
+    said = "s: worse than always answering 'yes' (.700). That is the commonest class here, though not of the training"
+    assert (said in text) == is_said
+
+
+def test_drop_of_shrunk_figures_says_so_and_has_no_column_of_chance():
+    splits = split_of("ood_test", [0.5, 0.7, 0.6]), split_of("id_test", [0.8, 0.9, 0.7])
+    found = {split.split: split.summary(["worst"], shrink=True) for split in splits}
+    text = shown(drop_table(find_drop(splits, found, min_count=1)), 80)
+    assert "shrunk" in text
+    assert "observed" not in text
+    assert "chance alone" not in text
+
+
 def test_without_classes_there_are_no_lines_of_them():
     text = shown(criteria_table(summaries(split_of("test", [0.8, 0.9]))), 80)
     assert "constant" not in text
@@ -146,6 +163,7 @@ def test_how_much_worse_shows_three_figures(two):
     assert [float(figure) for figure in lines[at][1:]] == pytest.approx(want, abs=6e-4)
     assert lines[at + 1] == " ".join([in_range(entry["interval"]), in_range(entry["by_chance"]["interval"])]).split()
     assert "left out" not in text
+    assert "observed" in text
     drop["left_out"] = ["gdcg10", "gdcg50"]
     said = " ".join(shown(drop_table(drop), 80).split())
     assert "gdcg10 and gdcg50 are left out: more groups give more" in said

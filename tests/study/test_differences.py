@@ -125,6 +125,13 @@ def test_draws_in_portions_are_as_many(monkeypatch):
     assert found.is_distinguishable
 
 
+@pytest.mark.parametrize("compare", [differences_from, bootstrapped_t])
+def test_groups_without_rows_change_nothing(compare):
+    correct, count = simulated(np.random.default_rng(0), 3, 20, 50, apart=0.1)
+    padded = np.concatenate([correct, np.zeros((*correct.shape[:2], 27), int)], axis=2)
+    assert compare(padded, np.r_[count, np.zeros(27, int)], "worst") == compare(correct, count, "worst")
+
+
 def test_one_group_of_one_seed_tells_nothing_and_seeds_that_agree_do():
     correct, count = np.array([[[90]], [[50]]]), np.array([100])
     assert not differences_from(correct, count, "average")[1].is_distinguishable
@@ -144,6 +151,10 @@ def test_one_group_of_one_seed_tells_nothing_and_seeds_that_agree_do():
         (np.ones((2, 3)), np.ones(3), 10, r"give \[methods, seeds, groups\] and \[groups\]"),
         (np.ones((1, 2, 3)), np.ones(3), 10, "there is one method; give two or more"),
         (np.ones((2, 2, 3)), np.full(3, 2), 1, "draws is 1; give a whole number of 2 or more"),
+        (np.ones((2, 2, 3)), np.full(3, 2), 10, "give counts as integers"),
+        (np.ones((2, 2, 3), int), np.zeros(3, int), 10, "correct is 1 and count 0"),
+        (np.zeros((2, 2, 3), int), np.zeros(3, int), 10, "give one seed or more, and a group with rows"),
+        (np.zeros((2, 0, 3), int), np.ones(3, int), 10, "give one seed or more, and a group with rows"),
     ],
 )
 def test_what_cannot_be_compared(compare, correct, count, draws, said):
