@@ -501,6 +501,8 @@ class GroupModule(LightningModule):
         if to_train:
             preflight.check_resume(self, saved, self.builder.sizes)
             self.restored = saved.get("training")
+            if self.restored is None:
+                self.state = {}  # of a search before training, whose tables the file of another would take along
             if self.begun and self.restored is not None:  # a search within the run is over
                 self.watch.begin(len(self.record.group), self.device)
                 saving.load_training_state(self, self.trainer, self.restored)

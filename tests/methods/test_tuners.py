@@ -114,6 +114,13 @@ def test_callback_leaves_the_run_as_it_is(trainer, name, search):
     assert_same(fit(trainer, METHODS[name], SEARCHES[search]()), alone(trainer, name))
 
 
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("name", ["DRU", "JTT", "GroupDRO"])
+def test_two_searches_one_after_the_other_leave_the_run_as_it_is(trainer, name, order):
+    searches = [SEARCHES["rate"](), SEARCHES["size"]()][::order]
+    assert_same(fit(trainer, METHODS[name], *searches), alone(trainer, name))
+
+
 @pytest.mark.parametrize("search", TUNERS)
 @pytest.mark.parametrize("name", ["JTT", "DFR"])
 def test_tuner_leaves_the_fit_after_it_as_it_is(trainer, name, search):
