@@ -12,6 +12,8 @@ from drurank.tabular.columns import Column
 
 FEWEST = 20
 """Rows from which on it is no chance that all differ."""
+SPARSE = 2
+"""So many times as many numbers as rows may lie between the lowest and the highest of rows that were drawn."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +60,24 @@ class Feature:
         """Whether all cells are whole numbers."""
         return self.is_number and bool(np.isfinite(self.values).all() and (self.values % 1 == 0).all())
 
-    @property
-    def counts_rows(self) -> bool:
+    def counts_rows(self, rows: np.ndarray) -> bool:
         """Whether it only numbers the rows, as an index, a time stamp or an ID written into a file does.
 
-        It has a value of its own in each row, and is text, or rises or falls from row to row, or is whole without gaps.
+        It has a value of its own in each row, and is text, or rises or falls from row to row, or is whole without gaps,
+        or with some if a part of the rows is looked at.
+
+        Args:
+            rows: places of those that repeat no other, int64 ``[k]``.
         """
-        rows = len(self.values)
-        if not self.size == rows >= FEWEST:
+        code, values = self.code[rows], self.values[rows]
+        if len(rows) < FEWEST or (code < 0).any() or len(np.unique(code)) < len(rows):
             return False
         if not self.is_number:
             return True
-        step = np.diff(self.values)
-        return bool((step > 0).all() or (step < 0).all() or (self.is_whole and np.ptp(self.values) == rows - 1))
+        step = np.diff(values)
+        # A bootstrap draws 63 % of the rows, in any order.
+        widest = len(rows) * (1 if len(rows) == len(self.values) else SPARSE)
+        return bool((step > 0).all() or (step < 0).all() or (self.is_whole and np.ptp(values) < widest))
 
     def repeats(self, rows: np.ndarray) -> bool:
         """Whether at least half of these rows have a value that another of them has.

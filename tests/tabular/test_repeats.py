@@ -62,7 +62,16 @@ def few_values(table):
     table["x"] = [int(10 * value) % 7 for value in table["x"]]
 
 
+def id_beside_a_leak_of_hardly_shared_values(table):
+    """The rows that share a value of ``a`` are fewer than half; in copies without regard to the ID they seem more."""
+    rng = np.random.default_rng(5)
+    y = np.array([label == "1" for label in table["y"]])
+    table["a"] = (np.round((rng.normal(size=720) + 9 * y) * 110) / 110).tolist()
+    table["id"] = [*range(720)]
+
+
 MORE = {
+    "an ID beside a leak of hardly shared values": id_beside_a_leak_of_hardly_shared_values,
     "nothing": lambda t: None,
     "groups of five rows": lambda t: t.update(g=[f"{t['s'][row]} {row // 5}" for row in range(720)]),
     "groups of one row": lambda t: t.update(g=[f"row {row}" for row in range(720)]),
@@ -92,7 +101,16 @@ def test_the_verdict_on_repeated_rows_is_that_on_the_rows(case, repeat):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("case", ["nothing", "determines_label", "nearly determines", "numbers of rows"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "nothing",
+        "determines_label",
+        "nearly determines",
+        "numbers of rows",
+        "an ID beside a leak of hardly shared values",
+    ],
+)
 def test_the_verdict_on_a_bootstrap_is_that_on_the_rows(case, seed):
     table = sound()
     put(table, "y", {row: "3" for row in range(720) if table["y"][row] == "5"})

@@ -106,7 +106,8 @@ class _Learnt:
     @classmethod
     def of(cls, data: GroupedRows) -> _Learnt:
         """Those of this data; none where all have the same label."""
-        told = replace(data, features=[feature for feature in data.features if not feature.counts_rows])
+        different = np.flatnonzero(~data.copied)
+        told = replace(data, features=[feature for feature in data.features if not feature.counts_rows(different)])
         every = data.learnt[data.label[data.learnt] >= 0]
         if len(every) and (data.label[every] == data.label[every[0]]).all():
             every = every[:0]
