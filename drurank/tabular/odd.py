@@ -64,7 +64,7 @@ def _odd_category(data: GroupedRows, feature: Feature) -> Odd | None:
 def _odd_number(data: GroupedRows, feature: Feature) -> Odd | None:
     column = feature.column
     numbers = column.numbers[data.learnt[:LOOKED_AT]]
-    numbers = numbers[~np.isnan(numbers)]
+    numbers = numbers[np.isfinite(numbers)]
     if len(numbers) < FEWEST or (numbers % 1 != 0).any() or np.unique(numbers).size < 3:
         return None
     written = _first_cells(column)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drurank.errors import InputError, check_count
 from drurank.splits import SPLITS
-from drurank.tabular.alike import looks_like_chance
+from drurank.tabular.hashing import copies_as_one, hash_rows
 
 TRAIN, ID_VAL, OOD_VAL = SPLITS.index("train"), SPLITS.index("id_val"), SPLITS.index("ood_val")
 ID_TEST, OOD_TEST = SPLITS.index("id_test"), SPLITS.index("ood_test")
 LEFT_OUT = -1
-BATCH = 1 << 16
 GOLDEN = (math.sqrt(5) - 1) / 2
 HALF = 0.5 + 1e-9
 """What is added before rounding down; 0.285 of 100 is a hair below its half in binary."""
@@ -170,18 +167,6 @@ def summarise(
     return summaries
 
 
-def hash_rows(rows: pa.Table, seed: int) -> np.ndarray:
-    """A hash of the cells of each row and the seed, uint64 ``[n]``, the same wherever the row stands."""
-    start = blake2b(digest_size=8, key=str(seed).encode())
-    digests = []
-    for batch in rows.to_batches(max_chunksize=BATCH):
-        for cells in _joined(batch).to_pylist():
-            digest = start.copy()
-            digest.update(cells)
-            digests.append(digest.digest())
-    return np.frombuffer(b"".join(digests), dtype="<u8")
-
-
 def _refuse_single_rows(
     source: str, count: np.ndarray, kept: np.ndarray, names: Sequence[str], options: SplitOptions
 ) -> None:
@@ -228,13 +213,9 @@ def _cut_rows(
     first_by = label if options.stratify else np.zeros_like(label)
     order = np.lexsort((hashes, first_by, group))
     laid = group[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(laid) != 0) | (hashes[order][1:] != hashes[order][:-1])
-    if not new.all() and _by_chance(rows, label, label_name):
-        new[:] = True
-    unit = np.cumsum(new) - 1
+    first, unit = copies_as_one(rows, laid, hashes[order], label, label_name)
     cut = np.zeros(len(order), dtype=bool)
-    cut[order] = _every_so_manieth(laid[new], stay, options.id_share)[unit]
+    cut[order] = _every_so_manieth(laid[first], stay, options.id_share)[unit]
     return cut
 
 
@@ -248,38 +229,3 @@ def _every_so_manieth(group: np.ndarray, stay: np.ndarray, share: float) -> np.n
     before = place * quota[group] + start[group]
     cut: np.ndarray = (before + quota[group]) // count[group] > before // count[group]
     return cut
-
-
-def _by_chance(rows: pa.Table, label: np.ndarray, label_name: str | None) -> bool:
-    """Whether rows that are alike in all cells are no more than chance makes."""
-    names = [name for name in rows.column_names if name != label_name]
-    others = [_codes(rows[name].combine_chunks()) for name in names]
-    return looks_like_chance(label, others)
-
-
-def _codes(cells: pa.Array) -> np.ndarray:
-    """Code of each cell's value, int64 ``[n]``, -1 where it is missing."""
-    coded = _as_bytes(cells).dictionary_encode()
-    codes: np.ndarray = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
-
-
-def _joined(batch: pa.RecordBatch) -> pa.Array:
-    """The cells of each row as bytes, each with its length before it, so that no two rows are joined alike."""
-    pieces = []
-    for column in batch.columns:
-        cells = _as_bytes(column)
-        pieces += [pc.binary_length(cells).cast(pa.large_string()).cast(pa.large_binary()), cells]
-    colon = pa.scalar(b":", pa.large_binary())
-    return pc.binary_join_element_wise(*pieces, colon, null_handling="replace", null_replacement=b"-")
-
-
-def _as_bytes(cells: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_decode()
-    try:
-        text = cells.cast(pa.large_binary() if pa.types.is_binary(cells.type) else pa.large_string())
-    except pa.ArrowException:
-        # Lists, structs and their like have no text in Arrow.
-        text = pa.array([None if cell is None else repr(cell) for cell in cells.to_pylist()], pa.large_string())
-    return text.cast(pa.large_binary())

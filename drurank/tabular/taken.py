@@ -31,6 +31,13 @@ class Taken:
     facts: str
     odd: str = ""
 
+    @property
+    def short(self) -> str:
+        """Its name, and what is to be known of it before a fit."""
+        shown = {"label": f" ({self.facts})", "categories": f" ({self.facts.partition(' ')[0]})"}
+        shown["not used"] = shown["label"]
+        return self.name + shown.get(self.role, "")
+
 
 def columns_taken(data: GroupedRows) -> list[Taken]:
     """Each column that has a role or is a feature; none where the data is no table."""
@@ -69,21 +76,16 @@ def _classes(data: GroupedRows) -> str:
     """The labels of training by class number, which is their place in ``class_weight``."""
     names = [name for name, known in zip(data.label_names, data.label_is_trained, strict=True) if known]
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(f"{place}={name!r}" for place, name in enumerate(names[:SHOWN])) + more
+    return ", ".join(f"class {place}: {name!r}" for place, name in enumerate(names[:SHOWN])) + more
 
 
 def sum_up(columns: Sequence[Taken]) -> str:
-    """All of it in a sentence, column by column, the first ones of each role."""
-    said = []
-    for role, title in (("label", "label"), ("group", "group"), ("split", "split"), ("text", "text")):
-        here = [column for column in columns if column.role == role]
-        if here:
-            facts = f" (classes {here[0].facts})" if role == "label" and here[0].facts else ""
-            said.append(f"{title} {', '.join(repr(column.name) for column in here)}{facts}")
-    for role, title in (("number", "numbers"), ("categories", "categories"), ("not used", "not used")):
-        here = [column for column in columns if column.role == role]
-        if here:
-            names = [column.name if role == "number" else f"{column.name} ({column.facts})" for column in here]
-            more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-            said.append(f"{title}: {', '.join(names[:SHOWN])}{more}")
-    return "; ".join(said)
+    """All of it in a sentence, role by role, the first columns of each."""
+    roles = dict.fromkeys(column.role for column in columns)
+    return "; ".join(_role(role, [column for column in columns if column.role == role]) for role in roles)
+
+
+def _role(role: str, columns: list[Taken]) -> str:
+    names = [column.short for column in columns[:SHOWN]]
+    more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
+    return f"{'numbers' if role == 'number' else role}: {', '.join(names)}{more}"

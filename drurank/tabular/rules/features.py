@@ -12,10 +12,10 @@ from drurank.tabular.feature import FEWEST, Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding, counted, quoted, some
-from drurank.tabular.writings import option_of, writing_of
+from drurank.tabular.writings import Writing, option_of, writing_of
 
 MUCH_UNSEEN = 0.2
-NUMBERS_WITH = {"thousands": "a mark between thousands", "decimal": "a decimal comma", "percent": "a percent sign"}
+MARKS_SAID = {",": "a comma", ".": "a point", " ": "blanks", "'": "an apostrophe", "%": "a percent sign"}
 
 
 def no_features(data: GroupedRows) -> Iterator[Finding]:
@@ -63,12 +63,17 @@ def _almost_numbers(data: GroupedRows, column: Column) -> Finding | None:
         return None
     writing = writing_of(column.texts[code] for code in np.unique(column.codes[learnt]) if code >= 0)
     if writing is not None and writing[0] != "date":
-        said = f"looks like a number with {NUMBERS_WITH[writing[0]]}; give {option_of(writing, column.name)}, or, "
+        said = f"looks like a number with {_mark_said(writing)}; give {option_of(writing, column.name)}, or, "
         return Finding.of_cell("unusable_columns", "error", column, wrong[0], said + codes)
     if len(wrong) < np.isfinite(numbers).sum():
         said = f"is not a finite number, as most cells of the column are; write a number or NA, or, {codes}"
         return Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
     return None
+
+
+def _mark_said(writing: tuple[Writing, str]) -> str:
+    where = {"thousands": " between thousands", "decimal": " before its decimals"}
+    return MARKS_SAID[writing[1]] + where.get(writing[0], "")
 
 
 def constant_columns(data: GroupedRows) -> Iterator[Finding]:
