@@ -119,7 +119,7 @@ def _arrow_of(path: str, given: Any) -> pa.Table:
         said = " ".join(str(error).split())[:200]
         raise InputError(f"{path} is not a table that Arrow can hold: {said}; write one kind in a column") from error
     raise InputError(
-        f"{path} is not a table; give the path of a file, a DataFrame, an Arrow table, or a Dataset or DatasetDict"
+        f"{path} is not a table; give the path of a file, a DataFrame, an Arrow table, a Dataset or a DatasetDict"
     )
 
 

@@ -21,7 +21,7 @@ CELLS = [
     "1e400",
     "|",
 ]
-CELLS += ["[x]", "0", "1", "2", "0.5", "-0.25"]
+CELLS += ["|", "[x]", "0", "1", "2", "0.5", "-0.25"]
 SPLITS = ["train", "ood_val", "ood_test", "id_val", "val", "test", "id_test", "dev", "", None]
 
 
