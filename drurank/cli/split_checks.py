@@ -81,11 +81,13 @@ def twins_of(split: np.ndarray, group: np.ndarray, group_names: Sequence[str]) -
         training and an OOD split are among them, ``across``.
     """
     alike = twins(group_names, lambda name: " | ".join(map(plain_spelling, name.split(" | "))))
-    place = {name: number for number, name in enumerate(group_names)} if alike else {}
+    place = {name: number for number, name in enumerate(group_names)}
+    present = np.zeros((len(group_names), len(SPLITS) + 1), dtype=bool)
+    present[group, split] = True
     found = []
     for names in alike:
-        here = np.unique(split[np.isin(group, [place[name] for name in names])])
-        across = TRAIN in here and bool({OOD_VAL, OOD_TEST} & set(here.tolist()))
-        splits = [SPLITS[code] for code in here.tolist() if code >= 0]
+        here = present[[place[name] for name in names]].any(axis=0)
+        across = bool(here[TRAIN] and here[[OOD_VAL, OOD_TEST]].any())
+        splits = [name for code, name in enumerate(SPLITS) if here[code]]
         found.append({"names": sorted(names), "splits": splits, "across": across})
     return sorted(found, key=lambda twin: not twin["across"])

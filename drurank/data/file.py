@@ -138,7 +138,7 @@ class FileData(GroupDataModule):
         if stage == "fit":
             refuse(self._rows, "start")
         super().setup(stage)
-        if stage == "fit":
+        if stage == "fit" and self._unlabelled is None:
             self.unlabelled()
             say_taken(self._rows)
         self.__dict__.pop("_rows", None)  # It holds each column once more.

@@ -3,25 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-CELLS = [
-    "",
-    None,
-    " a ",
-    "a",
-    "A",
-    "nan",
-    "inf",
-    "-1",
-    "1,234",
-    "2021-03-04",
-    "12%",
-    "e\u0301",
-    "007",
-    "1.0",
-    "1e400",
-    "|",
-]
-CELLS += ["|", "[x]", "0", "1", "2", "0.5", "-0.25"]
+CELLS = ["", None, " a ", "a", "A", "nan", "inf", "-1", "1,234", "2021-03-04", "12%", "e\u0301"]
+CELLS += ["007", "1.0", "1e400", "|", "[x]", "0", "1", "2", "0.5", "-0.25"]
 SPLITS = ["train", "ood_val", "ood_test", "id_val", "val", "test", "id_test", "dev", "", None]
 
 
