@@ -86,7 +86,7 @@ def twins_of(split: np.ndarray, group: np.ndarray, group_names: Sequence[str]) -
     present[group, split] = True
     found = []
     for names in alike:
-        here = present[[place[name] for name in names]].any(axis=0)
+        here: np.ndarray = present[[place[name] for name in names]].any(axis=0)
         across = bool(here[TRAIN] and here[[OOD_VAL, OOD_TEST]].any())
         splits = [name for code, name in enumerate(SPLITS) if here[code]]
         found.append({"names": sorted(names), "splits": splits, "across": across})

@@ -16,7 +16,13 @@ else:
 
 
 def named(path: object) -> tuple[str, object]:
-    """What a table is called in messages, and the table where it is in memory, else ``None``."""
+    """What a table is called in messages, and the table where it is in memory, else ``None``.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if path is None:
+        raise InputError("path is None; give a file, or a table in memory")
     if isinstance(path, str):
         return path, None
     if isinstance(path, os.PathLike):

@@ -418,7 +418,7 @@ def test_twins_on_both_sides_are_counted(capsys):
     names = [f"{word} {number}" for number in range(10) for word in ("Branch", "branch")]
     write(rows=named_rows(names), header=["x", "y", "g"])
     twins = split()["twins"]
-    side = {row[2]: row[-1].startswith("ood") for row in list(csv.reader(open("out/s.csv", encoding="utf-8")))[1:]}
+    side = {row["g"]: row["split"].startswith("ood") for row in read_csv("out/s.csv")}
     across = sum(side[f"Branch {number}"] != side[f"branch {number}"] for number in range(10))
     assert len(twins) == 10
     assert sum(twin["across"] for twin in twins) == across > 0
@@ -433,9 +433,8 @@ def test_copies_of_a_row_stay_in_one_split():
     rows = [[f"{group}.{row // 3}", "ab"[row // 3 % 2], f"g{group}"] for group in range(10) for row in range(30)]
     write(rows=rows, header=["x", "y", "g"])
     manifest = split()
-    written = list(csv.reader(open("out/s.csv", encoding="utf-8")))[1:]
     splits = {}
-    for x, _, group, part in written:
-        splits.setdefault((x, group), set()).add(part)
+    for row in read_csv("out/s.csv"):
+        splits.setdefault((row["x"], row["g"]), set()).add(row["split"])
     assert all(len(found) == 1 for found in splits.values())
     assert manifest["splits"]["id_val"]["rows"] + manifest["splits"]["id_test"]["rows"] == 6 * 2 * 3

@@ -81,8 +81,8 @@ def test_what_an_option_says_is_not_odd():
 def test_the_order_of_the_labels_is_said():
     data = looked_at(x=RNG.normal(size=N).astype(str), c=["a", "b"] * (N // 2), **{"Unnamed: 0": range(N)})
     assert sum_up(columns_taken(data)) == (
-        "label: y (class 0: '0', class 1: '1'); group: g; split: s; numbers: x; categories: c (2); not used: Unnamed: 0 "
-        "(numbers the rows)"
+        "label: y (class 0: '0', class 1: '1'); group: g; split: s; numbers: x; categories: c (2); "
+        "not used: Unnamed: 0 (numbers the rows)"
     )
 
 
