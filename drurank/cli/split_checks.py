@@ -86,8 +86,8 @@ def twins_of(split: np.ndarray, group: np.ndarray, group_names: Sequence[str]) -
     present[group, split] = True
     found = []
     for names in alike:
-        here: np.ndarray = present[[place[name] for name in names]].any(axis=0)
-        across = bool(here[TRAIN] and here[[OOD_VAL, OOD_TEST]].any())
-        splits = [name for code, name in enumerate(SPLITS) if here[code]]
+        here = {code for name in names for code in np.flatnonzero(present[place[name]]).tolist()}
+        across = TRAIN in here and bool(here & {OOD_VAL, OOD_TEST})
+        splits = [name for code, name in enumerate(SPLITS) if code in here]
         found.append({"names": sorted(names), "splits": splits, "across": across})
     return sorted(found, key=lambda twin: not twin["across"])

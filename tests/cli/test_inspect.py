@@ -190,4 +190,4 @@ def test_how_each_column_is_taken_is_shown_and_the_odd_are_marked(tmp_path, caps
     said = " ".join(capsys.readouterr().out.split())
     assert "How each column is taken" in said
     assert "--data.dates when" in said
-    assert "And 11 more columns, none of which looks odd" in said  # x, k, c, y, g, s, when and 45 more, of which 40
+    assert "And 12 more columns, none of which looks odd" in said  # of x, k, c, y, g, s, when and 45 more, 40 are shown
