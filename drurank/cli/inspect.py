@@ -19,8 +19,9 @@ from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
 from drurank.tabular.rules.finding import counted
+from drurank.tabular.taken import columns_taken
 
-SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN = 10, 5, 8
+SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN, COLUMNS_SHOWN = 10, 5, 8, 40
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
 DESCRIPTION = """Look at data before it is trained on: splits, groups, balance of labels, everything suspicious, and how
 small a difference between groups it can show at all. Faults of the data are listed and never stop it."""
@@ -106,6 +107,7 @@ def print_inspection(inspection: Inspection, console: Console | None = None, fla
     console = console or Console()
     console.print(_splits_table(inspection))
     console.print(_labels_table(inspection))
+    _print_columns(inspection, console, flags)
     if inspection.data.grouped:
         for split in dict.fromkeys(("train", inspection.data.tested)):
             if split in inspection.data.splits:
@@ -145,6 +147,24 @@ def _labels_table(inspection: Inspection) -> Table:
     for split in inspection.splits:
         table.add_row(split.split, *(f"{split.label_shares[code]:.3f}" for code in shown))
     return table
+
+
+def _print_columns(inspection: Inspection, console: Console, flags: Sequence[str]) -> None:
+    """How each column is taken, the odd ones first where there are many."""
+    columns = columns_taken(inspection.data)
+    if not columns:
+        return
+    shown = columns
+    if len(columns) > COLUMNS_SHOWN:
+        shown = sorted(columns, key=lambda column: not column.odd)[:COLUMNS_SHOWN]
+    table = Table(title="How each column is taken")
+    for name in ("column", "as", "holds", "odd"):
+        table.add_column(name, overflow="fold")
+    for column in shown:
+        table.add_row(*(escape(in_flags(cell, flags)) for cell in (column.name, column.role, column.facts, column.odd)))
+    console.print(table)
+    if len(shown) < len(columns):
+        console.print(f"And {counted(len(columns) - len(shown), 'more column')}, none of which looks odd")
 
 
 def _groups_table(inspection: Inspection, split: str) -> Table:

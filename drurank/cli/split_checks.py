@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
+from drurank.splits import SPLITS
 from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.reading import DELIMITERS, may_be_on_hub, suffix_of
+from drurank.tabular.rules.spelling import plain_spelling, twins
 from drurank.tabular.several import files_of
-from drurank.tabular.splitting import TRAIN
+from drurank.tabular.splitting import OOD_TEST, OOD_VAL, TRAIN
 from drurank.tabular.writing import WRITTEN
 
 
@@ -62,3 +66,28 @@ def refuse_lost_label(path: str, split: np.ndarray, label: np.ndarray, label_nam
             f"{path}: the label {label_names[lost[0]]!r} (rows with it: {rows[lost[0]]:,}) would be in no training "
             "row, since these are drawn for other splits; give another --seed, or leave its rows out"
         )
+
+
+def twins_of(split: np.ndarray, group: np.ndarray, group_names: Sequence[str]) -> list[dict[str, Any]]:
+    """Groups whose names differ only by case, blanks, Unicode form or zeros, those on both sides first.
+
+    Args:
+        split: code of each row's split, its place in ``SPLITS``, int64 ``[n]``; -1 for none.
+        group: group number, int64 ``[n]``.
+        group_names: name by group number.
+
+    Returns:
+        Of each name that is written in several ways ``names``, the ``splits`` that these have rows in, and whether both
+        training and an OOD split are among them, ``across``.
+    """
+    alike = twins(group_names, lambda name: " | ".join(map(plain_spelling, name.split(" | "))))
+    place = {name: number for number, name in enumerate(group_names)}
+    present = np.zeros((len(group_names), len(SPLITS) + 1), dtype=bool)
+    present[group, split] = True
+    found = []
+    for names in alike:
+        here = {code for name in names for code in np.flatnonzero(present[place[name]]).tolist()}
+        across = TRAIN in here and bool(here & {OOD_VAL, OOD_TEST})
+        splits = [name for code, name in enumerate(SPLITS) if code in here]
+        found.append({"names": sorted(names), "splits": splits, "across": across})
+    return sorted(found, key=lambda twin: not twin["across"])

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from drurank.cli.split_checks import refuse_columns, refuse_lost_label, refuse_output
+from drurank.cli.split_checks import refuse_columns, refuse_lost_label, refuse_output, twins_of
 from drurank.errors import InputError, is_count
 from drurank.files import write_json
 from drurank.splits import SPLITS
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, as_names
+from drurank.tabular.columns import as_names
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
@@ -97,8 +97,8 @@ def split_file(
     refuse_output(path, target, manifest_file, overwrite)
     source, group_columns = Source.read(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
     refuse_columns(path, source.table, [label, *group_columns, *text], split)
-    labels = [Column(path, label, source.table[label])]
-    groups = [Column(path, name, source.table[name]) for name in group_columns]
+    labels = [source.column(label)]
+    groups = [source.column(name) for name in group_columns]
     kept, dropped = kept_rows(source, labels[0], groups, text, drop=drop_missing)
     label_code, label_names = code_groups(labels, kept)
     group_code, group_names = code_groups(groups, kept)
@@ -108,7 +108,7 @@ def split_file(
         embed = partial(_embeddings, source, kept, options)
         code, facts = split_by_cluster(rows, group_code, group_names, embed, options, source=path)
     else:
-        code = split_by_group(rows, label_code, group_code, group_names, options, source=path)
+        code = split_by_group(rows, label_code, group_code, group_names, options, label_name=label, source=path)
     refuse_lost_label(path, code, label_code, label_names)
     held = summarise(code, label_code, group_code, label_names)
     manifest = {
@@ -119,6 +119,8 @@ def split_file(
         "options": _recorded(options),
         "splits": {name: asdict(summary) for name, summary in held.items()},
         "left_out": _left_out(code, group_code, group_names),
+        "padded": {column.name: column.padded for column in [*labels, *groups] if column.is_text and column.padded},
+        "twins": twins_of(code, group_code, group_names),
         "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
         **facts,
     }
@@ -153,9 +155,10 @@ def _at(table: pa.Table, places: np.ndarray) -> pa.Table:
 
 def _source(source: Source) -> dict[str, Any]:
     said = {"name": Path(source.path).name, "rows": source.table.num_rows, "sha256": source.fingerprint()}
-    if len(source.files) > 1:
-        counts = np.diff([*source.starts, source.table.num_rows])
-        said["files"] = {Path(file).name: int(count) for file, count in zip(source.files, counts, strict=True)}
+    files = source.files
+    if len(files.names) > 1:
+        counts = np.diff([*files.starts, source.table.num_rows])
+        said["files"] = {Path(file).name: int(count) for file, count in zip(files.names, counts, strict=True)}
     return said
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from drurank.tabular.rules.finding import counted, quoted, some
 from drurank.tabular.splitting import SplitFacts
 
 LABELS_SHOWN = 10
@@ -50,7 +51,24 @@ def show(manifest: Mapping[str, Any], output: str) -> None:
         print("(3) half the sum of the differences between its label shares and those of train, from 0 to 1")
     for cluster in sorted(manifest.get("clusters", ()), key=lambda cluster: list(ROLES).index(cluster["role"])):
         print(f"A cluster {ROLES[cluster['role']]}: {cluster['writers']:,} groups, {cluster['rows']:,} rows")
+    _show_names(manifest)
     _show_left_out(manifest)
+
+
+def _show_names(manifest: Mapping[str, Any]) -> None:
+    """Say what was left out of names, and warn of those that may be one."""
+    if manifest["padded"]:
+        said = ", ".join(f"{name} {counted(cells, 'cell')}" for name, cells in manifest["padded"].items())
+        print(f"Blanks at the ends of names were left out, so that 'a' and 'a ' are one: {said}")
+    twins = manifest["twins"]
+    if twins:
+        said = some(" = ".join(map(quoted, twin["names"])) for twin in twins)
+        across = sum(twin["across"] for twin in twins)
+        sides = f", {across:,} of them in training and in an OOD split" if across else ""
+        print(
+            f"Warning: {counted(len(twins), 'group')} may be written in several ways{sides}, by case, blanks, Unicode "
+            f"form or zeros, and each way counts apart: {said}; write them alike if they are one, and split anew"
+        )
 
 
 def _show_left_out(manifest: Mapping[str, Any]) -> None:

@@ -16,8 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from drurank.networks import Sizes
-from drurank.tabular.columns import LARGEST, Column, to_number
+from drurank.tabular.columns import LARGEST, Column
 from drurank.tabular.rows import GroupedRows
+from drurank.tabular.rules.spelling import plain_spelling
 
 Encoding = Literal["onehot", "embed"]
 UNSEEN = 0
@@ -137,9 +138,9 @@ class CategoricalFeature:
         return codes
 
     def _warn_of_spelling(self, column: Column, unseen: np.ndarray) -> None:
-        known = {_plain(value): value for value in self.values if value is not None}
+        known = {plain_spelling(value): value for value in self.values if value is not None}
         for row in unseen[np.unique(column.codes[unseen], return_index=True)[1]]:
-            text = _plain(column.texts[column.codes[row]]) if column.codes[row] >= 0 else None
+            text = plain_spelling(column.texts[column.codes[row]]) if column.codes[row] >= 0 else None
             if text in known:
                 rank_zero_warn(
                     str(column.error(row, f"counts as unseen; training has {known[text]!r}; write it alike"))
@@ -232,8 +233,3 @@ class Encoder(Names):
         numeric = [NumericFeature(**feature) for feature in state["numeric"]]
         categorical = [CategoricalFeature(**feature) for feature in state["categorical"]]
         return cls(state["label_names"], state["group_names"], numeric, categorical, state["encoding"])
-
-
-def _plain(text: str) -> Any:
-    number = to_number(text)
-    return number if np.isfinite(number) else text.strip().casefold()

@@ -14,29 +14,35 @@ import torch
 from drurank.data.dataset import GroupedDataset
 from drurank.data.encoding import Names
 from drurank.data.module import GroupDataModule
+from drurank.data.options import TablePath, checked_labels, checked_splits, named
+from drurank.data.saying import say_taken
 from drurank.errors import InputError, check_choice, nearest
 from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.coding import relabelled
-from drurank.tabular.columns import Column, as_names
 from drurank.tabular.columns import Names as ColumnNames
-from drurank.tabular.reading import read_table
-from drurank.tabular.rows import GroupedRows, GroupIn, gather_rows
+from drurank.tabular.columns import as_names
+from drurank.tabular.gathering import gather_rows
+from drurank.tabular.reading import checked_names
+from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
+from drurank.tabular.several import Source
 from drurank.tabular.text import check_delimiter, check_encoding
 
 
 class FileData(GroupDataModule):
-    """Rows of a file or a folder, with columns for the label, the group and the split.
+    """Rows of a file, several files, a folder or a table in memory, with columns for the label, group and split.
 
     CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), one JSON array
     of objects (``.json``), Parquet, Arrow and Feather are read, folders that the library ``datasets`` saved, and data
     sets by their name on the hub: of a ``DatasetDict`` the splits' names are the column of the split where there is
     none of its name (``validation`` is ``val``), and a ``ClassLabel`` is read as the names of its labels. Groups and
-    labels are taken as written, so 007 and 7 differ.
+    labels are taken as written, so 007 and 7 differ, but for blanks at their ends.
 
     Args:
-        path: the file or folder.
+        path: the file or folder; several files with the same columns by commas or a pattern, as ``part-*.csv``, are one
+            table, in the order of their names. In Python also a DataFrame (pandas, polars), an Arrow table, or a
+            ``Dataset`` or ``DatasetDict``.
         label: column of the label; text or whole numbers.
         group: column of the group, or several (with commas), whose combinations are the groups; the label may be one.
             Without any, only the criterion ``overall`` is offered.
@@ -60,7 +66,7 @@ class FileData(GroupDataModule):
 
     def __init__(
         self,
-        path: str,
+        path: TablePath,
         label: str,
         group: ColumnNames = None,
         split: str | None = None,
@@ -73,45 +79,35 @@ class FileData(GroupDataModule):
     ) -> None:
         super().__init__(**kwargs)
         check_choice("group_in", group_in, GroupIn)
-        self.path, self.label, self.split, self.group = path, label, split, as_names(group)
-        self.split_names = {**{name: name for name in SPLITS}, **(split_names or {})}
-        for written, meant in self.split_names.items():
-            if meant not in SPLITS:
-                raise InputError(f"split_names: {written!r} stands for {meant!r}, no split: {nearest(meant, SPLITS)}")
+        self.path, self._given = named(path)
+        if split is None and isinstance(self._given, dict):
+            split = "split"  # its keys, as of a DatasetDict
+        self.label, self.split, self.group = label, split, as_names(group)
+        self.split_names, self.relabel = checked_splits(split_names), checked_labels(relabel)
         if split in (label, *self.group):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
-        for label_written, label_meant in (relabel or {}).items():
-            if label_meant is None or not str(label_meant).strip():
-                raise InputError(f"relabel: {label_written!r} stands for {label_meant!r}; give the label it stands for")
-        self.relabel = {str(written): str(meant) for written, meant in (relabel or {}).items()}
-        for written, meant in self.relabel.items():
-            if not meant.strip():
-                raise InputError(f"relabel: {written!r} stands for a blank, which is not a label; give a label")
         self.group_in = group_in
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
         self._encoder: Any = None
+        self._unlabelled: list[str] | None = None
         self._checked = False
         """Whether all rows were checked, as before a fit."""
-        self._given: pa.Table | None = None
 
     @classmethod
-    def from_dataset(cls, dataset: Any, *, label: str, split: str | None = None, **kwargs: Any) -> Self:
+    def from_dataset(cls, dataset: Any, *, label: str, **kwargs: Any) -> Self:
         """The rows of a ``Dataset`` or ``DatasetDict`` of the library ``datasets``, in place of a file's.
 
         Args:
-            dataset: with rows; of a ``DatasetDict`` the splits' names are the column of the split where there is none.
+            dataset: what ``path`` may be but a file.
             label: column of the label.
-            split: column of the split; ``split`` for a ``DatasetDict``.
             **kwargs: other arguments of the class but ``path``.
 
         Raises:
-            InputError: if it is neither, or a part differs from the others in its columns.
+            InputError: if it is no table, or a part differs from the others in its columns.
         """
-        source = f"the {type(dataset).__name__}"
-        table = from_datasets(source, dataset, split or "split")
-        data = cls(path=source, label=label, split=split or ("split" if hasattr(dataset, "keys") else None), **kwargs)
-        data._given = table
+        data = cls(dataset, label=label, **kwargs)
+        data._source  # noqa: B018 - read now, so that what is wrong is said here
         return data
 
     @property
@@ -142,6 +138,9 @@ class FileData(GroupDataModule):
         if stage == "fit":
             refuse(self._rows, "start")
         super().setup(stage)
+        if stage == "fit" and self._unlabelled is None:
+            self.unlabelled()
+            say_taken(self._rows)
         self.__dict__.pop("_rows", None)  # It holds each column once more.
 
     def splits(self) -> list[str]:
@@ -220,24 +219,37 @@ class FileData(GroupDataModule):
                 "anew"
             )
         if self._encoder is None or self._encoder.state_dict() != state_dict:
-            self._encoder, self._checked = self.read_encoder(state_dict), False
+            self._encoder, self._checked, self._unlabelled = self.read_encoder(state_dict), False, None
             for name in ("_rows", "_index"):  # Which rows are used depends on the features.
                 self.__dict__.pop(name, None)
             self.forget_datasets()
 
+    def unlabelled(self) -> list[str]:
+        """Splits for testing of which no row has a label."""
+        if self._unlabelled is None:
+            self._unlabelled = self._rows.unlabelled
+        return self._unlabelled
+
     @cached_property
     def _table(self) -> pa.Table:
-        table = self._read_table() if self._given is None else self._given
-        if not self.relabel or self.label not in table.column_names:
-            return table
-        column = Column(self.path, self.label, table[self.label])
-        new = relabelled(column, self.relabel, warn=self._stage() in (None, "fit"))
-        return table.set_column(table.column_names.index(self.label), self.label, new)
+        table = self._source.table
+        if self.relabel and self.label in table.column_names:
+            column = self._source.column(self.label)
+            new = relabelled(column, self.relabel, warn=self._stage() in (None, "fit"))
+            table = table.set_column(table.column_names.index(self.label), self.label, new)
+        return self._converted(table)
 
-    def _read_table(self) -> pa.Table:
-        return read_table(
-            self.path, delimiter=self.delimiter, text_encoding=self.text_encoding, split=self.split or "split"
-        )
+    def _converted(self, table: pa.Table) -> pa.Table:
+        """The table with what is asked for read as numbers."""
+        return table
+
+    @cached_property
+    def _source(self) -> Source:
+        split = self.split or "split"
+        if self._given is None:
+            return Source.read(self.path, delimiter=self.delimiter, text_encoding=self.text_encoding, split=split)
+        table = from_datasets(self.path, self._given, split)
+        return Source.given(self.path, checked_names(self.path, table))
 
     @property
     def _places(self) -> np.ndarray | None:
@@ -275,12 +287,13 @@ class FileData(GroupDataModule):
                 f"split=None, or name it: {nearest(split, here)}"
             )
         rows = gather_rows(
-            self.path,
+            self._source.path,
             self._table,
             label=label,
             group=group,
             split=split,
             split_names=self.split_names,
+            files=self._source.several,
             places=self._places,
             group_in=self.group_in,
             trained_labels=None if self._encoder is None else self._encoder.label_names,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from lightning.pytorch import LightningDataModule
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch.utils.data import DataLoader
 
 from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, loader_of, make_loader
@@ -151,8 +152,23 @@ class GroupDataModule(LightningDataModule, ABC):
         return loaders
 
     def test_dataloader(self) -> list[DataLoader[Batch]]:
-        """Test splits."""
-        return self._evaluation(self._need(*TEST))
+        """Test splits that have labels.
+
+        Raises:
+            InputError: if none has.
+        """
+        splits, unlabelled = self._need(*TEST), self.unlabelled()
+        labelled = [split for split in splits if split not in unlabelled]
+        said = f"{self.describe()}: {' and '.join(unlabelled)} has no labels and cannot be tested"
+        if not labelled:
+            raise InputError(f"{said}; give its labels, or predict instead")
+        if unlabelled:
+            rank_zero_warn(f"{said}, so only {' and '.join(labelled)} is")
+        return self._evaluation(labelled)
+
+    def unlabelled(self) -> list[str]:
+        """Splits for testing of which no row has a label, so that they can only be predicted."""
+        return []
 
     def predict_dataloader(self) -> list[DataLoader[Batch]]:
         """All splits."""

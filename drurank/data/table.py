@@ -7,16 +7,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.data.dataset import InMemory
 from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature, trained_names
 from drurank.data.file import FileData
+from drurank.data.options import TablePath
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
 from drurank.tabular.columns import Names, as_names
+from drurank.tabular.converting import Reading
 from drurank.tabular.rows import GroupedRows, Missing
 from drurank.tabular.rules.features import distinct_columns
+from drurank.tabular.writings import Marks
+
+MOST_CATEGORIES = 1000
+"""Of a feature that one-hot encoding takes: each is an input of the network."""
 
 
 class Table(FileData):
@@ -29,10 +36,12 @@ class Table(FileData):
     Numbers are standardised by the training rows; text and booleans are categories, of which one that training lacks
     has a slot of its own. In CSV and TSV a column is one of numbers where all its training cells are (blank, NA, N/A,
     NaN, null and None count as missing there); where only most are, the run stops and names the first that is not.
-    Groups, labels and categories are taken as written, so 007 and 7 differ.
+    Groups, labels and categories are taken as written, so 007 and 7 differ, but for blanks at their ends. Before it
+    begins a fit says how each column is taken.
 
     Args:
-        path: the file or folder.
+        path: the file or folder, several files by commas or a pattern, or in Python a table in memory (see
+            ``FileData``).
         label: column of the label; text or whole numbers.
         group: column of the group, or several (with commas), whose combinations are the groups; the label may be one.
             Without any, only the criterion ``overall`` is offered.
@@ -46,6 +55,13 @@ class Table(FileData):
             leaves the row out and reports how many.
         encoding: ``onehot`` gives the network one tensor; ``embed`` gives it numbers and codes, which it embeds.
         allow_leaks: features that may determine the label; any other that does, by the training rows, stops the run.
+        thousands: what stands between the thousands of numbers that are text, as ``,`` in 1,234.5; ``.`` is for
+            1.234,5. Columns most of whose cells are such numbers are read so, except codes.
+        decimal: what stands before their decimals, if not a point (or, with ``thousands=.``, a comma).
+        percents: columns of percentages, as 36.2%, to be read as numbers.
+        dates: columns of dates or times, which become numbers of days. Of 3/4/2021 the order of day and month is that
+            which fits all cells; where both do, the run stops.
+        date_format: how the dates are written, by the codes of Python's ``strptime``, as ``%d.%m.%Y``.
         **kwargs: those of ``FileData``.
 
     Raises:
@@ -54,7 +70,7 @@ class Table(FileData):
 
     def __init__(
         self,
-        path: str,
+        path: TablePath,
         label: str,
         group: Names = None,
         split: str | None = None,
@@ -64,6 +80,11 @@ class Table(FileData):
         missing: Missing = "error",
         encoding: Encoding = "onehot",
         allow_leaks: Names = None,
+        thousands: str | None = None,
+        decimal: str | None = None,
+        percents: Names = None,
+        dates: Names = None,
+        date_format: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(path, label, group, split, **kwargs)
@@ -74,6 +95,7 @@ class Table(FileData):
         if self.features and self.exclude:
             raise InputError(f"features is {features!r} and exclude {exclude!r}; give one of them")
         self.missing, self.encoding = missing, encoding
+        self._reading = Reading(Marks(thousands, decimal), as_names(percents), as_names(dates), date_format)
 
     @property
     def sizes(self) -> Sizes:
@@ -88,9 +110,15 @@ class Table(FileData):
             exclude=self.exclude,
             categorical=self.categorical,
             allow_leaks=self.allow_leaks,
+            numbers=[*self._reading.percents, *self._reading.dates],
             missing=self.missing,
+            most_categories=MOST_CATEGORIES if self.encoding == "onehot" else None,
             kinds=None if self._encoder is None else self._encoder.kinds,
         )
+
+    def _converted(self, table: pa.Table) -> pa.Table:
+        kept = {self.label, *self.group, *self.categorical, *([self.split] if self.split else [])}
+        return self._reading.convert(self._source.path, table, kept, self._source.several)
 
     def fit_encoder(self, data: GroupedRows) -> Encoder:
         """Fit the features on the training rows."""

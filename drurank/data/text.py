@@ -13,6 +13,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.data.encoding import trained_names
 from drurank.data.file import FileData
+from drurank.data.options import TablePath
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
 from drurank.errors import InputError, check_choice, check_count, is_count
@@ -40,7 +41,8 @@ class Text(FileData):
     tokenizer are noticed. A batch is padded to its own longest text, and holds texts of about one length.
 
     Args:
-        path: the file or folder.
+        path: the file or folder, several files by commas or a pattern, or in Python a table in memory (see
+            ``FileData``).
         label: column of the label; text or whole numbers.
         group: column of the group, as the writer, or several (with commas), whose combinations are the groups.
             Without any, only the criterion ``overall`` is offered.
@@ -68,7 +70,7 @@ class Text(FileData):
 
     def __init__(
         self,
-        path: str,
+        path: TablePath,
         label: str,
         group: ColumnNames = None,
         split: str | None = None,

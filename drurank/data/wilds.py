@@ -17,6 +17,7 @@ from drurank.tabular.columns import Column, refuse_unknown, to_number
 from drurank.tabular.picking import pick_rows
 from drurank.tabular.reading import read_table
 from drurank.tabular.rows import GroupedRows
+from drurank.tabular.several import Source
 from drurank.tabular.text import TextFile
 
 REVIEWS, SPLITS = "reviews.csv", "splits/user.csv"
@@ -81,7 +82,7 @@ class WILDS(Text):
     def raw_rows(self) -> GroupedRows:
         """Stars, reviewer, split and text of the reviews that are not left out, nothing refused."""
         files = {name: self._file(name) for name in (LABEL, GROUP, SPLIT, TEXT)}
-        return self._gather(texts=self.text, files=files, remedies=REMEDIES)
+        return self._gather(texts=self.text, file_of=files, remedies=REMEDIES)
 
     def describe(self) -> str:
         """The file that splits the reviews."""
@@ -129,7 +130,8 @@ class WILDS(Text):
         codes: np.ndarray = numbers[column.codes].astype(np.int8)
         return codes
 
-    def _read_table(self) -> pa.Table:
+    @cached_property
+    def _source(self) -> Source:
         """Text, label, group and split of the reviews that are not left out, in their order."""
         file, codes = self._file(TEXT), self._codes
         kept = codes != LEFT_OUT
@@ -144,7 +146,8 @@ class WILDS(Text):
         rank_zero_info(f"{file}: {table.num_rows:,} of {count:,} reviews are in a split of {SPLITS}")
         names = pa.array([NAMES.get(code) for code in codes[kept].tolist()], pa.string())
         stars = _stars(Column(file, LABEL, table[LABEL], self._places))
-        return table.set_column(table.column_names.index(LABEL), LABEL, stars).append_column(SPLIT, names)
+        table = table.set_column(table.column_names.index(LABEL), LABEL, stars).append_column(SPLIT, names)
+        return Source.given(self.path, table)
 
 
 def _missing(file: str) -> InputError:

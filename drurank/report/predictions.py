@@ -77,10 +77,9 @@ def report_predictions(
         return Column(predictions, name, table[name])
 
     answers = Answers.of(column(label), column(prediction), as_names(labels))
-    every, columns = np.arange(table.num_rows), [column(name) for name in as_names(group)]
-    for finding in blank_cells(columns, "group", every):
-        raise finding.error(predictions)
-    code, groups = code_groups(columns, every)
+    columns = [column(name) for name in as_names(group)]
+    _refuse_blank(columns, "group")
+    code, groups = code_groups(columns, np.arange(table.num_rows))
     splits = count_by_split(answers, code, groups, None if split is None else column(split))
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
@@ -126,9 +125,7 @@ class Answers:
 def _numbered(label: Column, prediction: Column, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Class numbers of labels and predictions, int64 ``[n]`` each; equal numbers are one class however written."""
     for column, what in ((label, "label"), (prediction, "prediction")):
-        if (column.codes < 0).any():
-            row = int(np.argmax(column.codes < 0))
-            raise column.error(row, f"is no {what}; fill it in, or remove the row")
+        _refuse_blank([column], what)
     key: Callable[[str], Any] = (
         _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
     )
@@ -142,6 +139,11 @@ def _numbered(label: Column, prediction: Column, known: Sequence[str]) -> tuple[
             "class in each row, or name all classes, as labels='0,1,2'",
         )
     return np.array([place[key(text)] for text in label.texts])[label.codes], predicted
+
+
+def _refuse_blank(columns: Sequence[Column], what: str) -> None:
+    for finding in blank_cells(columns, what, np.arange(len(columns[0].codes)) if columns else np.zeros(0, np.int64)):
+        raise finding.error(columns[0].path)
 
 
 def _exact(text: str) -> Decimal:
@@ -164,8 +166,7 @@ def count_by_split(
     """
     if split is None:
         return [_count(ALL, answers, code, groups, np.ones(len(code), dtype=bool), None)]
-    if (split.codes < 0).any():
-        raise split.error(int(np.argmax(split.codes < 0)), "is no split; fill it in, or remove the row")
+    _refuse_blank([split], "split")
     order = {name: place for place, name in enumerate(ORDER)}
     names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
     rows = {name: split.codes == split.texts.index(name) for name in names}

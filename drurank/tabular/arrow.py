@@ -74,10 +74,16 @@ def read_dataset(path: str, folder: Path, split: str) -> pa.Table:
 
 
 def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:
-    """The rows of a ``Dataset`` or ``DatasetDict``; see ``read_dataset``.
+    """The rows of a table in memory.
+
+    Args:
+        path: what it is called in messages.
+        dataset: a ``Dataset`` or a DataFrame (pandas, polars), an Arrow table or what gives Arrow's C stream; or a
+            ``DatasetDict``, or a dict of the others by split.
+        split: see ``read_dataset``.
 
     Raises:
-        InputError: if it is neither, has no rows, or the splits differ in columns.
+        InputError: if it is none of these, has no rows, or the splits differ in columns.
     """
     if isinstance(dataset, dict):
         parts = {name: _rows_of(path, part) for name, part in dataset.items()}
@@ -90,12 +96,31 @@ def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:
 
 def _rows_of(path: str, dataset: Any) -> pa.Table:
     if not hasattr(dataset, "with_format"):
-        raise InputError(f"{path} is not of the library datasets; give a Dataset or a DatasetDict")
+        return _checked(path, _arrow_of(path, dataset))
     rows = dataset.with_format("arrow")
     table: pa.Table = rows[:] if len(rows) else rows.data.table.slice(0, 0)
     # What says that numbers stand for labels is in the metadata, which a selection of rows loses.
     metadata = {b"huggingface": json.dumps({"info": {"features": dataset.features.to_dict()}}).encode()}
     return _checked(path, table.replace_schema_metadata(metadata))
+
+
+def _arrow_of(path: str, given: Any) -> pa.Table:
+    try:
+        if isinstance(given, pa.Table):
+            return given
+        if type(given).__module__.partition(".")[0] == "pandas":
+            # Its index is not a column.
+            return pa.Table.from_pandas(given, preserve_index=False)
+        if hasattr(given, "__arrow_c_stream__"):
+            return pa.table(given)
+        if hasattr(given, "to_arrow"):
+            return pa.table(given.to_arrow())
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(f"{path} is not a table that Arrow can hold: {said}; write one kind in a column") from error
+    raise InputError(
+        f"{path} is not a table; give the path of a file, a DataFrame, an Arrow table, a Dataset or a DatasetDict"
+    )
 
 
 def _joined(path: str, parts: dict[str, pa.Table], split: str) -> pa.Table:

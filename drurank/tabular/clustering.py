@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from drurank.errors import InputError, check_count, is_count
 from drurank.splits import SPLITS
-from drurank.tabular.splitting import ID_TEST, ID_VAL, LEFT_OUT, OOD_TEST, OOD_VAL, TRAIN, hash_rows
+from drurank.tabular.hashing import copies_as_one, hash_rows
+from drurank.tabular.splitting import ID_TEST, ID_VAL, LEFT_OUT, OOD_TEST, OOD_VAL, TRAIN
 
 EQUAL = 1e-6
 """Differences between embeddings below this share of the largest entry are rounding."""
@@ -230,10 +231,14 @@ def _splits(
     split: np.ndarray = _halved(ood, hashes, OOD_VAL, OOD_TEST)[writer]
     trains = id_split[writer] != LEFT_OUT
     of_row = writer[trains]
-    order = np.lexsort((hash_rows(rows.filter(pa.array(trains)), seed), of_row))
-    count, laid = np.bincount(of_row), of_row[order]
+    training = rows.filter(pa.array(trains))
+    row_hashes = hash_rows(training, seed)
+    order = np.lexsort((row_hashes, of_row))
+    first, unit = copies_as_one(training, of_row[order], row_hashes[order], np.zeros_like(of_row))
+    laid = of_row[order][first]
+    count = np.bincount(laid)
     first_half = np.zeros(len(order), dtype=bool)
-    first_half[order] = (np.arange(len(order)) - (np.cumsum(count) - count)[laid]) * 2 < count[laid]
+    first_half[order] = ((np.arange(len(laid)) - (np.cumsum(count) - count)[laid]) * 2 < count[laid])[unit]
     split[trains] = np.where(first_half, TRAIN, id_split[of_row])
     return split
 

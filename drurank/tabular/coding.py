@@ -15,10 +15,17 @@ from drurank.tabular.columns import Column, to_number
 log = logging.getLogger(__name__)
 
 ALL_ROWS = "all"
+UNKNOWN = "-1"
+"""What stands for a label that is not known, as in the test splits of GLUE."""
 
 
 def code_splits(column: Column, split_names: Mapping[str, str]) -> tuple[np.ndarray, list[str]]:
-    """The split of each row by what its cell stands for, and the splits that have rows, in the order of ``SPLITS``."""
+    """The split of each row by what its cell stands for, and the splits that have rows, in the order of ``SPLITS``.
+
+    Args:
+        column: the splits as they are written.
+        split_names: text of the column to the split that it stands for.
+    """
     meant = [split_names.get(text) for text in column.texts]
     splits = [split for split in SPLITS if split in meant]
     code = np.array([*(splits.index(name) if name else -1 for name in meant), -1], dtype=np.int64)
@@ -33,6 +40,33 @@ def code_labels(column: Column) -> tuple[np.ndarray, list[str]]:
         names.sort(key=number.__getitem__)
     place = {name: code for code, name in enumerate(names)}
     return np.array([*(place[text] for text in column.texts), -1], dtype=np.int64)[column.codes], names
+
+
+def without_unknown(
+    code: np.ndarray, names: list[str], split: np.ndarray, splits: Sequence[str], trained: Sequence[str] | None
+) -> tuple[np.ndarray, list[str]]:
+    """The labels with those of a split blank where each is -1 and training has no such label.
+
+    Args:
+        code: label of each row, int64 ``[n]``.
+        names: name by code.
+        split: split of each row, int64 ``[n]``.
+        splits: name by code.
+        trained: the labels of training where the rows do not say them.
+    """
+    if UNKNOWN not in names or (trained is None and "train" not in splits):
+        return code, names
+    place, code = names.index(UNKNOWN), code.copy()
+    learnt = code[split == splits.index("train")] if "train" in splits else code[:0]
+    if UNKNOWN in (trained or ()) or (learnt == place).any():
+        return code, names
+    for number in np.unique(split[code == place]):
+        here = split == number
+        if (code[here] == place).all():
+            code[here] = -1
+    if (code == place).any():
+        return code, names
+    return code - (code > place), [name for name in names if name != UNKNOWN]
 
 
 def code_groups(columns: Sequence[Column], rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -74,8 +108,9 @@ def relabelled(column: Column, meant: Mapping[str, str], *, warn: bool) -> pa.Ar
         meant: label as it is written to what it stands for.
         warn: whether to warn where one does not occur.
     """
+    known = set(column.texts)
     for written in meant:
-        if warn and written not in column.texts:
+        if warn and column.plain(written) not in known:
             log.warning(
                 "%s: relabel names %r, which no row has as %r; %s",
                 column.path,
@@ -83,5 +118,6 @@ def relabelled(column: Column, meant: Mapping[str, str], *, warn: bool) -> pa.Ar
                 column.name,
                 nearest(written, column.texts),
             )
+    meant = {column.plain(written): text for written, text in meant.items()}
     texts = np.array([*(meant.get(text, text) for text in column.texts), None], dtype=object)
     return pa.array(texts[column.codes], pa.string())

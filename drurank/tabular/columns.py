@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -21,8 +22,28 @@ LARGEST = 1e30
 """Largest number that is taken: its square is far from overflow, and float32 holds it."""
 Names = str | list[str] | None
 MOST_NAMED = 10
+WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
+"""Whole numbers as text, of which some may be written as a decimal: 1 and 1.0."""
 PLAIN = re.compile(r"[\w<]([\w .+/%<>-]*[\w.+/%<>-])?")
 """Names of columns that may be joined by commas, and that no command line takes for anything but text."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files that a table was read from.
+
+    Attributes:
+        names: in the order of their rows.
+        starts: place of the first row of each, int64 ``[f]``.
+    """
+
+    names: Sequence[str]
+    starts: np.ndarray
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """The file of a row, and its place there."""
+        file = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return self.names[file], int(row - self.starts[file])
 
 
 class Column:
@@ -33,21 +54,31 @@ class Column:
         name: of the column.
         values: its cells, ``[n]``.
         places: in the file, of each cell, int64 ``[n]``, where the column lacks some of the file's rows.
+        files: those of the rows, where the table is of several.
 
     Raises:
         InputError: if its type is neither a number, a boolean nor text.
     """
 
-    def __init__(self, path: str, name: str, values: pa.ChunkedArray, places: np.ndarray | None = None) -> None:
-        self.path, self.name, self.places = path, name, places
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        values: pa.ChunkedArray,
+        places: np.ndarray | None = None,
+        files: Files | None = None,
+    ) -> None:
+        self.path, self.name, self.places, self.files = path, name, places, files
         kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         self.is_text = is_text or pa.types.is_null(kind)
         self.is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if not (self.is_number or self.is_text or pa.types.is_boolean(kind)):
+            is_date = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+            asked = f"; take it as a number of days ({as_option('dates', [name])})" if is_date else ""
             raise InputError(
-                f"{path}: column {name!r} holds {kind}; write one number, boolean or text in each row, or, if it is "
-                f"only a feature, leave it out ({as_option('exclude', [name])})"
+                f"{path}: column {name!r} holds {kind}{asked}; write one number, boolean or text in each row, or, if "
+                f"it is only a feature, leave it out ({as_option('exclude', [name])})"
             )
         wanted = pa.large_string() if self.is_text else kind
         if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
@@ -57,31 +88,43 @@ class Column:
     @property
     def is_typed(self) -> bool:
         """Whether its file says the types of its columns, as those of CSV and TSV do not."""
-        return suffix_of(self.path) not in DELIMITERS
+        return suffix_of(self.files.names[0] if self.files else self.path) not in DELIMITERS
 
-    @cached_property
+    @property
     def codes(self) -> np.ndarray:
         """Code of each cell's text in ``texts``, int64 ``[n]``, -1 where it is blank."""
-        codes: np.ndarray = self._coded[0]
-        return codes
+        return self._coded.codes
 
     @cached_property
     def texts(self) -> list[str]:
         """Distinct cells as text, in the order of their first rows.
 
-        Text is in Unicode form NFC. Whole numbers are written without a fraction, so 1 and 1.0 are the same.
+        Text is in Unicode form NFC, without blanks at its ends. Whole numbers are written without a fraction, so 1 and
+        1.0 are the same; those of text only where the whole column is of such.
         """
-        return list(self._coded[1])
+        return list(self._coded.texts)
+
+    @property
+    def padded(self) -> int:
+        """How many cells have blanks at their ends, which are left out."""
+        return self._coded.padded
+
+    def plain(self, text: str) -> str:
+        """A text as ``texts`` has it where it occurs."""
+        return _plain(text, self._coded.is_whole)
 
     @cached_property
-    def _coded(self) -> tuple[np.ndarray, dict[str, int]]:
-        coded = self.values.dictionary_encode()
+    def _coded(self) -> _Coded:
+        cells = self.values.dictionary_encode()
+        written = [text if text and text.strip() else None for text in _texts(cells.dictionary)]
+        some = [text for text in written if text]
+        is_whole = self.is_text and all(map(WHOLE.fullmatch, map(str.strip, some))) and any("." in t for t in some)
         place: dict[str, int] = {}
-        code = np.full(len(coded.dictionary) + 1, -1)
-        for i, text in enumerate(_texts(coded.dictionary)):
-            if text is not None and text.strip():
-                code[i] = place.setdefault(unicodedata.normalize("NFC", text), len(place))
-        return code[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], place
+        codes = [-1 if text is None else place.setdefault(_plain(text, is_whole), len(place)) for text in written]
+        which = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        padded = np.array([*(text is not None and text != text.strip() for text in written), False])
+        count = int(np.count_nonzero(padded[which])) if padded.any() else 0
+        return _Coded(np.array([*codes, -1], dtype=np.int64)[which], place, is_whole, count)
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -105,8 +148,13 @@ class Column:
         return not np.isinf(self.numbers[rows]).any()
 
     def place_of(self, row: int) -> int:
-        """The place in the file of a row of the table, which is that in the table unless this lacks some rows."""
-        return row if self.places is None else int(self.places[row])
+        """The place in its file of a row of the table."""
+        place = row if self.places is None else int(self.places[row])
+        return place if self.files is None else self.files.locate(place)[1]
+
+    def file_of(self, row: int) -> str:
+        """The file of a row of the table."""
+        return self.path if self.files is None else self.files.locate(row)[0]
 
     def cell(self, row: int) -> str:
         """A cell as it is written; empty where it is blank."""
@@ -121,7 +169,7 @@ class Column:
 
     def error(self, row: int, remedy: str) -> InputError:
         """An error that names file, column, row and value."""
-        return InputError(f"{self.path}: {self.said(row)} {remedy}")
+        return InputError(f"{self.file_of(row)}: {self.said(row)} {remedy}")
 
 
 def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
@@ -153,6 +201,20 @@ def as_option(option: str, names: Sequence[str]) -> str:
     names = list(names[:MOST_NAMED])
     plain = all(PLAIN.fullmatch(name) and name.lower() != "null" for name in names)
     return f"{option}={','.join(names)!r}" if plain else f"{option}={names!r}"
+
+
+@dataclass(frozen=True)
+class _Coded:
+    codes: np.ndarray
+    texts: dict[str, int]
+    is_whole: bool
+    padded: int
+
+
+def _plain(text: str, is_whole: bool) -> str:
+    text = text.strip()
+    text = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return text.partition(".")[0] if is_whole and WHOLE.fullmatch(text) else text
 
 
 def _texts(values: pa.Array) -> list[str | None]:

@@ -40,7 +40,7 @@ def kept_rows(
     for what, name, missing in () if drop else lacking:
         if missing.any():
             remedy = f"is not a {what}; {REMEDY}, as drop_missing=True does"
-            raise source.error(text[0] if what == "text" else name, int(np.argmax(missing)), remedy)
+            raise source.column(text[0] if what == "text" else name).error(int(np.argmax(missing)), remedy)
     gone = np.logical_or.reduce([missing for _, _, missing in lacking])
     if gone.all():
         names = ", ".join(dict.fromkeys(name for _, name, _ in lacking))

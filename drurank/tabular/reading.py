@@ -60,7 +60,15 @@ def read_table(
         said = " ".join(f"{type(error).__name__ if isinstance(error, ODD) else ''} {error}".split())[:200]
         kind = suffix_of(path).removeprefix(".")
         raise InputError(f"{path} cannot be read as {kind}: {said}; fix the file or its permissions") from error
-    table = _without_index(path, table)
+    return checked_names(path, _without_index(path, table))
+
+
+def checked_names(path: str, table: pa.Table) -> pa.Table:
+    """The table, if it has rows and columns with different names.
+
+    Raises:
+        InputError: if not.
+    """
     names = Counter(table.column_names)
     for place, (name, times) in enumerate(names.items()):
         if not name.strip():

@@ -8,13 +8,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 
-from drurank.errors import InputError
-from drurank.splits import SPLITS, TEST, VALIDATION
+from drurank.splits import TEST, VALIDATION
 from drurank.tabular.alike import alike_rows, later_ones, looks_like_chance
-from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits
-from drurank.tabular.columns import Column, refuse_unknown, to_number
+from drurank.tabular.coding import ALL_ROWS
+from drurank.tabular.columns import Column, to_number
 from drurank.tabular.feature import Feature
 
 GroupIn = Literal["all", "eval"]
@@ -43,11 +41,14 @@ class GroupedRows:
         split_column: that of the split.
         split_names: what each spelling of a split stands for.
         unusable: columns that cannot be read as features, and why.
+        indices: columns that only number the rows, by their name and their cells, and are no features.
         trained_labels: the labels of training where a checkpoint says them, and not the training rows.
         trained_groups: the groups of training, likewise.
         group_in: whether training rows may be without a group (``eval``).
         missing: what a missing feature does; only by ``error`` does it stop a run.
         allow_leaks: features that may determine the label.
+        most_categories: of a feature that are taken, as one-hot encoding makes an input of each; any number, if
+            ``None``.
         remedies: code of a finding to what to do about it, where the data has an advice of its own.
     """
 
@@ -66,16 +67,22 @@ class GroupedRows:
     split_column: Column | None = None
     split_names: Mapping[str, str] = field(default_factory=dict)
     unusable: Mapping[str, str] = field(default_factory=dict)
+    indices: Sequence[str] = ()
     trained_labels: Sequence[str] | None = None
     trained_groups: Sequence[str] | None = None
     group_in: GroupIn = "all"
     missing: Missing = "error"
     allow_leaks: Sequence[str] = ()
+    most_categories: int | None = None
     remedies: Mapping[str, str] = field(default_factory=dict)
 
-    def place_of(self, row: int) -> int:
-        """The place of a row in the file."""
-        return int(row) if self.label_column is None else self.label_column.place_of(int(row))
+    def name_row(self, row: int) -> str:
+        """A row by its place in its file, which is named where there are several."""
+        column = self.label_column
+        if column is None:
+            return str(row)
+        place = str(column.place_of(int(row)))
+        return place if column.files is None else f"{place} of {column.file_of(int(row))}"
 
     def rows_of(self, split: str) -> np.ndarray:
         """The rows of a split, int64 ``[k]``; none where there is no such split."""
@@ -92,6 +99,18 @@ class GroupedRows:
     def trains(self) -> bool:
         """Whether there are rows to train on."""
         return "train" in self.splits
+
+    @property
+    def unlabelled(self) -> list[str]:
+        """Splits for testing of which no row has a label; they can be predicted."""
+        splits = [split for split in TEST if split in self.splits]
+        return [split for split in splits if len(rows := self.rows_of(split)) and (self.label[rows] < 0).all()]
+
+    @property
+    def untested(self) -> np.ndarray:
+        """The rows of splits without labels, int64 ``[k]``."""
+        rows: np.ndarray = np.concatenate([np.zeros(0, np.int64), *map(self.rows_of, self.unlabelled)])
+        return rows
 
     @property
     def evaluated(self) -> list[str]:
@@ -189,127 +208,6 @@ class GroupedRows:
         group = self.group[self.once(rows) if once else rows]
         sizes: np.ndarray = np.bincount(group[group >= 0], minlength=len(self.group_names))
         return sizes
-
-
-def gather_rows(
-    path: str,
-    table: pa.Table,
-    *,
-    label: str | None,
-    group: Sequence[str] = (),
-    split: str | None = None,
-    split_names: Mapping[str, str] | None = None,
-    features: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    categorical: Sequence[str] = (),
-    texts: Sequence[str] = (),
-    kinds: Mapping[str, bool] | None = None,
-    files: Mapping[str, str] | None = None,
-    places: np.ndarray | None = None,
-    group_in: GroupIn = "all",
-    missing: Missing = "error",
-    allow_leaks: Sequence[str] = (),
-    trained_labels: Sequence[str] | None = None,
-    trained_groups: Sequence[str] | None = None,
-    remedies: Mapping[str, str] | None = None,
-) -> GroupedRows:
-    """Code the rows of a table; what is wrong with its cells is for the rules to say.
-
-    Args:
-        path: the file, for messages.
-        table: its cells.
-        label: these are the arguments of ``Table``, or, with ``texts``, of ``Text`` in ``drurank.data``.
-        group: see there; without any, all rows are one group.
-        split: see there; without it, all rows are in one split.
-        split_names: see there.
-        features: see there.
-        exclude: see there.
-        categorical: see there.
-        texts: columns of text, in place of features.
-        kinds: the features by name and whether they are numbers, in place of the three above.
-        files: the file that a column is of, if not ``path``.
-        places: of the rows in the file, int64 ``[n]``, where they are but some of its rows.
-        group_in: see ``GroupedRows``, as for those below.
-        missing: see there.
-        allow_leaks: see there.
-        trained_labels: see there.
-        trained_groups: see there.
-        remedies: see there.
-
-    Raises:
-        InputError: if there is no such column, an option names one that cannot be what it says, or label, group or
-            split are neither numbers nor booleans nor text.
-    """
-    roles = dict.fromkeys(group, "the group")
-    roles |= {label: "the label"} if label else {}
-    roles |= {split: "the split"} if split else {}
-    refuse_unknown(path, table, [*roles, *texts])
-    if kinds is None and not texts:
-        names = _feature_names(path, table, roles, features, exclude, categorical, allow_leaks)
-    else:
-        names = list(kinds or ())
-        refuse_unknown(path, table, names)
-
-    def column(name: str) -> Column:
-        return Column((files or {}).get(name, path), name, table[name], places)
-
-    read = {name: column(name) for name in roles}
-    every = np.arange(table.num_rows)
-    spellings = {**{name: name for name in SPLITS}, **(split_names or {})}
-    split_code, splits = code_splits(read[split], spellings) if split else (np.zeros_like(every), [ALL_ROWS])
-    label_code, label_names = code_labels(read[label]) if label else (np.full_like(every, -1), [])
-    group_code, group_names = code_groups([read[name] for name in group], every)
-    rows = GroupedRows(
-        source=path,
-        splits=splits,
-        split=split_code,
-        label_names=label_names,
-        label=label_code,
-        group_names=group_names,
-        group=group_code,
-        grouped=bool(group),
-        texts=[Feature(column(name), is_number=False) for name in texts],
-        label_column=read[label] if label else None,
-        group_columns=[read[name] for name in group],
-        split_column=read[split] if split else None,
-        split_names=spellings,
-        trained_labels=trained_labels,
-        trained_groups=trained_groups,
-        group_in=group_in,
-        missing=missing,
-        allow_leaks=allow_leaks,
-        remedies=remedies or {},
-    )
-    found, unusable = [], {}
-    for name in names:
-        try:
-            cells = column(name)
-        except InputError as error:
-            unusable[name] = str(error).removeprefix(f"{path}: ")
-            continue
-        asked = kinds is not None or name in categorical
-        is_number = kinds[name] if kinds else name not in categorical and cells.holds_numbers(rows.learnt)
-        found.append(Feature(cells, is_number, asked))
-    return replace(rows, features=found, unusable=unusable)
-
-
-def _feature_names(
-    path: str,
-    table: pa.Table,
-    roles: Mapping[str, str],
-    features: Sequence[str],
-    exclude: Sequence[str],
-    categorical: Sequence[str],
-    allow_leaks: Sequence[str],
-) -> list[str]:
-    refuse_unknown(path, table, [*features, *exclude, *categorical, *allow_leaks])
-    names = list(dict.fromkeys(features)) or [n for n in table.column_names if n not in roles and n not in exclude]
-    for option, asked in (("features", features), ("categorical", categorical), ("allow_leaks", allow_leaks)):
-        for name in asked:
-            if name in roles or name not in names:
-                why = roles.get(name, "not among the features")
-                raise InputError(f"{path}: {option} names the column {name!r}, which is {why}; leave it out there")
-    return names
 
 
 def _occurs(code: np.ndarray, names: Sequence[str], known: Sequence[str] | None) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
-from drurank.tabular.columns import Column
+from drurank.tabular.columns import Column, Files
 from drurank.tabular.reading import read_table, suffix_of
 
 
@@ -22,39 +22,55 @@ class Source:
     """A table and the files that it was read from.
 
     Attributes:
-        path: as it was given, for messages.
-        files: in the order of their rows.
-        starts: place of the first row of each file, int64 ``[f]``.
+        path: as it was given, or the file where it is but one; for messages.
+        files: that it was read from.
         table: the rows of all files.
     """
 
     path: str
-    files: list[str]
-    starts: np.ndarray
+    files: Files
     table: pa.Table
 
     @classmethod
-    def read(cls, path: str, *, delimiter: str | None = None, text_encoding: str | None = None) -> Source:
-        """Read what ``path`` names, file after file in the order of their names.
+    def read(
+        cls, path: str, *, delimiter: str | None = None, text_encoding: str | None = None, split: str = "split"
+    ) -> Source:
+        """Read what ``path`` names, file after file in the order of their names; the rest is as in ``read_table``.
 
         Raises:
             InputError: if a file is missing, named twice or cannot be read, or has other columns than the first.
         """
         files = files_of(path)
-        tables = [read_table(file, delimiter=delimiter, text_encoding=text_encoding) for file in files]
+        tables = [read_table(file, delimiter=delimiter, text_encoding=text_encoding, split=split) for file in files]
         starts = np.cumsum([0, *(table.num_rows for table in tables[:-1])])
-        return cls(path, files, starts, _joined(files, tables))
+        return cls(files[0] if len(files) == 1 else path, Files(files, starts), _joined(files, tables))
 
-    def error(self, column: str, row: int, remedy: str) -> InputError:
-        """An error that names a cell by its file and its row there."""
-        file = int(np.searchsorted(self.starts, row, side="right")) - 1
-        start = int(self.starts[file])
-        cells = self.table[column].slice(start, row - start + 1)
-        return Column(self.files[file], column, cells).error(row - start, remedy)
+    @classmethod
+    def given(cls, name: str, table: pa.Table) -> Source:
+        """A table that was read from no file.
+
+        Args:
+            name: what it is called in messages.
+            table: its rows.
+        """
+        return cls(name, Files([name], np.zeros(1, dtype=np.int64)), table)
+
+    def column(self, name: str) -> Column:
+        """One of its columns.
+
+        Raises:
+            InputError: if its type is neither a number, a boolean nor text.
+        """
+        return Column(self.path, name, self.table[name], files=self.several)
+
+    @property
+    def several(self) -> Files | None:
+        """The files, where they are more than one."""
+        return self.files if len(self.files.names) > 1 else None
 
     def fingerprint(self) -> str:
         """SHA-256 of the file, or of those of all files in their order."""
-        paths = [Path(os.path.expanduser(file)) for file in self.files]
+        paths = [Path(os.path.expanduser(file)) for file in self.files.names]
         digests = [digest for file in paths for digest in _digests(file)]
         alone = len(paths) == 1 and not paths[0].is_dir()
         return digests[0] if alone else hashlib.sha256("".join(digests).encode()).hexdigest()
@@ -85,6 +101,8 @@ def _is_there(path: str) -> bool:
 
 def _joined(files: list[str], tables: list[pa.Table]) -> pa.Table:
     names = tables[0].column_names
+    if len(tables) == 1:
+        return tables[0]
     for file, table in zip(files, tables, strict=True):
         lacking = [name for name in names if name not in table.column_names]
         beyond = [name for name in table.column_names if name not in names]

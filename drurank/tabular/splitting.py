@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from drurank.errors import InputError, check_count
 from drurank.splits import SPLITS
+from drurank.tabular.hashing import copies_as_one, hash_rows
 
 TRAIN, ID_VAL, OOD_VAL = SPLITS.index("train"), SPLITS.index("id_val"), SPLITS.index("ood_val")
 ID_TEST, OOD_TEST = SPLITS.index("id_test"), SPLITS.index("ood_test")
 LEFT_OUT = -1
-BATCH = 1 << 16
 GOLDEN = (math.sqrt(5) - 1) / 2
 HALF = 0.5 + 1e-9
 """What is added before rounding down; 0.285 of 100 is a hair below its half in binary."""
@@ -34,7 +32,8 @@ class SplitOptions:
         ood_val: share of the groups that go, with all their rows, to ood_val; 0 for no such split.
         ood_test: share of the groups that go, with all their rows, to ood_test; 0 for no such split.
         id_share: share of rows held out from each remaining group (at least one row, never all). Half of these groups,
-            rounded up, give them to id_val, the rest to id_test. 0: no ID splits.
+            rounded up, give them to id_val, the rest to id_test. Copies of a row count as one and stay together, unless
+            chance alone makes such pairs. 0: no ID splits.
         min_count: groups with fewer rows are left out of the output; the manifest names them.
         stratify: keep each group's label proportions in the held-out rows, rounding so that rare labels are not lost.
         seed: another one gives another split; one seed always the same, in whatever order the rows are.
@@ -93,12 +92,14 @@ def split_by_group(
     group_names: Sequence[str],
     options: SplitOptions,
     *,
+    label_name: str | None = None,
     source: str = "the table",
 ) -> np.ndarray:
     """The split of each row.
 
     Which groups leave training depends on the seed and on their names, which of its rows a group gives away on the seed
-    and on what stands in them: never on the order of the rows. Rows that are alike in every cell are interchangeable.
+    and on what stands in them: never on the order of the rows. Rows of a group that are alike in every cell stay in one
+    split, unless chance alone makes such pairs, in columns of few values; they then are interchangeable.
 
     Args:
         rows: every column of the table, ``n`` rows.
@@ -106,6 +107,7 @@ def split_by_group(
         group: group number, int64 ``[n]``.
         group_names: name by group number, each with rows.
         options: how they are shared out.
+        label_name: column of the label, if it is one of the table's.
         source: file, for messages.
 
     Returns:
@@ -132,7 +134,7 @@ def split_by_group(
         stay = drawn[val + test :]
         id_split = np.full(len(count), LEFT_OUT)
         id_split[stay] = np.where(np.arange(len(stay)) * 2 < len(stay), ID_VAL, ID_TEST)
-        cut = _cut_rows(rows, label, group, count, stay, options)
+        cut = _cut_rows(rows, label, group, stay, options, label_name)
         split[cut] = id_split[group[cut]]
     return split
 
@@ -165,18 +167,6 @@ def summarise(
     return summaries
 
 
-def hash_rows(rows: pa.Table, seed: int) -> np.ndarray:
-    """A hash of the cells of each row and the seed, uint64 ``[n]``, the same wherever the row stands."""
-    start = blake2b(digest_size=8, key=str(seed).encode())
-    digests = []
-    for batch in rows.to_batches(max_chunksize=BATCH):
-        for cells in _joined(batch).to_pylist():
-            digest = start.copy()
-            digest.update(cells)
-            digests.append(digest.digest())
-    return np.frombuffer(b"".join(digests), dtype="<u8")
-
-
 def _refuse_single_rows(
     source: str, count: np.ndarray, kept: np.ndarray, names: Sequence[str], options: SplitOptions
 ) -> None:
@@ -207,42 +197,35 @@ def _groups_of(source: str, groups: int, options: SplitOptions) -> tuple[int, in
 
 
 def _cut_rows(
-    rows: pa.Table, label: np.ndarray, group: np.ndarray, count: np.ndarray, stay: np.ndarray, options: SplitOptions
+    rows: pa.Table,
+    label: np.ndarray,
+    group: np.ndarray,
+    stay: np.ndarray,
+    options: SplitOptions,
+    label_name: str | None,
 ) -> np.ndarray:
     """Which rows are cut from the groups that stay, bool ``[n]``.
 
     Each group's rows are laid out by hash, and if asked for by label first, and every so-manieth is cut. So the cut of
     each label is its share rounded up or down; which of both, the start decides, that is spread evenly over the groups.
     """
-    quota, start = np.zeros_like(count), np.zeros_like(count)
-    quota[stay] = np.clip(np.floor(options.id_share * count[stay] + HALF), 1, count[stay] - 1)
-    start[stay] = np.arange(1, len(stay) + 1) * GOLDEN % 1 * count[stay]
+    hashes = hash_rows(rows, options.seed)
     first_by = label if options.stratify else np.zeros_like(label)
-    order = np.lexsort((hash_rows(rows, options.seed), first_by, group))
+    order = np.lexsort((hashes, first_by, group))
     laid = group[order]
-    place = np.arange(len(order)) - (np.cumsum(count) - count)[laid]
-    before = place * quota[laid] + start[laid]
+    first, unit = copies_as_one(rows, laid, hashes[order], label, label_name)
     cut = np.zeros(len(order), dtype=bool)
-    cut[order] = (before + quota[laid]) // count[laid] > before // count[laid]
+    cut[order] = _every_so_manieth(laid[first], stay, options.id_share)[unit]
     return cut
 
 
-def _joined(batch: pa.RecordBatch) -> pa.Array:
-    """The cells of each row as bytes, each with its length before it, so that no two rows are joined alike."""
-    pieces = []
-    for column in batch.columns:
-        cells = _as_bytes(column)
-        pieces += [pc.binary_length(cells).cast(pa.large_string()).cast(pa.large_binary()), cells]
-    colon = pa.scalar(b":", pa.large_binary())
-    return pc.binary_join_element_wise(*pieces, colon, null_handling="replace", null_replacement=b"-")
-
-
-def _as_bytes(cells: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_decode()
-    try:
-        text = cells.cast(pa.large_binary() if pa.types.is_binary(cells.type) else pa.large_string())
-    except pa.ArrowException:
-        # Lists, structs and their like have no text in Arrow.
-        text = pa.array([None if cell is None else repr(cell) for cell in cells.to_pylist()], pa.large_string())
-    return text.cast(pa.large_binary())
+def _every_so_manieth(group: np.ndarray, stay: np.ndarray, share: float) -> np.ndarray:
+    """Which of the rows are cut, bool ``[n]``, by their groups, which ascend."""
+    count = np.bincount(group)
+    quota, start = np.zeros_like(count), np.zeros_like(count)
+    quota[stay] = np.clip(np.floor(share * count[stay] + HALF), 1, count[stay] - 1)
+    start[stay] = np.arange(1, len(stay) + 1) * GOLDEN % 1 * count[stay]
+    place = np.arange(len(group)) - (np.cumsum(count) - count)[group]
+    before = place * quota[group] + start[group]
+    cut: np.ndarray = (before + quota[group]) // count[group] > before // count[group]
+    return cut

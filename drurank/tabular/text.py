@@ -15,6 +15,7 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, TextIO, cast
@@ -46,6 +47,8 @@ BLOCK = 1 << 24
 BATCH = 1 << 15
 """Rows that are held as Python strings at once."""
 CANDIDATES = (",", ";", "\t", "|")
+SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+"""A first line by which Excel is told the delimiter."""
 
 
 class TextFile:
@@ -86,6 +89,20 @@ class TextFile:
     def open(self, errors: str = "strict") -> TextIO:
         """Its text, line ends as they are."""
         return io.TextIOWrapper(self.open_bytes(), encoding=self.encoding, errors=errors, newline="")
+
+    @cached_property
+    def separator(self) -> str | None:
+        """The delimiter that a first line for Excel, as ``sep=;``, says; that line is not one of the table."""
+        with self.decoding(), self.open(errors="surrogateescape") as lines:
+            found = SEPARATOR.fullmatch(lines.readline(HEAD))
+        return None if found is None else found[1]
+
+    def open_cells(self, errors: str = "strict") -> TextIO:
+        """Its text from the header on, line ends as they are."""
+        opened = self.open(errors)
+        if self.separator is not None:
+            opened.readline()
+        return opened
 
     def _refuse_garbling(self, asked: str, marked: str | None) -> None:
         """Stop where the file is surely in another encoding, in which the asked one would read other letters."""
@@ -169,13 +186,13 @@ def read_delimited(text: TextFile, usual: str, asked: str | None) -> pa.Table:
 
     Args:
         text: the file.
-        usual: the delimiter that the file's name says.
+        usual: the delimiter that the file's name says, unless its first line says another.
         asked: the delimiter that a person says.
 
     Raises:
         InputError: if a row has more or fewer cells than the header, a quote is open, or the delimiter is another.
     """
-    rows = iter_rows(text, _find_delimiter(text, usual, asked))
+    rows = iter_rows(text, _find_delimiter(text, text.separator or usual, asked))
     names = next(rows)
     schema = pa.schema([(name, pa.string()) for name in names])
     return pa.concat_tables([schema.empty_table(), *as_tables(rows, schema)])
@@ -209,7 +226,7 @@ def _find_delimiter(text: TextFile, usual: str, asked: str | None) -> str:
 
 
 def _header(text: TextFile, delimiter: str) -> list[str]:
-    with text.decoding(), text.open(errors="surrogateescape") as lines:
+    with text.decoding(), text.open_cells(errors="surrogateescape") as lines:
         try:
             return next(filter(None, csv.reader(lines, delimiter=delimiter)), [])
         except csv.Error:
@@ -231,7 +248,7 @@ def iter_rows(text: TextFile, delimiter: str) -> Iterator[list[str]]:
             decoded.
     """
     where, row, path = "the header", 0, text.path
-    with text.decoding(), text.open() as lines:
+    with text.decoding(), text.open_cells() as lines:
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         try:
             names = next(filter(None, reader), None)

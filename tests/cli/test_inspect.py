@@ -1,6 +1,7 @@
 """The command `inspect`: what it takes, shows and writes."""
 
 import csv
+import io
 import shlex
 from pathlib import Path
 
@@ -8,10 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from random_tables import random_table
+from rich.console import Console
 
 from drurank.cli import main
-from drurank.cli.inspect import data_words
+from drurank.cli.inspect import data_words, print_inspection
 from drurank.errors import InputError
+from drurank.tabular.gathering import gather_rows
+from drurank.tabular.inspection import inspect_rows
 from faults import WORDS, look, sound, ten_faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +31,8 @@ def test_all_ten_planted_faults_are_named(tmp_path):
         "one_class_groups": ("g02", "'g02' (30 rows, all '3')"),
         "label_scale": ("g03", "'g03'"),
         "determines_label": ("leak", "exclude='leak'"),
-        "spelling": ("G04 ", "'G04 ' = 'g04'"),
+        "spelling": ("G04", "'G04' = 'g04'"),
+        "padded_cells": ("g", "g 15 cells"),
         "shared_groups": ("g05", "1 of 8 groups of ood_test (12 rows) is in train too ('g05')"),
         "tiny_groups": ("lonely", "1 of 8 groups in ood_test, as 'lonely' (2)"),
         "copies_across_splits": ("670", "3 of 180 in ood_test (row 670 is row 130"),
@@ -162,3 +168,26 @@ def test_cells_that_keep_a_column_from_numbers_are_advised_about_by_a_flag_that_
     assert "categorical=['height, cm']" in finding.sentence
     inspection = main(["inspect", "--data.path", "t.csv", *WORDS, "--data.categorical", "['height, cm']"])
     assert "unusable_columns" not in {f.code for f in inspection.findings}
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_random_small_table_ends_in_a_traceback():
+    for seed in [*range(200), 1238]:
+        name, table, options = random_table(seed)
+        inspection = inspect_rows(gather_rows(name, table, **options))
+        print_inspection(inspection, Console(file=io.StringIO(), width=80))
+        assert inspection.groups_table().num_rows == len(inspection.cells.count)
+        assert all("\n" not in finding.sentence for finding in inspection.findings)
+
+
+def test_how_each_column_is_taken_is_shown_and_the_odd_are_marked(tmp_path, capsys):
+    table = sound()
+    n = len(table["x"])
+    table["when"] = [f"2021-{row % 12 + 1:02}-{row % 28 + 1:02}" for row in range(n)]
+    table |= {f"x{number}": table["x"] for number in range(45)}
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    main(["inspect", "--data.path", str(tmp_path / "t.parquet"), *WORDS])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "How each column is taken" in said
+    assert "--data.dates when" in said
+    assert "And 12 more columns, none of which looks odd" in said  # of x, k, c, y, g, s, when and 45 more, 40 are shown

@@ -388,3 +388,53 @@ def test_folder_that_datasets_saved_is_split(tmp_path):
     manifest = split(path=str(tmp_path / "ds"), output=str(tmp_path / "s.parquet"))
     assert sum(part["rows"] for part in manifest["splits"].values()) == 80
     assert len(manifest["source"]["sha256"]) == 64
+
+
+def named_rows(names, size=6):
+    return [[f"{row}.5", "ab"[row % 2], name] for name in names for row in range(size)]
+
+
+def test_blanks_at_the_ends_of_groups_are_left_out_and_counted(capsys):
+    names = [*(f"Branch {number}" for number in range(12)), "Branch 3 "]
+    write(rows=named_rows(names), header=["x", "y", "g"])
+    manifest = split()
+    assert manifest["padded"] == {"g": 6}
+    assert sum(summary["groups"] for name, summary in manifest["splits"].items() if not name.startswith("id")) == 12
+    assert "Blanks at the ends of names were left out, so that 'a' and 'a ' are one: g 6 cells" in said(capsys)
+
+
+TWINS = {"case": "branch 3", "blanks": "Branch  3", "Unicode form": "\uff22ranch 3"}
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_groups_that_may_be_one_are_told(capsys, kind):
+    write(rows=named_rows([*(f"Branch {number}" for number in range(12)), TWINS[kind]]), header=["x", "y", "g"])
+    (twin,) = split()["twins"]
+    assert twin["names"] == sorted(["Branch 3", TWINS[kind]])
+    assert "Warning: 1 group may be written in several ways" in said(capsys)
+
+
+def test_twins_on_both_sides_are_counted(capsys):
+    names = [f"{word} {number}" for number in range(10) for word in ("Branch", "branch")]
+    write(rows=named_rows(names), header=["x", "y", "g"])
+    twins = split()["twins"]
+    side = {row["g"]: row["split"].startswith("ood") for row in read_csv("out/s.csv")}
+    across = sum(side[f"Branch {number}"] != side[f"branch {number}"] for number in range(10))
+    assert len(twins) == 10
+    assert sum(twin["across"] for twin in twins) == across > 0
+    assert f"{across} of them in training and in an OOD split" in said(capsys)
+
+
+def said(capsys):
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_copies_of_a_row_stay_in_one_split():
+    rows = [[f"{group}.{row // 3}", "ab"[row // 3 % 2], f"g{group}"] for group in range(10) for row in range(30)]
+    write(rows=rows, header=["x", "y", "g"])
+    manifest = split()
+    splits = {}
+    for row in read_csv("out/s.csv"):
+        splits.setdefault((row["x"], row["g"]), set()).add(row["split"])
+    assert all(len(found) == 1 for found in splits.values())
+    assert manifest["splits"]["id_val"]["rows"] + manifest["splits"]["id_test"]["rows"] == 6 * 2 * 3

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
+from drurank.tabular.gathering import gather_rows
 from drurank.tabular.inspection import inspect_rows
-from drurank.tabular.rows import gather_rows
 
 SIZE = 30
 GROUPS = [f"g{number:02}" for number in range(24)]

@@ -82,12 +82,12 @@ FILES = {
     "commas in numbers": (
         "bad.csv",
         b"x;y;g;s\n1,5;a;g;train\n2,25;b;h;train\n-0,5;a;k;val\n",
-        ["column 'x', row 0 ", "'1,5' looks like a number with a comma", "write a point", "categorical='x'"],
+        ["column 'x', row 0 ", "'1,5' looks like a number with a comma", "give decimal=','", "categorical='x'"],
     ),
     "commas between thousands": (
         "bad.tsv",
         b"x\ty\tg\ts\n1,500\ta\tg\ttrain\n2,250,000.5\tb\th\ttrain\n3\ta\tk\tval\n",
-        ["column 'x', row 0 ", "'1,500' looks like a number with a comma", "nothing between thousands"],
+        ["column 'x', row 0 ", "'1,500' looks like a number with a comma between thousands", "give thousands=','"],
     ),
     "no Parquet": ("bad.parquet", GOOD.encode(), ["cannot be read as parquet", "fix the file"]),
     "empty Parquet": ("bad.parquet", b"", ["cannot be read as parquet", "fix the file"]),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drurank.errors import InputError
-from drurank.tabular.rows import gather_rows
+from drurank.tabular.gathering import gather_rows
 from drurank.tabular.rules import find, refuse
 from drurank.tabular.rules.leaks import determines, determines_label, nearly_determines_label
 from small_tables import X, fitted, parquet, written

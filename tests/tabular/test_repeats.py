@@ -8,8 +8,8 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from drurank.data import Table
+from drurank.tabular.gathering import gather_rows
 from drurank.tabular.inspection import inspect_rows
-from drurank.tabular.rows import gather_rows
 from faults import CASES, ROLES, look, put, rows_of, sound
 
 REPORTS = Path(__file__).resolve().parents[3] / "shared" / "reports" / "21"

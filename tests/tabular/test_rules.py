@@ -15,8 +15,8 @@ from rich.console import Console
 from drurank.cli.inspect import print_inspection
 from drurank.errors import InputError
 from drurank.tabular.alike import alike_rows
+from drurank.tabular.gathering import gather_rows
 from drurank.tabular.inspection import inspect_rows
-from drurank.tabular.rows import gather_rows
 from drurank.tabular.rules import find, refuse
 from drurank.tabular.rules.leaks import others_agree
 from drurank.tabular.rules.spelling import plain_spelling

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules import cells, copies, features, groups, labels, leaks, scale, spelling, splits
+from drurank.tabular.rules import cells, copies, features, groups, labels, leaks, odd, scale, spelling, splits
 from drurank.tabular.rules.finding import SEVERITIES, Check, Finding
 
 Use = Literal["read", "start", "fit", "evaluate", "predict"]
@@ -35,6 +35,7 @@ RULES = (
     Rule(splits.lacking_splits, ("start",)),
     Rule(features.no_features, ("fit",)),
     Rule(features.unusable_columns, ("fit", "evaluate", "predict")),
+    Rule(odd.too_many_categories, ("fit",)),
     Rule(cells.missing_cells, ("fit", "evaluate", "predict")),
     Rule(cells.empty_columns, ("fit",)),
     Rule(groups.group_says_label, ("fit",)),
@@ -45,6 +46,9 @@ RULES = (
     Rule(labels.unseen_labels, ("fit", "evaluate", "predict")),
     Rule(groups.shared_groups, ("fit", "evaluate")),
     Rule(leaks.determines_label, ("fit",)),
+    Rule(labels.unlabelled_splits),
+    Rule(odd.odd_columns),
+    Rule(cells.padded_cells),
     Rule(cells.missing_as_text),
     Rule(groups.shared_ood_groups),
     Rule(groups.unseen_groups),

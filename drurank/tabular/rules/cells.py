@@ -16,7 +16,8 @@ MOSTLY = 0.5
 def blank_labels(data: GroupedRows) -> Iterator[Finding]:
     """Rows without a label."""
     if data.label_column is not None:
-        yield from blank_cells([data.label_column], "label", data.used)
+        needed = data.used[~np.isin(data.used, data.untested)] if data.unlabelled else data.used
+        yield from blank_cells([data.label_column], "label", needed)
 
 
 def blank_groups(data: GroupedRows) -> Iterator[Finding]:
@@ -80,6 +81,21 @@ def empty_columns(data: GroupedRows) -> Iterator[Finding]:
         where = "training row" if data.trains else "row"
         said = f"has no value in any {where}{others}; leave it out ({as_option('exclude', names)})"
         yield Finding.of_column("empty_columns", "error", column, "feature", said, names)
+
+
+def padded_cells(data: GroupedRows) -> Iterator[Finding]:
+    """Names with blanks at their ends, which are left out, in one finding for all columns."""
+    columns = [*data.group_columns, *filter(None, (data.label_column, data.split_column))]
+    columns += [feature.column for feature in data.features if not feature.is_number]
+    padded = {column.name: column.padded for column in columns if column.is_text and column.padded}
+    if padded:
+        said = some((f"{name} {counted(cells, 'cell')}" for name, cells in padded.items()), shown=10)
+        yield Finding(
+            "padded_cells",
+            "note",
+            f"blanks at the ends of names are left out, so that 'a' and 'a ' are one: {said}",
+            list(padded),
+        )
 
 
 def missing_as_text(data: GroupedRows) -> Iterator[Finding]:

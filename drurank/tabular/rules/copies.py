@@ -30,14 +30,14 @@ def copied_rows(data: GroupedRows) -> Iterator[Finding]:
     if said:
         by_chance = len(data.chance_splits) == len(said)
         rows = data.alike[0]
-        first = data.place_of(int(rows[data.split[rows] >= 0][0]))
+        first = data.name_row(int(rows[data.split[rows] >= 0][0]))
         yield Finding(
             "copied_rows",
             "note" if by_chance else "warning",
             f"rows that are copies of an earlier one of their split in label, group and all features: "
             f"{some(said, shown=7)} (the first that has a copy is row {first}, counted from 0); "
             f"{CHANCE if by_chance else ON_PURPOSE}",
-            [str(first)],
+            [first],
         )
 
 
@@ -49,14 +49,14 @@ def copies_across_splits(data: GroupedRows) -> Iterator[Finding]:
     rows, copy = alike_rows([data.label, *features])
     trained = data.split[rows] == data.splits.index("train")
     times = np.bincount(copy[trained], minlength=int(copy.max(initial=-1)) + 1)
-    said, pair = [], (-1, -1)
+    said, pair = [], ("", "")
     for split in data.evaluated:
         here = np.flatnonzero((data.split[rows] == data.splits.index(split)) & (times[copy] > 0))
         if len(here):
             said.append(f"{len(here):,} of {len(data.rows_of(split)):,} in {split}")
-            if pair[0] < 0:
+            if not pair[0]:
                 two = rows[here[0]], rows[np.argmax(trained & (copy == copy[here[0]]))]
-                pair = (data.place_of(int(two[0])), data.place_of(int(two[1])))
+                pair = (data.name_row(int(two[0])), data.name_row(int(two[1])))
     if said:
         # Rows repeated within a split say nothing about chance between splits.
         once = data.once(np.arange(len(data.split)))
@@ -67,7 +67,7 @@ def copies_across_splits(data: GroupedRows) -> Iterator[Finding]:
             f"rows that have a copy in training in label and all features: {some(said, shown=7)} (row {pair[0]} is row "
             f"{pair[1]}, counted from 0){'' if chance else ', and what was learnt by heart counts as right there'}; "
             f"{CHANCE if chance else LEAVE_OUT}",
-            [str(row) for row in pair],
+            list(pair),
         )
 
 

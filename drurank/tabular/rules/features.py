@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,11 +9,13 @@ import numpy as np
 
 from drurank.tabular.columns import LARGEST, Column, as_option
 from drurank.tabular.feature import FEWEST, Feature
+from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding, counted, quoted, some
+from drurank.tabular.writings import Writing, option_of, writing_of
 
-COMMA_NUMBER = re.compile(r"\s*[+-]?\d[\d.' ]*,\d[\d.,' ]*(e[+-]?\d+)?\s*", re.IGNORECASE)
 MUCH_UNSEEN = 0.2
+MARKS_SAID = {",": "a comma", ".": "a point", " ": "blanks", "'": "an apostrophe", "%": "a percent sign"}
 
 
 def no_features(data: GroupedRows) -> Iterator[Finding]:
@@ -53,18 +54,26 @@ def _number_fault(data: GroupedRows, feature: Feature) -> Finding | None:
 
 
 def _almost_numbers(data: GroupedRows, column: Column) -> Finding | None:
-    """Cells of text that keep a column from being one of numbers: a few words, or commas in the numbers."""
+    """Cells of text that keep a column from being one of numbers: a few words, or marks in the numbers."""
     learnt = data.once(data.learnt)
     numbers = column.numbers[learnt]
     wrong = learnt[np.isinf(numbers)]
     codes = f"if they are codes, give {as_option('categorical', [column.name])}"
-    if 0 < len(wrong) < np.isfinite(numbers).sum():
+    if len(wrong) == 0:
+        return None
+    writing = writing_of(column.texts[code] for code in np.unique(column.codes[learnt]) if code >= 0)
+    if writing is not None and writing[0] != "date":
+        said = f"looks like a number with {_mark_said(writing)}; give {option_of(writing, column.name)}, or, "
+        return Finding.of_cell("unusable_columns", "error", column, wrong[0], said + codes)
+    if len(wrong) < np.isfinite(numbers).sum():
         said = f"is not a finite number, as most cells of the column are; write a number or NA, or, {codes}"
         return Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
-    if len(wrong) and all(COMMA_NUMBER.fullmatch(column.texts[code]) for code in np.unique(column.codes[wrong])):
-        said = "looks like a number with a comma; write a point for the decimals and nothing between thousands, or, "
-        return Finding.of_cell("unusable_columns", "error", column, wrong[0], said + codes)
     return None
+
+
+def _mark_said(writing: tuple[Writing, str]) -> str:
+    where = {"thousands": " between thousands", "decimal": " before its decimals"}
+    return MARKS_SAID[writing[1]] + where.get(writing[0], "")
 
 
 def constant_columns(data: GroupedRows) -> Iterator[Finding]:
@@ -87,7 +96,7 @@ def _is_constant(code: np.ndarray) -> bool:
 def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
     """Categories, or whole numbers, of which each row, or most, has one of its own."""
     rows = data.once(np.arange(len(data.split)))
-    distinct = [feature for feature in data.features if _is_distinct(feature, rows)]
+    distinct = [f for f in data.features if _is_distinct(f, rows) and not _is_odd(data, f)]
     if distinct:
         names = [f"{quoted(feature.name)} ({feature.size:,} values)" for feature in distinct]
         yield Finding(
@@ -100,8 +109,14 @@ def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
         )
 
 
+def _is_odd(data: GroupedRows, feature: Feature) -> bool:
+    """Whether another finding says what the column is."""
+    odd = oddity(data, feature)
+    return odd is not None and odd.kind in ("dates", "compact_dates", "marked_numbers")
+
+
 def _is_distinct(feature: Feature, rows: np.ndarray) -> bool:
-    if len(rows) < FEWEST or feature.missing.all():
+    if len(rows) < FEWEST or feature.missing.all() or (feature.is_number and feature.asked):
         return False
     if not feature.is_number:
         return not feature.repeats(rows)

@@ -56,7 +56,7 @@ class Finding:
             severity,
             f"{column.said(row)} {said}",
             names or [column.name],
-            column.path,
+            column.file_of(row),
             column.name,
             column.place_of(row),
             column.cell(row),

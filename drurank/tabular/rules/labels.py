@@ -33,6 +33,21 @@ def one_label(data: GroupedRows) -> Iterator[Finding]:
         yield Finding.of_column("one_label", severity, data.label_column, "label", remedy, list(dict.fromkeys(names)))
 
 
+def unlabelled_splits(data: GroupedRows) -> Iterator[Finding]:
+    """Splits for testing without any label."""
+    if data.label_column is not None and data.unlabelled:
+        which = " and ".join(data.unlabelled)
+        yield Finding.of_column(
+            "unlabelled_splits",
+            "warning",
+            data.label_column,
+            "label",
+            f"has no label in any row of {which}, so that {which} cannot be tested, only predicted; give the labels to "
+            "test it",
+            data.unlabelled,
+        )
+
+
 def fraction_labels(data: GroupedRows) -> Iterator[Finding]:
     """Labels of training that are all numbers, but not all whole."""
     learnt = data.label[data.learnt]

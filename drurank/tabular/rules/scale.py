@@ -53,7 +53,7 @@ class _Scales:
     @classmethod
     def of(cls, unit: np.ndarray, value: np.ndarray, size: int) -> _Scales:
         order = np.lexsort((value, unit))
-        ranked = value[order]
+        ranked = value[order] if len(value) else np.zeros(1)  # no unit has rows then
         count = np.bincount(unit, minlength=size)
         start = np.minimum(np.cumsum(count) - count, max(len(value) - 1, 0))
         ends = [ranked[start + (share * np.maximum(count - 1, 0)).astype(np.int64)] for share in (0.05, 0.5, 0.95)]

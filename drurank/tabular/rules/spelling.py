@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -32,22 +32,32 @@ def plain_spelling(text: str) -> str:
     return str(float(text)) if len(text) <= LONGEST and NUMBER.fullmatch(text) else text
 
 
-def _named(data: GroupedRows) -> list[tuple[str, Column]]:
-    """Columns of names: label, group, and features that are categories."""
+def _roles(data: GroupedRows) -> list[tuple[str, Column]]:
+    """Columns whose values are names: label and group."""
     columns = [("label", data.label_column)] if data.label_column is not None else []
     columns += [("group", column) for column in data.group_columns]
-    rows = data.once(np.arange(len(data.split)))
-    columns += [("feature", f.column) for f in data.features if not f.is_number and f.repeats(rows)]
     return list({column.name: (role, column) for role, column in columns if column is not None}.values())
+
+
+def _named(data: GroupedRows) -> list[tuple[str, Column]]:
+    """Columns of names: label, group, and features that are categories."""
+    rows = data.once(np.arange(len(data.split)))
+    return _roles(data) + [("feature", f.column) for f in data.features if not f.is_number and f.repeats(rows)]
 
 
 def spelled_alike(data: GroupedRows) -> Iterator[Finding]:
     """Labels, groups and categories that are one when written alike, in one finding a column."""
-    for role, column in _named(data):
-        spellings: dict[str, list[str]] = {}
-        for text in column.texts:
-            spellings.setdefault(plain_spelling(text), []).append(text)
-        alike = [texts for texts in spellings.values() if len(texts) > 1]
+    return _alike(_named(data))
+
+
+def names_alike(data: GroupedRows) -> Iterator[Finding]:
+    """The same of labels and groups only, which takes no look at each row."""
+    return _alike(_roles(data))
+
+
+def _alike(columns: list[tuple[str, Column]]) -> Iterator[Finding]:
+    for role, column in columns:
+        alike = twins(column.texts)
         if alike:
             said = some(" = ".join(map(quoted, sorted(texts))) for texts in alike)
             yield Finding(
@@ -57,6 +67,14 @@ def spelled_alike(data: GroupedRows) -> Iterator[Finding]:
                 f"{said}; each counts apart, so write them alike if they are one",
                 [column.name, *(text for texts in alike for text in texts)],
             )
+
+
+def twins(names: Iterable[str], spell: Callable[[str], str] = plain_spelling) -> list[list[str]]:
+    """Names that are the same in plain spelling, in one list each; only those that have another."""
+    spellings: dict[str, list[str]] = {}
+    for name in names:
+        spellings.setdefault(spell(name), []).append(name)
+    return [alike for alike in spellings.values() if len(alike) > 1]
 
 
 def unicode_forms(data: GroupedRows) -> Iterator[Finding]:

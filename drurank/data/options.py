@@ -1,0 +1,54 @@
+"""Options of tables and texts, checked before anything is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from drurank.errors import InputError, nearest
+from drurank.splits import SPLITS
+
+if TYPE_CHECKING:
+    TablePath = object
+else:
+    TablePath = str  # What the command line can give; in Python a table in memory will do.
+
+
+def named(path: object) -> tuple[str, object]:
+    """What a table is called in messages, and the table where it is in memory, else ``None``.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if path is None:
+        raise InputError("path is None; give a file, or a table in memory")
+    if isinstance(path, str):
+        return path, None
+    if isinstance(path, os.PathLike):
+        return str(os.fspath(path)), None
+    return f"the {type(path).__name__}", path
+
+
+def checked_splits(names: Mapping[str, str] | None) -> dict[str, str]:
+    """What each spelling of a split stands for, those that are usual included.
+
+    Raises:
+        InputError: if one stands for no split.
+    """
+    for written, meant in (names or {}).items():
+        if meant not in SPLITS:
+            raise InputError(f"split_names: {written!r} stands for {meant!r}, no split: {nearest(meant, SPLITS)}")
+    return {**{name: name for name in SPLITS}, **(names or {})}
+
+
+def checked_labels(labels: Mapping[str | int, str | int] | None) -> dict[str, str]:
+    """What each label stands for, as text.
+
+    Raises:
+        InputError: if one stands for nothing.
+    """
+    for written, meant in (labels or {}).items():
+        if meant is None or not str(meant).strip():
+            raise InputError(f"relabel: {written!r} stands for {meant!r}; give the label it stands for")
+    return {str(written): str(meant) for written, meant in (labels or {}).items()}

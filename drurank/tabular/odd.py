@@ -1,0 +1,89 @@
+"""Columns that are taken for something else than they look like: numbers for codes, dates for categories."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from drurank.tabular.columns import Column, as_option
+from drurank.tabular.feature import FEWEST, Feature
+from drurank.tabular.rows import GroupedRows
+from drurank.tabular.writings import COMPACT, option_of, writing_of
+
+Oddity = Literal["dates", "marked_numbers", "codes", "compact_dates", "many_categories"]
+LOOKED_AT = 1000
+"""Distinct cells, or first rows, by which a column is judged."""
+MANY = 50
+"""Categories that are many where they are also more than a twentieth of the rows."""
+CODE_NAME = re.compile(r"(.*[\W_])?(zip|plz|post|postal|code|codes|id|ids)([\W_]?code)?", re.IGNORECASE)
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+FIGURES = 5
+"""Numbers of so many digits each, or more, look like codes."""
+
+
+@dataclass(frozen=True)
+class Odd:
+    """What is odd about how a column is taken.
+
+    Attributes:
+        kind: of oddity.
+        looks: what it looks like, behind its name.
+        remedy: option that takes it as that.
+    """
+
+    kind: Oddity
+    looks: str
+    remedy: str
+
+
+def oddity(data: GroupedRows, feature: Feature) -> Odd | None:
+    """What is odd about how a feature is taken; nothing where that was said by an option."""
+    if feature.asked or len(data.learnt) == 0:
+        return None
+    return _odd_number(data, feature) if feature.is_number else _odd_category(data, feature)
+
+
+def _odd_category(data: GroupedRows, feature: Feature) -> Odd | None:
+    texts = feature.column.texts
+    writing = writing_of(texts[:LOOKED_AT]) if feature.column.is_text else None
+    if writing is not None:
+        option = option_of(writing, feature.name)
+        if writing[0] == "date":
+            return Odd("dates", "looks like a date and is taken as categories", option)
+        return Odd("marked_numbers", "looks like a number and is taken as categories", option)
+    known = np.count_nonzero(np.bincount(feature.code[data.learnt] + 1)[1:]) if feature.size > MANY else 0
+    if known > MANY and known * 20 > len(data.learnt):
+        return Odd("many_categories", f"has {known:,} categories in training", as_option("exclude", [feature.name]))
+    return None
+
+
+def _odd_number(data: GroupedRows, feature: Feature) -> Odd | None:
+    column = feature.column
+    numbers = column.numbers[data.learnt[:LOOKED_AT]]
+    numbers = numbers[np.isfinite(numbers)]
+    if len(numbers) < FEWEST or (numbers % 1 != 0).any() or np.unique(numbers).size < 3:
+        return None
+    written = _first_cells(column)
+    option = as_option("categorical", [feature.name])
+    if all(map(COMPACT.fullmatch, (f"{number:.0f}" for number in numbers))):
+        dates = f"{as_option('dates', [feature.name])} date_format='%Y%m%d'"
+        return Odd("compact_dates", "looks like a date and is taken as a number", dates)
+    digits = {len(f"{abs(number):.0f}") for number in numbers}
+    is_code = _sounds_like_code(feature.name) or any(text.isdigit() and text[0] == "0" != text for text in written)
+    if is_code or (len(digits) == 1 and min(digits) >= FIGURES and (numbers > 0).all()):
+        return Odd("codes", "looks like a code and is taken as a number", option)
+    return None
+
+
+def _first_cells(column: Column) -> list[str]:
+    cells = column.values[:LOOKED_AT].to_pylist() if column.is_text else []
+    return [text.strip() for text in cells if text]
+
+
+@lru_cache
+def _sounds_like_code(name: str) -> bool:
+    return CODE_NAME.fullmatch(CAMEL.sub("_", name)) is not None

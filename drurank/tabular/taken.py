@@ -1,0 +1,91 @@
+"""How each column of a table is taken: as label, group, split, number, categories or text, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drurank.tabular.columns import Column
+from drurank.tabular.feature import Feature
+from drurank.tabular.odd import oddity
+from drurank.tabular.rows import GroupedRows
+
+SHOWN = 15
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A column and how it is taken.
+
+    Attributes:
+        name: of the column.
+        role: label, group, split, number, categories, text or not used.
+        facts: what it holds, or why it is not used.
+        odd: what is odd about that, and the option that changes it; empty where nothing is.
+    """
+
+    name: str
+    role: str
+    facts: str
+    odd: str = ""
+
+    @property
+    def short(self) -> str:
+        """Its name, and what is to be known of it before a fit."""
+        shown = {"label": f" ({self.facts})", "categories": f" ({self.facts.partition(' ')[0]})"}
+        shown["not used"] = shown["label"]
+        return self.name + shown.get(self.role, "")
+
+
+def columns_taken(data: GroupedRows) -> list[Taken]:
+    """Each column that has a role or is a feature; none where the data is no table."""
+    if data.label_column is None and not data.read:
+        return []
+    taken = []
+    if data.label_column is not None:
+        taken.append(Taken(data.label_column.name, "label", _classes(data)))
+    for column in data.group_columns:
+        taken.append(Taken(column.name, "group", _values(column)))
+    if data.split_column is not None:
+        taken.append(Taken(data.split_column.name, "split", ", ".join(data.splits)))
+    taken += [Taken(feature.name, "text", "") for feature in data.texts]
+    taken += [_feature(data, feature) for feature in data.features]
+    taken += [Taken(name, "not used", "cannot be read") for name in data.unusable]
+    taken += [Taken(name, "not used", "numbers the rows") for name in data.indices]
+    return taken
+
+
+def _feature(data: GroupedRows, feature: Feature) -> Taken:
+    odd = oddity(data, feature)
+    said = f"{odd.looks}; {odd.remedy}" if odd else ""
+    if not feature.is_number:
+        return Taken(feature.name, "categories", _values(feature.column), said)
+    numbers = feature.column.numbers[data.learnt]
+    numbers = numbers[np.isfinite(numbers)]
+    facts = f"{numbers.min():g} to {numbers.max():g}" if len(numbers) else "no number"
+    return Taken(feature.name, "number", facts, said)
+
+
+def _values(column: Column) -> str:
+    return f"{len(column.texts):,} value{'' if len(column.texts) == 1 else 's'}"
+
+
+def _classes(data: GroupedRows) -> str:
+    """The labels of training by class number, which is their place in ``class_weight``."""
+    names = [name for name, known in zip(data.label_names, data.label_is_trained, strict=True) if known]
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(f"class {place}: {name!r}" for place, name in enumerate(names[:SHOWN])) + more
+
+
+def sum_up(columns: Sequence[Taken]) -> str:
+    """All of it in a sentence, role by role, the first columns of each."""
+    roles = dict.fromkeys(column.role for column in columns)
+    return "; ".join(_role(role, [column for column in columns if column.role == role]) for role in roles)
+
+
+def _role(role: str, columns: list[Taken]) -> str:
+    names = [column.short for column in columns[:SHOWN]]
+    more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
+    return f"{'numbers' if role == 'number' else role}: {', '.join(names)}{more}"

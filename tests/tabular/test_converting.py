@@ -1,0 +1,74 @@
+"""Columns of text that an option makes numbers of, and cells that keep them from it."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from drurank.errors import InputError
+from drurank.tabular.converting import Reading
+from drurank.tabular.writings import Marks
+
+
+def converted(cells, kept=(), marks=None, name="t.csv", **options):
+    table = pa.table({"x": cells, "code": ["1,000"] * len(cells)})
+    made = Reading(Marks(**(marks or {})), **options).convert(name, table, ["code", *kept])
+    assert made["code"].to_pylist() == table["code"].to_pylist()
+    return made["x"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "expected"),
+    [
+        (["1,234", "7", None, "n/a"], {"marks": {"thousands": ","}}, [1234, 7, None, None]),
+        (["1,5", "", "2"], {"marks": {"decimal": ","}}, [1.5, None, 2]),
+        (["36.2%", " 4 %"], {"percents": ["x"]}, [36.2, 4]),
+        (["36,2%"], {"percents": ["x"], "marks": {"decimal": ","}}, [36.2]),
+        (["1970-01-02", None], {"dates": ["x"]}, [1, None]),
+        ([datetime.datetime(1970, 1, 2, 12), None], {"dates": ["x"]}, [1.5, None]),
+        ([datetime.datetime(1970, 1, 2, 12, tzinfo=datetime.UTC)], {"dates": ["x"]}, [1.5]),
+        (pa.array(np.array(["1970-01-02T00:00:00.000000001"], "M8[ns]")), {"dates": ["x"]}, [1]),
+        ([datetime.date(1970, 1, 3)], {"dates": ["x"]}, [2]),
+        ([19700103, 19700104], {"dates": ["x"], "date_format": "%Y%m%d"}, [2, 3]),
+    ],
+    ids=str,
+)
+def test_cells_become_numbers(cells, options, expected):
+    made = converted(cells, **options)
+    assert made.type == pa.float64()
+    assert made.to_pylist() == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("cells", [["a", "b"], ["1", "2"], ["1,000", "a", "b"], [1, 2]], ids=str)
+def test_columns_of_other_cells_stay_as_they_are(cells):
+    assert converted(cells, marks={"thousands": ","}).to_pylist() == cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "said"),
+    [
+        (["1,000", "2,000", "3;0"], {"marks": {"thousands": ","}}, r"row 2 .*'3;0' is not a number with thousands=','"),
+        (["1%", "2"], {"percents": ["x"]}, r"row 1 .*'2' is not a percentage"),
+        (["2021-01-01", "soon"], {"dates": ["x"]}, r"row 1 .*'soon' is not a date .*date_format="),
+        (["1/2/2021"], {"dates": ["x"]}, r"row 0 .*'1/2/2021' is not a date that can be read in one way only"),
+        (["1"], {"dates": ["z"]}, "no column 'z'"),
+        (["1"], {"dates": ["code"]}, "dates names the column 'code', which is no number"),
+    ],
+    ids=str,
+)
+def test_cells_that_cannot_be_read_are_named(cells, options, said):
+    with pytest.raises(InputError, match=said):
+        converted(cells, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"percents": ["a"], "dates": ["a"]}, "both name the column 'a'"),
+        ({"date_format": "%Y"}, "date_format is '%Y', and no dates are named"),
+    ],
+)
+def test_options_that_contradict(options, said):
+    with pytest.raises(InputError, match=said):
+        Reading(Marks(), **options)

@@ -1,0 +1,98 @@
+"""Columns that are taken for something else than they look like are told, with the option that changes it."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from drurank.tabular.gathering import gather_rows
+from drurank.tabular.odd import oddity
+from drurank.tabular.rules import find
+from drurank.tabular.taken import columns_taken, sum_up
+
+N = 200
+RNG = np.random.default_rng(3)
+ROLES = {"label": "y", "group": ["g"], "split": "s"}
+
+
+def looked_at(path="t.csv", options=None, **columns):
+    table = {
+        "y": [str(row % 2) for row in range(N)],
+        "g": [f"g{row % 10}" for row in range(N)],
+        "s": ["train" if row % 10 < 6 else "ood_val" if row % 10 < 8 else "ood_test" for row in range(N)],
+    }
+    return gather_rows(path, pa.table({**columns, **table}), **{**ROLES, **(options or {})})
+
+
+DAYS = [f"2021-{month:02}-{day:02}" for month in range(1, 11) for day in range(1, 21)]
+ODD = {
+    "dates": ({"when": DAYS}, "dates='when'"),
+    "dates with times": ({"when": [f"{day} 12:0{row % 6}" for row, day in enumerate(DAYS)]}, "dates='when'"),
+    "whole dates": ({"when": [day.replace("-", "") for day in DAYS]}, "dates='when' date_format='%Y%m%d'"),
+    "codes by name": ({"ZipCode": RNG.integers(10, 99, N).astype(str)}, "categorical='ZipCode'"),
+    "codes by figures": ({"area": RNG.integers(10000, 99999, N).astype(str)}, "categorical='area'"),
+    "codes by zeros": ({"area": [f"{row % 60:03}" for row in range(N)]}, "categorical='area'"),
+    "categories": ({"word": [f"w{row % 120}" for row in range(N)]}, "exclude='word'"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_columns_are_marked_with_the_remedy(case):
+    columns, remedy = ODD[case]
+    data = looked_at(**columns)
+    odd = oddity(data, data.features[0])
+    assert odd is not None
+    assert odd.remedy == remedy
+    (told,) = [column for column in columns_taken(data) if column.odd]
+    assert told.name in columns
+    assert told.odd.endswith(remedy)
+    if case != "categories":
+        assert any(remedy in finding.sentence for finding in find(data))
+
+
+def test_text_of_numbers_in_a_typed_file_is_odd_too():
+    data = looked_at("t.parquet", sum=[f"{row + 1},500" for row in range(N)])
+    assert any("thousands=','" in finding.sentence and finding.severity == "warning" for finding in find(data))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"x": RNG.normal(size=N).round(3).astype(str)},
+        {"age": RNG.integers(18, 90, N).astype(str)},
+        {"year": RNG.integers(1990, 2024, N).astype(str)},
+        {"sex": RNG.choice(["m", "f"], N)},
+        {"share": [f"0.{row}" for row in range(N)]},
+        {"x": ["inf"] * N},
+        {"x": [""] * N},
+    ],
+    ids=lambda columns: next(iter(columns)),
+)
+@pytest.mark.filterwarnings("error")
+def test_usual_columns_are_not(columns):
+    data = looked_at(**columns)
+    assert oddity(data, data.features[0]) is None
+
+
+def test_what_an_option_says_is_not_odd():
+    data = looked_at(options={"categorical": ["area"]}, **ODD["codes by figures"][0])
+    assert oddity(data, data.features[0]) is None
+
+
+def test_the_order_of_the_labels_is_said():
+    data = looked_at(x=RNG.normal(size=N).astype(str), c=["a", "b"] * (N // 2), **{"Unnamed: 0": range(N)})
+    assert sum_up(columns_taken(data)) == (
+        "label: y (class 0: '0', class 1: '1'); group: g; split: s; numbers: x; categories: c (2); "
+        "not used: Unnamed: 0 (numbers the rows)"
+    )
+
+
+def test_too_many_categories_are_refused_with_the_remedies():
+    columns = {"a": [f"w{row}" for row in range(N)], "when": DAYS}
+    data = looked_at(options={"most_categories": 100}, **columns)
+    (found,) = [finding for finding in find(data) if finding.code == "too_many_categories"]
+    assert found.severity == "error"
+    assert found.names == ["a", "when"]
+    assert "column 'a' has 120 categories in training, more than the 100" in found.sentence
+    assert "encoding='embed'" in found.sentence
+    assert "exclude='a,when'" in found.sentence
+    assert not [f for f in find(looked_at(**columns)) if f.code == "too_many_categories"]
