@@ -34,5 +34,5 @@ class RunConfig(SaveConfigCallback):
         self._saved_in = folder
         if trainer.is_global_zero:
             file = folder / self.config_filename
-            self.parser.save(self.config, str(file), skip_none=False, overwrite=True)
+            self.parser.save(self.config, str(file), skip_unset=False, overwrite=True, multifile=False)
             send_file(file, trainer.loggers)

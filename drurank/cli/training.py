@@ -6,6 +6,7 @@ import atexit
 import gc
 import inspect
 import logging
+import re
 import shlex
 import signal
 import warnings
@@ -58,6 +59,9 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
+
+REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
+"""What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
 
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 
@@ -295,18 +299,22 @@ def _leave_group() -> None:
 
 def _from_outside(error: BaseException | None) -> str | None:
     """The message of a library about a setting that cannot be used, without the traceback."""
+    unless_known = None
     while error is not None and reason_of(error) is None:
         words = " ".join(str(error).split())
         if isinstance(error, ModuleNotFoundError):
             return f"a package is not installed: {words}"
         if isinstance(error, RepresenterError):
             return f"the configuration of the run cannot be saved: {words}; instead of a Timer give --trainer.max_time"
+        refused = re.search(REFUSED_CLASS, words)
+        if refused:
+            unless_known = f"{refused[2].rpartition('.')[2]} cannot be created: {refused[1]}"
         if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
             return words
         if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
             return f"the checkpoint is damaged and cannot be read ({words}); give another one of the run"
         error = error.__cause__ or error.__context__
-    return None
+    return unless_known
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:

@@ -89,4 +89,3 @@ def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
 
 def _is_first_process() -> bool:
     return getattr(rank_zero_only, "rank", 0) == 0
-

@@ -78,7 +78,7 @@ def _begin(trainer: Any, checkpoint: str | Path | None) -> str:
             run = claim(folder)
         elif fits and not checkpoint and not _note_loggers(folder, trainer.loggers):
             run = claim(folder.parent, f"{folder.name}-", 2)
-            rank_zero_warn(f"{folder} holds another run, so the files of this one go to {run}; give another version")
+            rank_zero_warn(f"{folder} holds another run; the files of this one go to {run}")
         else:
             run = folder
     if fits:
