@@ -445,7 +445,7 @@ class GroupModule(LightningModule):
             self._take_up_where_it_was_left()
         if not self.searching:
             self.begun = True
-            hyperparameters.log_training_set(self, trainer)
+            hyperparameters.log_training_set(trainer)
             preflight.run_checks(self.begun_checks, self, trainer)
         batches = batches_of(trainer.train_dataloader)
         if batches is not None:

@@ -17,7 +17,7 @@ from drurank.training.optimization import optimizers_in_words
 def log_hyperparameters(method: Any, trainer: Any) -> None:
     """Have the loggers note what the run is made of, each by its own means.
 
-    It comes before what Lightning logs, since TensorBoard shows the first of several.
+    This comes before what Lightning logs, since TensorBoard shows the first of several.
 
     Args:
         method: the ``GroupModule``, at the start of a fit.
@@ -26,11 +26,11 @@ def log_hyperparameters(method: Any, trainer: Any) -> None:
     _log(made_of(method, trainer), trainer.loggers)
 
 
-def log_training_set(method: Any, trainer: Any) -> None:
+def log_training_set(trainer: Any) -> None:
     """Have the loggers note the training rows and how they are drawn; see ``log_hyperparameters``."""
     loader = trainer.train_dataloader
-    facts = {"rows": len(loader.dataset), "groups": loader.dataset.num_training_groups}
-    _log({"training": {**facts, "fingerprint": method.fingerprint, "batches": batches_of(loader)}}, trainer.loggers)
+    facts = {"rows": len(loader.dataset), "groups": loader.dataset.num_training_groups, "batches": batches_of(loader)}
+    _log({"training": facts}, trainer.loggers)
 
 
 def made_of(method: Any, trainer: Any) -> dict[str, Any]:
