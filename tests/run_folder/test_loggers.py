@@ -208,3 +208,13 @@ def test_each_run_has_its_own_folder_and_its_loggers_get_what_they_take(kind, of
 
 def run_folder_of(path):
     return path.parent.parent if path.parent.name == "checkpoints" else path.parent
+
+
+def test_a_version_that_is_taken_is_refused(refused):
+    words = [*FIT, "--trainer.max_epochs", 1, "--trainer.logger", "CSVLogger", "--trainer.logger.save_dir", "logs"]
+    words += ["--trainer.logger.name", "", "--trainer.logger.version", "first"]
+    call(*words)
+    before = contents(Path("logs/first"))
+    said = refused(*words)
+    assert said.startswith("logs/first holds a run; give the logger another version, or go on with --ckpt_path")
+    assert contents(Path("logs/first")) == before
