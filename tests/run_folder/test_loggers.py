@@ -126,12 +126,14 @@ def of_wandb(folder):
 
     assert wandb.run.id == folder.name
     made, summary = dict(wandb.run.config), wandb.run.summary
+    config = (folder / "config.yaml").read_bytes()
+    kept = [path for path in Path("of wandb").rglob("*") if path.is_file()]
     media = (file.name for file in Path("logs/wandb").glob(f"offline-run-*-{folder.name}/files/media/images/*.png"))
     return {
         "made": {**made, "network/hidden": made["network"]["hidden"], "data/class": made["data"]["class"]},
         "values": [summary["val_qdcg10"]],  # of a run in progress only the last one can be read
         "pictures": {name.partition("_")[0] for name in media},
-        "files": {"config"} if [*Path("of wandb").rglob("config.yaml")] or [*Path("of wandb").rglob("*")] else set(),
+        "files": {"config"} if any(path.read_bytes() == config for path in kept) else set(),
     }
 
 

@@ -41,10 +41,9 @@ def content(folder):
     [
         (lambda: False, ["version_0", "version_1"]),
         (lambda: Own("logs", "mine", "7"), ["logs/mine/7", "logs/mine/7-2"]),
-        (lambda: Own("logs", "mine", 7), ["logs/mine/version_7", "logs/mine/version_7-2"]),
         (lambda: Own("logs"), ["logs/version_0", "logs/version_1"]),
     ],
-    ids=["none", "one id for all", "a number", "no id"],
+    ids=["none", "one id for all", "no id"],
 )
 def test_runs_never_share_a_folder(trainer, make, folders):
     first, second = map(Path, folders)
@@ -103,6 +102,10 @@ class Process:
 def test_every_process_has_the_folder_of_the_first():
     assert run_folder(Process(1, "fit", Own("logs", "mine", "another process's"))) == Path("of the first")
     assert not Path("logs").exists()
+
+
+def test_a_version_that_is_a_number_is_called_so():
+    assert run_folder(Process(0, "test", Own("logs", "mine", 7))) == Path("logs/mine/version_7")
 
 
 def test_files_are_kept_here_where_a_logger_has_its_own_elsewhere():
