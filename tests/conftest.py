@@ -24,6 +24,7 @@ SLOW = (
     "methods/test_resume_every_method.py",
     "training/test_resume.py",
     "methods/test_tuners.py",
+    "run_folder/test_loggers.py",
     "cli/test_configs.py",
     "test_noise.py",
     "methods/test_jtt.py",

@@ -14,6 +14,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from drurank.callbacks.pictures import folder_of, keep_picture
 from drurank.files import replace_file
 from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_PICTURE
+from drurank.run_folder.place import run_folder
 
 if TYPE_CHECKING:
     from drurank.methods import GroupModule
@@ -47,9 +48,11 @@ class GroupHistory(Callback):
         """Draw the weights; write first where a run ended that was killed between its last checkpoint and its end."""
         method: Any = pl_module
         train: Any = getattr(trainer.train_dataloader, "dataset", None)
-        folder = trainer.log_dir  # asks all processes
-        idle = self._begun is None and not method.state and train is not None and folder is not None
-        if idle and _count_rows(Path(folder or "") / WEIGHTS_FILE, trainer.current_epoch) < train.num_training_groups:
+        if trainer.fast_dev_run:  # type: ignore[attr-defined]
+            return
+        folder = run_folder(trainer)
+        idle = self._begun is None and not method.state and train is not None
+        if idle and _count_rows(folder / WEIGHTS_FILE, trainer.current_epoch) < train.num_training_groups:
             method.begin_tables(train)
             self._write(trainer, method, trainer.current_epoch)
         self._draw(trainer)

@@ -1,4 +1,4 @@
-"""Where callbacks write, and pictures in the run's folder and its loggers."""
+"""Where callbacks write, and what they send to the run's loggers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from drurank.files import replace_file
+from drurank.run_folder.place import run_folder
 
 
 def folder_of(trainer: Any) -> Path | None:
     """The run's folder; ``None`` where this process is not to write, or nothing is. Every process must call it."""
-    folder = trainer.log_dir  # asks all processes
-    return Path(folder) if folder is not None and trainer.is_global_zero and not trainer.fast_dev_run else None
+    if trainer.fast_dev_run:
+        return None
+    folder = run_folder(trainer)  # asks all processes
+    return folder if trainer.is_global_zero else None
 
 
 def keep_picture(figure: Any, path: Path, loggers: list[Logger]) -> None:
@@ -33,5 +36,18 @@ def send_picture(path: Path, loggers: list[Logger], step: int | None = None) -> 
             logger.experiment.add_image(path.stem, imread(path), step, dataformats="HWC")
         elif isinstance(logger, WandbLogger):
             logger.log_image(path.stem, [str(path)], step)
+        elif isinstance(logger, MLFlowLogger):
+            logger.experiment.log_artifact(logger.run_id, str(path))
+
+
+def send_file(path: Path, loggers: list[Logger], step: int | None = None) -> None:
+    """Send a file to the loggers that take files; TensorBoard, which takes none, gets the text of JSON and YAML."""
+    for logger in loggers:
+        if isinstance(logger, TensorBoardLogger) and path.suffix in (".json", ".yaml"):
+            # Indented, it is shown as it is, and not as Markdown.
+            text = "".join(f"    {line}\n" for line in path.read_text(encoding="utf-8").splitlines())
+            logger.experiment.add_text(path.stem, text, step)
+        elif isinstance(logger, WandbLogger):
+            logger.experiment.log_artifact(str(path), name=f"{path.stem}-{logger.version}", type=path.stem)
         elif isinstance(logger, MLFlowLogger):
             logger.experiment.log_artifact(logger.run_id, str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
 
+from drurank.callbacks.pictures import folder_of
 from drurank.files import replace_file
 from drurank.run_folder.layout import PREDICTIONS_FILE
 from drurank.training.loaders import as_list
@@ -38,12 +38,12 @@ class PredictionWriter(BasePredictionWriter):
         by_loader = predictions if len(datasets) > 1 else [predictions]
         names = getattr(trainer.datamodule, "label_names", None)  # type: ignore[attr-defined]
         gathered = [_gather(batches) for batches in by_loader]
-        folder = trainer.log_dir  # asks all processes
-        if not trainer.is_global_zero or folder is None:
+        folder = folder_of(trainer)
+        if folder is None:
             return
         tables = [_table(rows, dataset, names) for rows, dataset in zip(gathered, datasets, strict=True)]
         table = pa.concat_tables(tables).sort_by([("split", "ascending"), ("row", "ascending")])
-        file = Path(folder) / PREDICTIONS_FILE
+        file = folder / PREDICTIONS_FILE
         replace_file(file, lambda path: pa_parquet.write_table(table, path))
         print(f"{table.num_rows:,} predictions in {file}")
 

@@ -7,13 +7,13 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drurank.callbacks.classes import TestedClasses
-from drurank.callbacks.pictures import folder_of, keep_picture, send_picture
+from drurank.callbacks.pictures import folder_of, keep_picture, send_file, send_picture
 from drurank.callbacks.validation import split_counts
 from drurank.criteria import logged_criterion
 from drurank.errors import InputError
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report
-from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_PICTURE
+from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, REPORT_FILE
 
 
 class GroupReport(Callback):
@@ -22,8 +22,8 @@ class GroupReport(Callback):
     A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (by split: each
     criterion as observed, its estimated true value and what chance alone would give; the balanced accuracy and the best
     constant answer) and ``groups.png`` into its folder, and shows the criteria and the worst and best groups. A fit
-    writes ``criteria.png`` (criteria by epoch) into the run's folder. Where the trainer has a TensorBoard, W&B or
-    MLflow logger, the pictures go there too.
+    writes ``criteria.png`` (criteria by epoch) into the run's folder. A TensorBoard, W&B or MLflow logger gets the
+    pictures and the report too.
 
     Args:
         show: whether to print the tables.
@@ -94,6 +94,8 @@ class GroupReport(Callback):
             about=_about(trainer, pl_module),
         )
         send_picture(folder / GROUPS_PICTURE, trainer.loggers, trainer.global_step)
+        for name in (REPORT_FILE, GROUPS_CSV):
+            send_file(folder / name, trainer.loggers, trainer.global_step)
         if self.show:
             print_report(report, splits, folder)
 

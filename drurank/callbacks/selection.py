@@ -15,30 +15,64 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
 from drurank.files import write_json
-from drurank.run_folder.layout import SELECTION_FILE
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, SELECTION_FILE
+from drurank.run_folder.place import run_folder
 
 
-class BestByCriterion(ModelCheckpoint):
+class RunCheckpoint(ModelCheckpoint):
+    """Keeps its files in ``checkpoints`` of the run's folder, whatever its logger, or in a folder that is given.
+
+    Args:
+        filename: their name, without ``.ckpt``.
+        dirpath: where to; ``checkpoints`` in the run's folder, if not given.
+        **options: those of ``ModelCheckpoint``.
+    """
+
+    def __init__(self, filename: str, dirpath: str | Path | None = None, **options: Any) -> None:
+        super().__init__(dirpath=dirpath, filename=filename, enable_version_counter=False, **options)
+        self.chooses_folder = dirpath is None
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Keep files in the run's folder, which is known once the loggers have begun."""
+        if self.chooses_folder and not trainer.fast_dev_run:  # type: ignore[attr-defined]
+            self.dirpath = str(run_folder(trainer) / CHECKPOINT_FOLDER)
+            super().load_state_dict(moved_state(self.state_dict(), self.dirpath))
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the best so far, also when the run's folder has been moved."""
+        super().load_state_dict(moved_state(state_dict, str(self.dirpath)))
+
+
+class BestByCriterion(RunCheckpoint):
     """Keeps the checkpoint that is best by one criterion, as ``<criterion>.ckpt``, and notes it in ``selection.json``.
 
     Args:
         criterion_name: as ``qdcg10`` or ``worst``; its value on the validation data, ``val_<criterion>``, is monitored.
-        dirpath: where to; ``checkpoints`` in the run's folder, if not given.
+        dirpath: where to, ``selection.json`` too; if not given, the checkpoint goes to ``checkpoints`` in the run's
+            folder, and ``selection.json`` to that folder.
 
     Raises:
         InputError: if there is no such criterion.
     """
 
-    def __init__(self, criterion_name: str, dirpath: str | None = None) -> None:
+    def __init__(self, criterion_name: str, dirpath: str | Path | None = None) -> None:
         wanted = criterion(criterion_name)
-        super().__init__(
-            dirpath=dirpath,
-            filename=wanted.name,
-            monitor=key_of(wanted.name),
-            mode=wanted.mode,
-            enable_version_counter=False,
-        )
+        super().__init__(wanted.name, dirpath, monitor=key_of(wanted.name), mode=wanted.mode)
         self.criterion_name = wanted.name
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to replace the checkpoints of another run.
+
+        Raises:
+            InputError: if ``dirpath`` was given and holds some.
+        """
+        super().on_train_start(trainer, pl_module)
+        is_new = trainer.ckpt_path is None and not self.best_model_path and not self.chooses_folder
+        if is_new and trainer.is_global_zero and self._selection_file().is_file():
+            raise InputError(
+                f"dirpath={str(self.dirpath)!r} holds the checkpoints of another run; give another one, or go on with "
+                "ckpt_path=<one of them>"
+            )
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save if this epoch is the best so far, and note it."""
@@ -56,31 +90,30 @@ class BestByCriterion(ModelCheckpoint):
         if trainer.is_global_zero:
             self._note(trainer.current_epoch)
 
+    def _selection_file(self) -> Path:
+        folder = Path(str(self.dirpath))
+        return (folder.parent if self.chooses_folder else folder) / SELECTION_FILE
+
     def _note(self, epoch: int) -> None:
-        path = Path(self.best_model_path)
-        file = path.parent.parent / SELECTION_FILE
+        file, best = self._selection_file(), Path(self.best_model_path)
         noted = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         noted[self.criterion_name] = {
-            "file": f"{path.parent.name}/{path.name}",
+            "file": f"{best.parent.name}/{best.name}" if self.chooses_folder else best.name,
             "value": float(self.best_model_score),  # type: ignore[arg-type]
             "epoch": epoch,
         }
         write_json(file, noted)
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the best so far, also when the run's folder has been moved."""
-        super().load_state_dict(moved_state(state_dict, str(self.dirpath)))
 
-
-class LastCheckpoint(ModelCheckpoint):
+class LastCheckpoint(RunCheckpoint):
     """Keeps the checkpoint of the last epoch, as ``last.ckpt``.
 
     Args:
         dirpath: where to; ``checkpoints`` in the run's folder, if not given.
     """
 
-    def __init__(self, dirpath: str | None = None) -> None:
-        super().__init__(dirpath=dirpath, filename="last", enable_version_counter=False)
+    def __init__(self, dirpath: str | Path | None = None) -> None:
+        super().__init__(Path(LAST_CHECKPOINT).stem, dirpath)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Of a run that a signal ends, say where it goes on; what the file holds stays that of an epoch's end."""
@@ -92,10 +125,6 @@ class LastCheckpoint(ModelCheckpoint):
                 f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
             )
             rank_zero_info(f"stopped by {said} in epoch {trainer.current_epoch}: {remedy}")
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the last path, also when the run's folder has been moved."""
-        super().load_state_dict(moved_state(state_dict, str(self.dirpath)))
 
 
 def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -109,12 +138,13 @@ def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:
     return {**state, **paths, "best_k_models": best, "dirpath": folder}
 
 
-def best_by(names: str | Sequence[str], dirpath: str | None = None) -> list[Checkpoint]:
+def best_by(names: str | Sequence[str], dirpath: str | Path | None = None) -> list[Checkpoint]:
     """Callbacks that keep the best checkpoint by each criterion, and the last.
 
     Args:
         names: criteria, a list or one string with commas, as ``"qdcg10,worst,average"``.
-        dirpath: where to; ``checkpoints`` in the run's folder, if not given.
+        dirpath: where to, ``selection.json`` too; if not given, the checkpoints go to ``checkpoints`` in the run's
+            folder, and ``selection.json`` to that folder.
 
     Raises:
         InputError: if a criterion is unknown or named twice, or there is none.
@@ -129,7 +159,7 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     """What ``selection.json`` of a run says: criterion to file (a path), value and epoch.
 
     Raises:
-        InputError: if the run has none, a file it names is gone, or a criterion is not known here.
+        InputError: if the run has no ``selection.json``, a file it names is gone, or a criterion is not known here.
     """
     file = run / SELECTION_FILE
     if not file.is_file():
@@ -141,7 +171,7 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     for name, entry in noted.items():
         criterion(name)  # refuses one that is not registered: the report would lack it
         if not entry["file"].is_file():
-            raise InputError(f"{file} names {entry['file']} as the best by {name}, which is not there; fit again")
+            raise InputError(f"{file} names {entry['file']} as the best by {name}, which is missing; fit again")
     return noted
 
 

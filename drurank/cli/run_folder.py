@@ -10,16 +10,10 @@ from drurank.errors import InputError
 from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
 from drurank.run_folder.layout import CONFIG_FILE
+from drurank.run_folder.place import run_of
 
 OF_THIS_PROCESS = ("best", "last")
 """Values of ``ckpt_path`` that only make sense in Python, after a fit in the same process."""
-
-
-def run_of(checkpoint: str | Path) -> Path | None:
-    """The folder of the run that a checkpoint belongs to, if it is in one that `fit` made."""
-    file = Path(checkpoint)
-    folder = file.parent.parent
-    return folder if file.is_file() and (folder / CONFIG_FILE).is_file() else None
 
 
 def with_config_of_run(words: list[str]) -> list[str]:

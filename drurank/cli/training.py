@@ -6,6 +6,7 @@ import atexit
 import gc
 import inspect
 import logging
+import re
 import shlex
 import signal
 import warnings
@@ -15,6 +16,7 @@ from typing import Any, cast
 
 import torch
 import torch.distributed as dist
+from jsonargparse import Namespace
 from lightning.pytorch import Callback
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
@@ -25,10 +27,12 @@ from rich.table import Table
 from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
+from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import read_selection
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
-from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
+from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
+from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_parser import TrainingParser
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
@@ -39,10 +43,14 @@ from drurank.methods import GroupModule
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import SELECTION_FILE
 from drurank.run_folder.logger import RunLogger
+from drurank.run_folder.loggers import refuse_taken, with_runs_of
+from drurank.run_folder.place import run_of
 from drurank.training import preflight
 from drurank.training.resume import first_step_to_log
 
 DEFAULT_EPOCHS = 20
+ROOT = "runs"
+"""Where runs are kept, if nothing else is said."""
 NOISE = (
     ".*does not have many workers.*",
     ".*Experiment logs directory .* exists and is not empty.*",
@@ -51,6 +59,9 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
+
+REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
+"""What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
 
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 
@@ -73,7 +84,7 @@ class GroupCLI(LightningCLI):
                 auto_configure_optimizers=False,
                 load_from_checkpoint_support=False,
                 seed_everything_default=0,
-                save_config_kwargs={"overwrite": True},
+                save_config_callback=RunConfig,
                 trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
                 parser_class=TrainingParser,
                 parser_kwargs={"prog": "cli.py"},
@@ -123,8 +134,13 @@ class GroupCLI(LightningCLI):
             callbacks += best_by(self._get(self.config_init, "select"))
         if config.get("logger") in (None, True):
             kwargs["logger"] = self._run_logger()
+        elif not config.get("default_root_dir"):
+            config["default_root_dir"] = ROOT
         # The saved configuration is that of a run from the start, whatever it was resumed from.
         self.config[self.subcommand]["ckpt_path"] = None
+        self.config[self.subcommand]["trainer"]["logger"] = self._loggers
+        if self.subcommand == "fit":
+            self.save_config_kwargs = {"checkpoint": self._get(self.config_init, "ckpt_path")}
         config["callbacks"] = [*_as_list(config.get("callbacks")), *callbacks]
         try:
             trainer = super().instantiate_trainer(**kwargs)
@@ -142,7 +158,7 @@ class GroupCLI(LightningCLI):
             remove_leftovers(run / "checkpoints")
             step = first_step_to_log(read_checkpoint(checkpoint))
             return RunLogger(run.parent, version=run.name, before_step=step)
-        return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
+        return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or ROOT)
 
     def before_instantiate_classes(self) -> None:
         """Refuse to evaluate weights that were never trained."""
@@ -156,9 +172,18 @@ class GroupCLI(LightningCLI):
             raise InputError(f"{self.subcommand} needs trained weights; give --ckpt_path <run>/checkpoints/<name>.ckpt")
         if self.subcommand == "test" and bool(config.get("ckpt_path")) == bool(config.get("run")):
             raise InputError("test needs trained weights; give either --run <folder of the run> or --ckpt_path <file>")
+        self._loggers = config["trainer"].get("logger")
+        run = run_of(config["ckpt_path"]) if self.subcommand == "fit" and config.get("ckpt_path") else None
+        if run is not None and self._loggers not in (None, True, False):
+            step = first_step_to_log(read_checkpoint(config["ckpt_path"]))
+            config["trainer"]["logger"] = with_runs_of(run, self._loggers, step)
 
     def before_fit(self) -> None:
         """Check everything before a folder is made or written to: a run that cannot start leaves no trace."""
+        first = self._loggers[0] if isinstance(self._loggers, list) and self._loggers else self._loggers
+        named = first.get("init_args", {}).get("version") if isinstance(first, dict | Namespace) else None
+        if named is not None and not self._get(self.config_init, "ckpt_path"):
+            refuse_taken(self.trainer.logger)
         preflight.check_run(self.model, self.trainer, self.datamodule)
         self.datamodule.setup("fit")
         if self.model.needs_groups:
@@ -218,13 +243,13 @@ class GroupCLI(LightningCLI):
 
     def after_fit(self) -> None:
         """Show what was kept and where."""
-        folder = self.trainer.log_dir
-        if not self.trainer.is_global_zero or folder is None or not (Path(folder) / SELECTION_FILE).is_file():
+        folder = folder_of(self.trainer)
+        if folder is None or not (folder / SELECTION_FILE).is_file():
             return
         table = Table(title=f"Kept in {folder}")
         for column in ("criterion", "validation", "epoch", "file"):
             table.add_column(column)
-        for name, entry in read_selection(Path(folder)).items():
+        for name, entry in read_selection(folder).items():
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(entry["file"]))
         Console().print(table)
         print(f"Test them: {shlex.join(['python', 'cli.py', *import_words(), 'test', '--run', str(folder)])}")
@@ -274,18 +299,22 @@ def _leave_group() -> None:
 
 def _from_outside(error: BaseException | None) -> str | None:
     """The message of a library about a setting that cannot be used, without the traceback."""
+    unless_known = None
     while error is not None and reason_of(error) is None:
         words = " ".join(str(error).split())
         if isinstance(error, ModuleNotFoundError):
             return f"a package is not installed: {words}"
         if isinstance(error, RepresenterError):
             return f"the configuration of the run cannot be saved: {words}; instead of a Timer give --trainer.max_time"
+        refused = re.search(REFUSED_CLASS, words)
+        if refused:
+            unless_known = f"{refused[2].rpartition('.')[2]} cannot be created: {refused[1]}"
         if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
             return words
         if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
             return f"the checkpoint is damaged and cannot be read ({words}); give another one of the run"
         error = error.__cause__ or error.__context__
-    return None
+    return unless_known
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:

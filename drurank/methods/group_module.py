@@ -33,7 +33,7 @@ from drurank.networks.factory import NetworkFactory
 from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
-from drurank.training import contract, preflight, resume
+from drurank.training import contract, hyperparameters, preflight, resume
 from drurank.training.evaluation import Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.loaders import batch_size_of, batches_of, draws_again, keeps_labels
@@ -428,9 +428,9 @@ class GroupModule(LightningModule):
         return self.optimization.configure(self, self.network, self.evaluation.ask_for)
 
     def on_fit_start(self) -> None:
-        """Have checkpoints replaced whole, and the loggers note the sizes, which are in no configuration."""
+        """Have checkpoints replaced whole, and the loggers note what the run is made of."""
         saving.write_whole(self.trainer)
-        saving.log_sizes(self.loggers, self.builder.sizes)
+        hyperparameters.log_hyperparameters(self, self.trainer)
 
     def on_train_start(self) -> None:
         """Begin the tables of the training samples, and go on where a checkpoint was written."""
@@ -445,6 +445,7 @@ class GroupModule(LightningModule):
             self._take_up_where_it_was_left()
         if not self.searching:
             self.begun = True
+            hyperparameters.log_training_set(trainer)
             preflight.run_checks(self.begun_checks, self, trainer)
         batches = batches_of(trainer.train_dataloader)
         if batches is not None:

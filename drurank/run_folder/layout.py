@@ -2,6 +2,8 @@
 
 CONFIG_FILE = "config.yaml"
 """The whole configuration of the run, as LightningCLI saves it."""
+LOGGERS_FILE = "loggers.json"
+"""The run's loggers, each with the version (id) of its own run; by it a folder is known to hold a run."""
 METRICS_FILE = "metrics.csv"
 """What was logged, one row a step or epoch."""
 CHECKPOINT_FOLDER = "checkpoints"

@@ -11,6 +11,7 @@ from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from drurank.files import replace_file
+from drurank.run_folder.place import claim
 
 
 class RunLogger(CSVLogger):
@@ -32,11 +33,8 @@ class RunLogger(CSVLogger):
     def version(self) -> int | str:
         """Name of the run's folder; the first time it is asked for it is claimed."""
         if self._version is None:
-            number = 0
             # Only the first process claims; the others are told its folder by the trainer.
-            while _is_first_process() and not _claim(Path(self.root_dir) / f"version_{number}"):
-                number += 1
-            self._version = number
+            self._version = claim(Path(self.root_dir)).name if _is_first_process() else "version_0"
         return self._version
 
     @property
@@ -91,11 +89,3 @@ def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
 
 def _is_first_process() -> bool:
     return getattr(rank_zero_only, "rank", 0) == 0
-
-
-def _claim(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        return False
-    return True

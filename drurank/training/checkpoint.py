@@ -7,13 +7,12 @@ and sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
-from drurank.networks import Sizes
 from drurank.networks.factory import is_plain
 from drurank.run_folder.checkpoint_io import KEY, ReplacingCheckpointIO
 from drurank.training.loaders import batches_of
@@ -101,12 +100,6 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
         del state[key]
     if not method.forwards_itself and (method.network is None or method.builder.sizes is not None):
         method.network = method.builder.rebuild(saved, type(method).__name__)
-
-
-def log_sizes(loggers: Iterable[Any], sizes: Sizes | None) -> None:
-    """Have the loggers note the network's sizes, which are in no configuration."""
-    for logger in loggers if sizes is not None else ():
-        logger.log_hyperparams(sizes.as_plain())  # type: ignore[union-attr]
 
 
 def write_whole(trainer: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.loggers import CSVLogger
 from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.cli import COMMANDS, main
@@ -124,11 +125,23 @@ def test_weights_alone_are_nothing_to_go_on_from(refused, copied):
 
 
 def test_package_that_is_not_installed_is_named(refused, tmp_path):
-    if importlib.util.find_spec("tensorboard") or importlib.util.find_spec("tensorboardX"):
-        pytest.skip("a TensorBoard is installed")
+    if importlib.util.find_spec("comet_ml"):
+        pytest.skip("Comet is installed")
     where = ["--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
-    logger = ["--trainer.logger", "TensorBoardLogger", "--trainer.logger.save_dir", tmp_path]
-    assert "pip install -U 'tensorboard'" in refused(*FIT, *where, *logger)
+    assert "comet" in refused(*FIT, *where, "--trainer.logger", "CometLogger")
+
+
+class Broken(CSVLogger):
+    """A logger that cannot be made."""
+
+    def __init__(self):
+        raise RuntimeError("no server answers")
+
+
+def test_logger_that_cannot_be_made_says_why(refused, tmp_path):
+    where = ["--trainer.default_root_dir", tmp_path]
+    said = refused(*FIT, *where, "--trainer.logger", "Broken")
+    assert said == "Broken cannot be created: no server answers"
 
 
 def test_accelerator_that_there_is_not(capsys):

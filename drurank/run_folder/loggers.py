@@ -1,0 +1,70 @@
+"""Loggers that go on in the runs of theirs which a run of ours had."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+
+from drurank.errors import InputError
+from drurank.run_folder.layout import CONFIG_FILE, LOGGERS_FILE
+from drurank.run_folder.logger import RunLogger
+
+ID_OF = {"TensorBoardLogger": "version", "WandbLogger": "id", "MLFlowLogger": "run_id"}
+"""The argument by which a logger goes on in a run that exists."""
+OF_METRICS_FILE = ("CSVLogger", "RunLogger")
+
+
+def with_runs_of(folder: Path, loggers: Any, before_step: int | None) -> Any:
+    """Configurations of loggers, changed so that they go on in their runs.
+
+    Args:
+        folder: of the run that is resumed.
+        loggers: one configuration of a logger or a list of them, with ``class_path`` and ``init_args``.
+        before_step: of the metrics in a CSV file, keep those of earlier steps.
+
+    Returns:
+        A copy. A CSV logger that comes first, whose file is in the folder, is a ``RunLogger`` there, since Lightning's
+        starts its file anew; others that are not known are as they were.
+    """
+    changed = copy.deepcopy(loggers)
+    several = changed if isinstance(changed, list) else [changed]
+    for place, (config, noted) in enumerate(zip(several, _noted(folder), strict=False)):
+        name = str(config["class_path"]).rpartition(".")[2]
+        if name in OF_METRICS_FILE and place == 0:
+            config["class_path"] = f"{RunLogger.__module__}.{RunLogger.__qualname__}"
+            arguments = {"save_dir": str(folder.parent), "version": folder.name, "before_step": before_step}
+            config["init_args"] = type(config)(**arguments)
+        elif name == noted.get("logger") and name in ID_OF:
+            config["init_args"][ID_OF[name]] = noted["version"]
+    return changed
+
+
+def refuse_taken(logger: Logger | None) -> None:
+    """Refuse a folder that was named and holds a run already.
+
+    Args:
+        logger: the first logger of a new run, with the version that it was given.
+
+    Raises:
+        InputError: if its folder is taken.
+    """
+    if not isinstance(logger, CSVLogger | TensorBoardLogger):
+        return
+    folder = Path(logger.log_dir)
+    if any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE)):
+        raise InputError(
+            f"{folder} holds a run; give the logger another version, or go on with "
+            f"ckpt_path={str(folder / 'checkpoints' / 'last.ckpt')!r}"
+        )
+
+
+def _noted(folder: Path) -> list[dict[str, Any]]:
+    try:
+        noted: list[dict[str, Any]] = json.loads((folder / LOGGERS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return noted

@@ -1,0 +1,114 @@
+"""Which folder a run has, whatever its loggers are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+
+from drurank.run_folder.layout import CONFIG_FILE, LOGGERS_FILE
+
+
+@dataclass(frozen=True)
+class _Place:
+    logger: Any
+    folder: Path
+
+
+_PLACES: WeakKeyDictionary[Any, _Place] = WeakKeyDictionary()
+
+
+def run_folder(trainer: Any, checkpoint: str | Path | None = None) -> Path:
+    """The folder of a trainer's run, the same for all of the run; every process must call it.
+
+    It is where Lightning keeps the checkpoints of the first logger: the folder of a CSV or TensorBoard logger, else
+    ``<save_dir>/<name>/<version>``, which for W&B is the project and the run's id, and for MLflow the experiment's and
+    the run's id. Without a logger it is a new ``version_<n>`` in ``default_root_dir``. A fit whose folder holds another
+    run takes a new one beside it. One that resumes from a run's checkpoint goes on in that run's folder.
+
+    Args:
+        trainer: what runs, once its loggers have begun.
+        checkpoint: what a fit resumes from, where the trainer does not know it yet.
+    """
+    place = _PLACES.get(trainer)
+    if place is None or place.logger is not trainer.logger:
+        found = _begin(trainer, checkpoint or trainer.ckpt_path) if trainer.is_global_zero else None
+        place = _Place(trainer.logger, Path(trainer.strategy.broadcast(found)))
+        _PLACES[trainer] = place
+    return place.folder
+
+
+def run_of(checkpoint: str | Path) -> Path | None:
+    """The folder of the run that a checkpoint belongs to, if it is in one that a fit made."""
+    file = Path(checkpoint)
+    folder = file.parent.parent
+    made = any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE))
+    return folder if file.is_file() and made else None
+
+
+def claim(parent: Path, prefix: str = "version_", number: int = 0) -> Path:
+    """Make the first numbered folder that is free; of processes that start at once, each gets its own.
+
+    Args:
+        parent: where to make it.
+        prefix: what its name begins with.
+        number: the first that is tried.
+    """
+    while True:
+        folder = parent / f"{prefix}{number}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
+
+
+def _begin(trainer: Any, checkpoint: str | Path | None) -> str:
+    fits = trainer.state.fn == "fit"
+    run = run_of(checkpoint) if fits and checkpoint else None
+    if run is None:
+        folder, is_own = _of_logger(trainer)
+        if not is_own:
+            run = claim(folder)
+        elif fits and not checkpoint and not _note_loggers(folder, trainer.loggers):
+            run = claim(folder.parent, f"{folder.name}-", 2)
+            rank_zero_warn(f"{folder} holds another run; the files of this one go to {run}")
+        else:
+            run = folder
+    if fits:
+        _note_loggers(run, trainer.loggers)
+    return str(run)
+
+
+def _of_logger(trainer: Any) -> tuple[Path, bool]:
+    """The folder of the first logger's run; or, with ``False``, one in which a folder is to be made."""
+    logger, root = trainer.logger, Path(trainer.default_root_dir)
+    if logger is None:
+        return root, False
+    if isinstance(logger, CSVLogger | TensorBoardLogger):
+        return Path(logger.log_dir), True
+    # A run's files are local, wherever the logger has its own.
+    save_dir = None if logger.save_dir is None or "://" in str(logger.save_dir) else logger.save_dir
+    base = Path(save_dir or root) / str(logger.name or "")
+    version = logger.version
+    if version in (None, ""):
+        return base, False
+    return base / (version if isinstance(version, str) else f"version_{version}"), True
+
+
+def _note_loggers(folder: Path, loggers: list[Any]) -> bool:
+    """Write which loggers a run has, by which its folder is known as taken; ``False`` where another run did."""
+    noted = [{"logger": type(logger).__name__, "version": logger.version} for logger in loggers]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with (folder / LOGGERS_FILE).open("x", encoding="utf-8") as file:
+            file.write(json.dumps(noted, indent=1))
+    except FileExistsError:
+        return False
+    return True
