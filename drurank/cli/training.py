@@ -52,6 +52,8 @@ NOISE = (
     ".*isinstance.treespec, LeafSpec.*",
 )
 
+OF_PREDICT = ("keep", "output", "by_class")
+"""Options of ``predict``, those of ``PredictionWriter``."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 
 
@@ -101,6 +103,26 @@ class GroupCLI(LightningCLI):
                 help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
                 f"({describe_criteria()}; --import adds your own).",
             )
+        if subcommand == "predict":
+            parser.add_argument(
+                "--keep",
+                type=str | list[str] | None,
+                default=None,
+                help="Columns of the data to write beside the predictions, as ids, separated by commas.",
+            )
+            parser.add_argument(
+                "--output",
+                type=str | None,
+                default=None,
+                help="File of the predictions; its ending says the format: .parquet, .csv or .tsv. "
+                "<run>/predictions.parquet, if not given.",
+            )
+            parser.add_argument(
+                "--by_class",
+                type=bool,
+                default=False,
+                help="Write a column probability_<label> for each class, as text formats always do, instead of a list.",
+            )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.
             parser.set_defaults(verbose=False)
@@ -118,7 +140,9 @@ class GroupCLI(LightningCLI):
         config = self._get(self.config_init, "trainer")
         if config.get("barebones"):
             raise InputError("barebones keeps no checkpoints and logs no criteria; leave --trainer.barebones out")
-        callbacks: list[Callback] = [GroupHistory(), GroupReport(), PredictionWriter()]
+        callbacks: list[Callback] = [GroupHistory(), GroupReport()]
+        if self.subcommand == "predict":
+            callbacks.append(PredictionWriter(*(self._get(self.config_init, name) for name in OF_PREDICT)))
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
         if config.get("logger") in (None, True):
@@ -191,6 +215,9 @@ class GroupCLI(LightningCLI):
     def before_predict(self) -> None:
         """Read the data before a folder is made."""
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
+        for callback in self.trainer.callbacks:
+            if isinstance(callback, PredictionWriter):
+                callback.check(self.datamodule)
 
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
