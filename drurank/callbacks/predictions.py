@@ -48,7 +48,9 @@ class PredictionWriter(BasePredictionWriter):
             raise InputError(f"output is {output!r}; give a name that ends in {', '.join(WRITTEN)}")
         taken = [name for name in self.keep if name in COLUMNS or name.startswith(OF_CLASS)]
         if taken:
-            raise InputError(f"keep names {taken[0]!r}, as predictions call a column of their own; rename it, or leave it out")
+            raise InputError(
+                f"keep names {taken[0]!r}, as predictions call a column of their own; rename it, or leave it out"
+            )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Check the options before anything is predicted."""

@@ -56,6 +56,13 @@ class BestByCriterion(ModelCheckpoint):
         if trainer.is_global_zero:
             self._note(trainer.current_epoch)
 
+    @property
+    def chosen_epoch(self) -> int | None:
+        """The epoch of the best checkpoint so far, as ``selection.json`` says."""
+        file = Path(self.best_model_path).parent.parent / SELECTION_FILE
+        noted = _read_noted(file) if self.best_model_path and file.is_file() else {}
+        return noted[self.criterion_name]["epoch"] if self.criterion_name in noted else None
+
     def _note(self, epoch: int) -> None:
         path = Path(self.best_model_path)
         file = path.parent.parent / SELECTION_FILE

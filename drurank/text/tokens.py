@@ -86,7 +86,7 @@ class Tokens:
         begin, length = self.ends[which], self.ends[which + 1] - self.ends[which]
         longest = int(length.max(initial=1))
         inside = np.arange(longest) < length[:, None]
-        padded = np.full((len(rows), longest), self.pad, dtype=np.int64)
+        padded = np.full((len(which), longest), self.pad, dtype=np.int64)
         padded[inside] = self.ids[(begin[:, None] + np.arange(longest))[inside]]
         batch = {"input_ids": torch.from_numpy(padded)}
         return batch if inside.all() else {**batch, "attention_mask": torch.from_numpy(inside.astype(np.int64))}
