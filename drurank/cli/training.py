@@ -16,6 +16,7 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import MisconfigurationException, SIGTERMException
@@ -24,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from yaml.representer import RepresenterError
 
-from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
+from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import read_selection
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
@@ -145,6 +146,9 @@ class GroupCLI(LightningCLI):
             callbacks.append(PredictionWriter(*(self._get(self.config_init, name) for name in OF_PREDICT)))
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
+        own_bar = any(isinstance(one, ProgressBar) for one in _as_list(config.get("callbacks")))
+        if config.get("enable_progress_bar") is not False and not own_bar:
+            callbacks.append(GroupProgressBar())
         if config.get("logger") in (None, True):
             kwargs["logger"] = self._run_logger()
         # The saved configuration is that of a run from the start, whatever it was resumed from.
