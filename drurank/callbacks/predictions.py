@@ -14,6 +14,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
 
+from drurank.callbacks.pictures import folder_of
 from drurank.errors import InputError
 from drurank.run_folder.layout import PREDICTIONS_FILE
 from drurank.tabular.columns import Names, as_names
@@ -78,9 +79,9 @@ class PredictionWriter(BasePredictionWriter):
         data = trainer.datamodule  # type: ignore[attr-defined]
         names = getattr(data, "label_names", None)
         gathered = [_gather(batches) for batches in by_loader]
-        folder = trainer.log_dir  # asks all processes
-        file = self.output if self.output is not None or folder is None else Path(folder) / PREDICTIONS_FILE
-        if not trainer.is_global_zero or file is None:
+        folder = folder_of(trainer)
+        file = self.output if self.output is not None or folder is None else folder / PREDICTIONS_FILE
+        if not trainer.is_global_zero or trainer.fast_dev_run or file is None:  # type: ignore[attr-defined]
             return
         by_class = self.by_class or file.suffix.lower() not in PARQUET
         tables = [_table(rows, dataset, names, by_class) for rows, dataset in zip(gathered, datasets, strict=True)]

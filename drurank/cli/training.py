@@ -6,6 +6,7 @@ import atexit
 import gc
 import inspect
 import logging
+import os
 import shlex
 import signal
 import warnings
@@ -26,7 +27,7 @@ from rich.table import Table
 from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
-from drurank.callbacks.selection import read_selection
+from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
@@ -37,8 +38,9 @@ from drurank.errors import InputError
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
 from drurank.methods import GroupModule
+from drurank.report.words import listed
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
-from drurank.run_folder.layout import SELECTION_FILE
+from drurank.run_folder.layout import SELECTION_FILE, TEST_FOLDER
 from drurank.run_folder.logger import RunLogger
 from drurank.training import preflight
 from drurank.training.resume import first_step_to_log
@@ -237,15 +239,19 @@ class GroupCLI(LightningCLI):
         make_loaders()
 
     def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
-        """Test one checkpoint, or that of each criterion of a run."""
+        """Test one checkpoint, or that of each criterion of a run, once where several chose the same weights."""
         run = self._get(self.config_init, "run")
         if run is None:
             self.trainer.test(ckpt_path=ckpt_path, **kwargs)
             return
-        for name, entry in read_selection(Path(run)).items():
-            self.trainer.logger = RunLogger(Path(run) / "test", version=name)
-            rank_zero_only(print)(f"\n{entry['file']}: best by {name}, {entry['value']:.4f} in epoch {entry['epoch']}")
-            self.trainer.test(ckpt_path=str(entry["file"]), **kwargs)
+        selection = read_selection(Path(run))
+        for names in alike_in_weights(selection):
+            first = selection[names[0]]
+            self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0])
+            by = listed([f"{name} ({selection[name]['value']:.4f})" for name in names])
+            rank_zero_only(print)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
+            self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
+            rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)
 
     def after_fit(self) -> None:
         """Show what was kept and where."""
@@ -254,9 +260,10 @@ class GroupCLI(LightningCLI):
             return
         table = Table(title=f"Kept in {folder}")
         for column in ("criterion", "validation", "epoch", "file"):
-            table.add_column(column)
+            table.add_column(column, overflow="fold")
         for name, entry in read_selection(Path(folder)).items():
-            table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(entry["file"]))
+            file = Path(os.path.relpath(entry["file"], folder))
+            table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
         Console().print(table)
         print(f"Test them: {shlex.join(['python', 'cli.py', *import_words(), 'test', '--run', str(folder)])}")
 

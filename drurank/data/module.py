@@ -143,7 +143,7 @@ class GroupDataModule(LightningDataModule, ABC):
 
     def val_dataloader(self) -> list[DataLoader[Batch]]:
         """Validation splits, and in a fit the training set too where the method looks at its errors."""
-        loaders = self.evaluation_loaders(self._need(*VALIDATION))
+        loaders = self._evaluation(self._need(*VALIDATION))
         trainer = self.trainer
         if trainer is not None and trainer.state.fn == "fit" and _looks_at_errors(trainer.lightning_module):
             training = TrainingPass(self.dataset("train"))
@@ -152,11 +152,11 @@ class GroupDataModule(LightningDataModule, ABC):
 
     def test_dataloader(self) -> list[DataLoader[Batch]]:
         """Test splits."""
-        return self.evaluation_loaders(self._need(*TEST))
+        return self._evaluation(self._need(*TEST))
 
     def predict_dataloader(self) -> list[DataLoader[Batch]]:
         """All splits."""
-        return self.evaluation_loaders(self.splits())
+        return self._evaluation(self.splits())
 
     def _need(self, *splits: str) -> list[str]:
         found = self.splits()
@@ -189,8 +189,7 @@ class GroupDataModule(LightningDataModule, ABC):
         """How the data is called in messages."""
         return f"the {type(self).__name__} data"
 
-    def evaluation_loaders(self, splits: list[str]) -> list[DataLoader[Batch]]:
-        """Loaders of the rows of these splits, for evaluation and prediction."""
+    def _evaluation(self, splits: list[str]) -> list[DataLoader[Batch]]:
         return [make_loader(self.dataset(split), self.eval_batch_size, **self._options()) for split in splits]
 
     def _options(self) -> dict[str, Any]:

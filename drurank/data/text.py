@@ -134,12 +134,12 @@ class Text(FileData):
             largest_token=self._tokens.largest,
         )
 
-    def evaluation_loaders(self, splits: list[str]) -> list[DataLoader[Batch]]:
-        """Loaders of the rows of these splits, whose tokens the network knows."""
+    def _evaluation(self, splits: list[str]) -> list[DataLoader[Batch]]:
+        # Of other data than a fit's, whose tokens the network was not built for.
         network = None if self.trainer is None else getattr(self.trainer.lightning_module, "network", None)
         if isinstance(network, TextClassifier):
             network.check_tokens(self.sizes)
-        return super().evaluation_loaders(splits)
+        return super()._evaluation(splits)
 
     def make_rows(self, data: GroupedRows, rows: np.ndarray) -> TextRows | FeatureRows:
         """Tokens or features, and labels, of the rows at these places."""
