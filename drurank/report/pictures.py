@@ -171,9 +171,9 @@ def _mark_chosen(
     for epoch in sorted(set(chosen.values())):
         ax.axvline(epoch, color=GREY, lw=1.2, ls=":", label="_chosen", zorder=0)
     for place, criterion in enumerate(names):
-        epoch, key = chosen.get(criterion.name), key_of(criterion.name)
-        if epoch is not None and key in history.get(epoch, {}):
-            ax.plot(epoch, history[epoch][key], "o", mfc="none", ms=10, color=f"C{place}", label="_ring")
+        kept, key = chosen.get(criterion.name), key_of(criterion.name)
+        if kept is not None and key in history.get(kept, {}):
+            ax.plot(kept, history[kept][key], "o", mfc="none", ms=10, color=f"C{place}", label="_ring")
 
 
 def _said_of_chosen(chosen: Mapping[str, int]) -> str:

@@ -48,7 +48,7 @@ class Tokens:
             self.truncated: np.ndarray = np.load(folder / "truncated.npy")[self.place]
             self.blank: np.ndarray = np.load(folder / "blank.npy")[self.place]
             self.ids: np.ndarray = np.memmap(folder / "ids", about["dtype"], mode="r", shape=(int(self.ends[-1]),))
-        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
+        except (OSError, ValueError, EOFError, KeyError, TypeError, IndexError) as error:
             raise InputError(f"the tokens in {folder} cannot be read ({error}); delete that folder") from error
 
     def __reduce__(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ def last_batch_has_a_variance(method: Any, trainer: Any, datamodule: Any) -> Non
 
 def _rows_of_last_batch(loader: Any) -> int | None:
     """The fewest that a process has in it; ``None`` where that is not known."""
-    sampler = getattr(loader, "sampler", None)
+    sampler: Any = getattr(loader, "sampler", None)
     if isinstance(sampler, GlobalBatchSampler):
         return sampler.last_share
     size = getattr(loader, "batch_size", None)
@@ -41,7 +42,7 @@ def _rows_of_last_batch(loader: Any) -> int | None:
     return size if loader.drop_last else len(sampler) % size or size
 
 
-def _fails_on_one_row(method: Any, trainer: Any, norms: list[nn.Module]) -> bool:
+def _fails_on_one_row(method: Any, trainer: Any, norms: Sequence[nn.Module]) -> bool:
     """Whether the network as it is refuses a batch of one row; it and all random numbers are left as they were."""
     loader = trainer.train_dataloader
     before = [(buffer, buffer.clone()) for norm in norms for buffer in norm.buffers()]
