@@ -21,7 +21,7 @@ def trained(run, tmp_path_factory):
         writer = csv.writer(file)
         writer.writerow(["id", "note", "x", "y", "g", "split"])
         for i in range(90):
-            split = ["train", "ood_val", "train"][i % 3]
+            split = ["train", "val", "train"][i % 3]
             writer.writerow([f"00{i}", f'said "{i}", and more', rng.normal(), "no" if i % 2 else "yes", i % 5, split])
     columns = ["--data", "Table", "--data.path", folder / "t.csv", "--data.exclude", "id,note", "--data.label", "y"]
     columns += ["--data.group", "g", "--data.split", "split", "--model", "ERM", "--trainer.max_epochs", "1"]

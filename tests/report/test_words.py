@@ -49,7 +49,7 @@ def test_long_names_keep_both_ends():
         (["a", "b"], ["a", "b"]),
         (["ood_test", "the_longest_name_of_all"], ["ood_test", "the_longe…e_of_all"]),
         # Apart in the middle alone, which a name would be cut in.
-        ([f"writer_of_reviews_{i}_of_all" for i in (1, 2)], [f"…iter_of_reviews_{i}…" for i in (1, 2)]),
+        ([f"writer_of_reviews_{i}_of_all_writers" for i in (1, 2)], [f"…ter_of_reviews_{i}…" for i in (1, 2)]),
         (["DRU cutoff=5 upweight=all", "DRU cutoff=100 upweight=all"], ["DRU cutoff=5…", "DRU cutoff=100…"]),
         (["a" * 30, "a" * 31], ["a" * 30, "a" * 31]),
         (["x" * 30] * 2, ["x" * 9 + "…" + "x" * 8] * 2),

@@ -289,7 +289,7 @@ def test_the_best_is_marked_where_text_is_never_bold():
     out = io.StringIO()
     Console(file=out, width=80).print(table.rich())  # no terminal, so no styles
     text = out.getvalue()
-    assert [word in text for word in ("90.0 *", "80.0 +", "70.0  ")] == [True] * 3
+    assert [word in text for word in ("90.0 *", "80.0 +", "70.0 │")] == [True] * 3
     assert "*: significantly better" in " ".join(text.split())
     assert "**90.0**" in table.render("markdown")
     assert "*:" not in table.render("markdown")
