@@ -95,6 +95,7 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         if draw == "subsample":
             self.kept = subsample(self.group, self._generator(0))
             self.num_rows = len(self.kept)
+        len(self)  # refuses a set that has no batch, as early as that is known
 
     def __len__(self) -> int:
         """Number of batches, the same on every process.
