@@ -2,6 +2,7 @@
 
 from drurank.callbacks.history import GroupHistory
 from drurank.callbacks.predictions import PredictionWriter
+from drurank.callbacks.progress import GroupProgressBar
 from drurank.callbacks.report import GroupReport
 from drurank.callbacks.selection import BestByCriterion, LastCheckpoint, best_by
 from drurank.callbacks.validation import ValidationCounts
@@ -9,6 +10,7 @@ from drurank.callbacks.validation import ValidationCounts
 __all__ = [
     "BestByCriterion",
     "GroupHistory",
+    "GroupProgressBar",
     "GroupReport",
     "LastCheckpoint",
     "PredictionWriter",

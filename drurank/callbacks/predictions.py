@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pa_parquet
 import torch
 import torch.distributed as dist
 from lightning.pytorch import LightningModule, Trainer
@@ -15,20 +15,60 @@ from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
 
 from drurank.callbacks.pictures import folder_of
-from drurank.files import replace_file
+from drurank.errors import InputError
 from drurank.run_folder.layout import PREDICTIONS_FILE
+from drurank.tabular.columns import Names, as_names
+from drurank.tabular.reading import PARQUET
+from drurank.tabular.writing import WRITTEN, write_table
 from drurank.training.loaders import as_list
+
+COLUMNS = ("row", "split", "group", "label", "prediction", "probabilities")
+OF_CLASS = "probability_"
 
 
 class PredictionWriter(BasePredictionWriter):
-    """Ends ``predict`` with ``predictions.parquet`` in the run's folder.
+    """Ends ``predict`` with a table of the predictions, ``predictions.parquet`` in the run's folder.
 
     Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (empty where the data has none),
     ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
+
+    Args:
+        keep: columns of the data to write beside them, as ids; a list or one string with commas.
+        output: file to write in place of that one; its ending says the format: .parquet, .csv or .tsv.
+        by_class: write a column ``probability_<label>`` for each class in place of the list, as text formats always do.
+
+    Raises:
+        InputError: if the format is unknown, or a kept column has the name of one of these.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Names = None, output: str | None = None, by_class: bool = False) -> None:
         super().__init__(write_interval="epoch")
+        self.keep, self.by_class = as_names(keep), by_class
+        self.output = None if output is None else Path(output).expanduser()
+        if self.output is not None and self.output.suffix.lower() not in WRITTEN:
+            raise InputError(f"output is {output!r}; give a name that ends in {', '.join(WRITTEN)}")
+        taken = [name for name in self.keep if name in COLUMNS or name.startswith(OF_CLASS)]
+        if taken:
+            raise InputError(
+                f"keep names {taken[0]!r}, as predictions call a column of their own; rename it, or leave it out"
+            )
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Check the options before anything is predicted."""
+        if stage == "predict":
+            self.check(trainer.datamodule)  # type: ignore[attr-defined]
+
+    def check(self, data: Any) -> None:
+        """Refuse columns that the data does not have, and to write over the data.
+
+        Raises:
+            InputError: naming the column or the file.
+        """
+        if self.keep:
+            self._kept(data, np.zeros(0, np.int64))
+        source = Path(str(getattr(data, "path", "")))
+        if self.output is not None and self.output.exists() and source.exists() and self.output.samefile(source):
+            raise InputError(f"output is {str(self.output)!r}, which is the data; give another name")
 
     def write_on_epoch_end(
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]
@@ -36,16 +76,28 @@ class PredictionWriter(BasePredictionWriter):
         """Gather the predictions of all processes and write them by split and row."""
         datasets = [loader.dataset for loader in as_list(trainer.predict_dataloaders)]
         by_loader = predictions if len(datasets) > 1 else [predictions]
-        names = getattr(trainer.datamodule, "label_names", None)  # type: ignore[attr-defined]
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        names = getattr(data, "label_names", None)
         gathered = [_gather(batches) for batches in by_loader]
-        folder = folder_of(trainer)
-        if folder is None:
+        folder = None if self.output is not None else folder_of(trainer)  # asks all processes
+        file = self.output if folder is None else folder / PREDICTIONS_FILE
+        if not trainer.is_global_zero or trainer.fast_dev_run or file is None:  # type: ignore[attr-defined]
             return
-        tables = [_table(rows, dataset, names) for rows, dataset in zip(gathered, datasets, strict=True)]
+        by_class = self.by_class or file.suffix.lower() not in PARQUET
+        tables = [_table(rows, dataset, names, by_class) for rows, dataset in zip(gathered, datasets, strict=True)]
         table = pa.concat_tables(tables).sort_by([("split", "ascending"), ("row", "ascending")])
-        file = folder / PREDICTIONS_FILE
-        replace_file(file, lambda path: pa_parquet.write_table(table, path))
+        if self.keep:
+            kept = self._kept(data, table["row"].to_numpy())
+            for place, name in enumerate(self.keep):
+                table = table.add_column(1 + place, name, kept[name])
+        write_table(table, file)
         print(f"{table.num_rows:,} predictions in {file}")
+
+    def _kept(self, data: Any, rows: np.ndarray) -> pa.Table:
+        if not hasattr(data, "source_columns"):
+            raise InputError(f"keep is {','.join(self.keep)!r}, and {type(data).__name__} has no columns; leave it out")
+        kept: pa.Table = data.source_columns(self.keep, rows)
+        return kept
 
 
 def _gather(batches: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -57,11 +109,10 @@ def _gather(batches: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {key: torch.cat([rows[key] for rows in everyone]) for key in mine}
 
 
-def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None) -> pa.Table:
-    classes = rows["probability"].shape[1]
+def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None, by_class: bool) -> pa.Table:
+    probability = rows["probability"].numpy()
+    classes = probability.shape[1]
     names = label_names or [str(i) for i in range(classes)]
-    probability = pa.FixedSizeListArray.from_arrays(rows["probability"].numpy().reshape(-1), classes)
-    field = pa.field("probabilities", probability.type, metadata={"labels": "\n".join(names)})
     columns = {
         "row": pa.array(dataset.rows[rows["index"]].numpy()),
         "split": pa.array([dataset.split or "predict"] * len(rows["index"]), pa.string()),
@@ -69,8 +120,14 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None)
         "label": _named(rows["label"], names),
         "prediction": _named(rows["prediction"], names),
     }
-    schema = pa.schema([*(pa.field(name, array.type) for name, array in columns.items()), field])
-    return pa.Table.from_arrays([*columns.values(), probability], schema=schema)
+    fields = [pa.field(name, array.type) for name, array in columns.items()]
+    if by_class:
+        found = {f"{OF_CLASS}{name}": pa.array(probability[:, number]) for number, name in enumerate(names[:classes])}
+        fields += [pa.field(name, array.type) for name, array in found.items()]
+        return pa.Table.from_arrays([*columns.values(), *found.values()], schema=pa.schema(fields))
+    listed = pa.FixedSizeListArray.from_arrays(probability.reshape(-1), classes)
+    fields.append(pa.field("probabilities", listed.type, metadata={"labels": "\n".join(names)}))
+    return pa.Table.from_arrays([*columns.values(), listed], schema=pa.schema(fields))
 
 
 def _named(number: Tensor, names: Sequence[str]) -> pa.Array:

@@ -8,6 +8,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drurank.callbacks.classes import TestedClasses
 from drurank.callbacks.pictures import folder_of, keep_picture, send_file, send_picture
+from drurank.callbacks.selection import BestByCriterion
 from drurank.callbacks.validation import split_counts
 from drurank.criteria import logged_criterion
 from drurank.errors import InputError
@@ -57,7 +58,9 @@ class GroupReport(Callback):
             return
         history = {epoch: values for epoch, values in self._history.items() if values}
         if history:
-            keep_picture(draw_criteria(history), folder / CRITERIA_PICTURE, trainer.loggers)
+            kept = [one for one in trainer.checkpoint_callbacks if isinstance(one, BestByCriterion)]
+            chosen = {one.criterion_name: epoch for one in kept if (epoch := one.chosen_epoch) is not None}
+            keep_picture(draw_criteria(history, chosen), folder / CRITERIA_PICTURE, trainer.loggers)
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin to count classes.

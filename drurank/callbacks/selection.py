@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
 from lightning.pytorch.utilities.exceptions import SIGTERMException
@@ -15,7 +17,8 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
 from drurank.files import write_json
-from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, SELECTION_FILE
+from drurank.run_folder.checkpoint_io import read_checkpoint
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, REPORT_FILE, SELECTION_FILE
 from drurank.run_folder.place import run_folder
 
 
@@ -93,6 +96,13 @@ class BestByCriterion(RunCheckpoint):
     def _selection_file(self) -> Path:
         folder = Path(str(self.dirpath))
         return (folder.parent if self.chooses_folder else folder) / SELECTION_FILE
+
+    @property
+    def chosen_epoch(self) -> int | None:
+        """The epoch of the best checkpoint so far, as ``selection.json`` says."""
+        file = self._selection_file()
+        noted = _read_noted(file) if self.best_model_path and file.is_file() else {}
+        return noted[self.criterion_name]["epoch"] if self.criterion_name in noted else None
 
     def _note(self, epoch: int) -> None:
         file, best = self._selection_file(), Path(self.best_model_path)
@@ -178,3 +188,48 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
 def _read_noted(file: Path) -> dict[str, dict[str, Any]]:
     noted: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
     return noted
+
+
+def alike_in_weights(selection: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Criteria whose checkpoints hold the same weights together, so that each set of weights is tested once.
+
+    Args:
+        selection: what ``read_selection`` gave.
+
+    Returns:
+        Names of criteria, in the order of the selection.
+    """
+    found: list[list[str]] = []
+    for name, entry in selection.items():
+        for names in found:
+            first = selection[names[0]]
+            if first["epoch"] == entry["epoch"] and _same_weights(first["file"], entry["file"]):
+                names.append(name)
+                break
+        else:
+            found.append([name])
+    return found
+
+
+def _same_weights(one: Path, other: Path) -> bool:
+    # In one epoch there may be several validations, and a run that is killed may train an epoch again.
+    mine, theirs = (read_checkpoint(file)["state_dict"] for file in (one, other))
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[key], theirs[key]) for key in mine)
+
+
+def copy_test(folder: Path, names: Sequence[str], selection: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give the test of the first of these criteria to the others too, whose checkpoints hold the same weights.
+
+    Args:
+        folder: where each criterion has a folder with its test.
+        names: of the criteria.
+        selection: what ``read_selection`` gave.
+    """
+    tested = folder / names[0]
+    for name in names[1:]:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        shutil.copytree(tested, folder / name)
+        report = folder / name / REPORT_FILE
+        if report.is_file():
+            content = json.loads(report.read_text(encoding="utf-8"))
+            write_json(report, {**content, "checkpoint": str(selection[name]["file"])})

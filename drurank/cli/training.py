@@ -6,6 +6,7 @@ import atexit
 import gc
 import inspect
 import logging
+import os
 import re
 import shlex
 import signal
@@ -18,6 +19,7 @@ import torch
 import torch.distributed as dist
 from jsonargparse import Namespace
 from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import MisconfigurationException, SIGTERMException
@@ -26,9 +28,9 @@ from rich.console import Console
 from rich.table import Table
 from yaml.representer import RepresenterError
 
-from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
+from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
-from drurank.callbacks.selection import read_selection
+from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
@@ -40,8 +42,9 @@ from drurank.errors import InputError
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
 from drurank.methods import GroupModule
+from drurank.report.words import listed
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
-from drurank.run_folder.layout import SELECTION_FILE
+from drurank.run_folder.layout import SELECTION_FILE, TEST_FOLDER
 from drurank.run_folder.logger import RunLogger
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
@@ -63,6 +66,8 @@ NOISE = (
 REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
 """What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
 
+OF_PREDICT = ("keep", "output", "by_class")
+"""Options of ``predict``, those of ``PredictionWriter``."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 
 
@@ -112,6 +117,26 @@ class GroupCLI(LightningCLI):
                 help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
                 f"({describe_criteria()}; --import adds your own).",
             )
+        if subcommand == "predict":
+            parser.add_argument(
+                "--keep",
+                type=str | list[str] | None,
+                default=None,
+                help="Columns of the data to write beside the predictions, as ids, separated by commas.",
+            )
+            parser.add_argument(
+                "--output",
+                type=str | None,
+                default=None,
+                help="File of the predictions; its ending says the format: .parquet, .csv or .tsv. "
+                "<run>/predictions.parquet, if not given.",
+            )
+            parser.add_argument(
+                "--by_class",
+                type=bool,
+                default=False,
+                help="Write a column probability_<label> for each class, as text formats always do, instead of a list.",
+            )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.
             parser.set_defaults(verbose=False)
@@ -129,9 +154,14 @@ class GroupCLI(LightningCLI):
         config = self._get(self.config_init, "trainer")
         if config.get("barebones"):
             raise InputError("barebones keeps no checkpoints and logs no criteria; leave --trainer.barebones out")
-        callbacks: list[Callback] = [GroupHistory(), GroupReport(), PredictionWriter()]
+        callbacks: list[Callback] = [GroupHistory(), GroupReport()]
+        if self.subcommand == "predict":
+            callbacks.append(PredictionWriter(*(self._get(self.config_init, name) for name in OF_PREDICT)))
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
+        own_bar = any(isinstance(one, ProgressBar) for one in _as_list(config.get("callbacks")))
+        if config.get("enable_progress_bar") is not False and not own_bar:
+            callbacks.append(GroupProgressBar())
         if config.get("logger") in (None, True):
             kwargs["logger"] = self._run_logger()
         elif not config.get("default_root_dir"):
@@ -216,6 +246,9 @@ class GroupCLI(LightningCLI):
     def before_predict(self) -> None:
         """Read the data before a folder is made."""
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
+        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
+            if isinstance(callback, PredictionWriter):
+                callback.check(self.datamodule)
 
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
@@ -231,15 +264,19 @@ class GroupCLI(LightningCLI):
         make_loaders()
 
     def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
-        """Test one checkpoint, or that of each criterion of a run."""
+        """Test one checkpoint, or that of each criterion of a run, once where several chose the same weights."""
         run = self._get(self.config_init, "run")
         if run is None:
             self.trainer.test(ckpt_path=ckpt_path, **kwargs)
             return
-        for name, entry in read_selection(Path(run)).items():
-            self.trainer.logger = RunLogger(Path(run) / "test", version=name)
-            rank_zero_only(print)(f"\n{entry['file']}: best by {name}, {entry['value']:.4f} in epoch {entry['epoch']}")
-            self.trainer.test(ckpt_path=str(entry["file"]), **kwargs)
+        selection = read_selection(Path(run))
+        for names in alike_in_weights(selection):
+            first = selection[names[0]]
+            self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0])
+            by = listed([f"{name} ({selection[name]['value']:.4f})" for name in names])
+            rank_zero_only(print)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
+            self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
+            rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)
 
     def after_fit(self) -> None:
         """Show what was kept and where."""
@@ -248,9 +285,10 @@ class GroupCLI(LightningCLI):
             return
         table = Table(title=f"Kept in {folder}")
         for column in ("criterion", "validation", "epoch", "file"):
-            table.add_column(column)
+            table.add_column(column, overflow="fold")
         for name, entry in read_selection(folder).items():
-            table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(entry["file"]))
+            file = Path(os.path.relpath(entry["file"], folder))
+            table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
         Console().print(table)
         print(f"Test them: {shlex.join(['python', 'cli.py', *import_words(), 'test', '--run', str(folder)])}")
 

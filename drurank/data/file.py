@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -21,7 +22,7 @@ from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.coding import relabelled
 from drurank.tabular.columns import Names as ColumnNames
-from drurank.tabular.columns import as_names
+from drurank.tabular.columns import as_names, refuse_unknown
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.reading import checked_names
 from drurank.tabular.rows import GroupedRows, GroupIn
@@ -172,6 +173,20 @@ class FileData(GroupDataModule):
     @abstractmethod
     def raw_rows(self) -> GroupedRows:
         """The rows as they stand in the file, nothing refused."""
+
+    def source_columns(self, names: Sequence[str], rows: np.ndarray) -> pa.Table:
+        """Columns of the file as they stand there.
+
+        Args:
+            names: of the columns.
+            rows: places in the file, int64 ``[k]``.
+
+        Raises:
+            InputError: if there is no such column.
+        """
+        refuse_unknown(self.path, self._table, names)
+        places = rows if self._places is None else np.searchsorted(self._places, rows)
+        return self._table.select(list(names)).take(pa.array(places))
 
     def make_dataset(self, split: str) -> GroupedDataset:
         """Check and encode the rows of one split."""

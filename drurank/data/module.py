@@ -33,6 +33,8 @@ class GroupDataModule(LightningDataModule, ABC):
             rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
             smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
         groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
+        drop_last: leave out the last batch of an epoch where it has fewer rows than the others, as a network with
+            batch norm needs where that is one row. Other rows are left out in each epoch.
 
     Raises:
         InputError: if one of them is out of range.
@@ -45,6 +47,7 @@ class GroupDataModule(LightningDataModule, ABC):
         num_workers: int = 0,
         sampler: Sampler = "auto",
         groups_per_batch: int | None = None,
+        drop_last: bool = False,
     ) -> None:
         super().__init__()
         self.batch_size = batch_size
@@ -55,6 +58,7 @@ class GroupDataModule(LightningDataModule, ABC):
             raise InputError(f"num_workers is {num_workers}; give an int of 0 or more")
         check_choice("sampler", sampler, Sampler)
         self.num_workers, self.sampler, self.groups_per_batch = num_workers, sampler, groups_per_batch
+        self.drop_last = drop_last
         self.pool_batches: int | None = None
         self._datasets: dict[str, GroupedDataset] = {}
 
@@ -111,7 +115,8 @@ class GroupDataModule(LightningDataModule, ABC):
         """Training rows as the sampler, or else the method, wants them drawn.
 
         Raises:
-            InputError: if they cannot be drawn so, or ``groups_per_batch`` or ``pool_batches`` would have no effect.
+            InputError: if they cannot be drawn so, or ``groups_per_batch``, ``pool_batches`` or ``drop_last`` would
+                have no effect.
         """
         draw = self.draw_of(method)
         if self.groups_per_batch is not None and draw != "groups_per_batch":
@@ -124,6 +129,11 @@ class GroupDataModule(LightningDataModule, ABC):
                 f"pool_batches is {self.pool_batches} and the sampler 'groups_per_batch', which does not use it; "
                 "leave it out, or give another sampler"
             )
+        if self.drop_last and draw == "groups_per_batch":
+            raise InputError(
+                "drop_last has no effect with the sampler 'groups_per_batch', whose batches are all of one size; leave "
+                "it out"
+            )
         train = self.dataset("train")
         sampler = GlobalBatchSampler(
             train,
@@ -135,6 +145,7 @@ class GroupDataModule(LightningDataModule, ABC):
             order_of=None if method is None else method.stages.epoch_of,
             lengths=train.lengths,
             pool_batches=POOL_BATCHES if self.pool_batches is None else self.pool_batches,
+            drop_last=self.drop_last,
         )
         return loader_of(train, sampler, **self._options())
 

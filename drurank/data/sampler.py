@@ -46,9 +46,11 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
             is sorted by length within each ``pool_batches`` global batches, whose order is random; without ``shuffle``
             all rows are, the longest first. ``groups_per_batch`` knows no lengths.
         pool_batches: see ``lengths``; 1 leaves all as it is drawn.
+        drop_last: leave out the rows of an epoch's last global batch where they are fewer than those of the others.
 
     Raises:
-        InputError: if ``batch_size`` is not an int of 1 or more, or the rows cannot be drawn so.
+        InputError: if ``batch_size`` is not an int of 1 or more, the rows cannot be drawn so, or ``drop_last`` leaves
+            no batch.
     """
 
     def __init__(
@@ -63,10 +65,11 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         order_of: Callable[[int], int] | None = None,
         lengths: torch.Tensor | None = None,
         pool_batches: int = POOL_BATCHES,
+        drop_last: bool = False,
     ) -> None:
         check_count("batch_size", batch_size)
         seed = int(os.environ.get("PL_GLOBAL_SEED", 0))
-        super().__init__(dataset, num_replicas=1, rank=0, shuffle=shuffle, seed=seed)
+        super().__init__(dataset, num_replicas=1, rank=0, shuffle=shuffle, seed=seed, drop_last=drop_last)
         self.num_rows = len(dataset)  # type: ignore[arg-type]
         self.batch_size, self.draw, self.groups_per_batch = batch_size, draw, groups_per_batch
         self.order_of = order_of
@@ -92,15 +95,33 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         if draw == "subsample":
             self.kept = subsample(self.group, self._generator(0))
             self.num_rows = len(self.kept)
+        len(self)  # refuses a set that has no batch, as early as that is known
 
     def __len__(self) -> int:
-        """Number of batches, the same on every process."""
-        return -(-self.num_rows // (self.batch_size * rank_and_world()[1]))
+        """Number of batches, the same on every process.
+
+        Raises:
+            InputError: if ``drop_last`` leaves none.
+        """
+        size = self.batch_size * rank_and_world()[1]
+        if self.drop_last and self.num_rows < size:
+            raise InputError(
+                f"drop_last leaves no batch: an epoch has {self.num_rows:,} rows, and a batch of all processes {size:,}"
+                "; give a smaller batch_size"
+            )
+        return self.num_rows // size if self.drop_last else -(-self.num_rows // size)
+
+    @property
+    def last_share(self) -> int:
+        """Rows of the last batch that the process with the fewest has; it may have none."""
+        size, world = self.batch_size * rank_and_world()[1], rank_and_world()[1]
+        is_whole = self.drop_last or self.draw == "groups_per_batch"
+        return self.batch_size if is_whole else (self.num_rows - (len(self) - 1) * size) // world
 
     def __iter__(self) -> Iterator[list[int]]:
         """This process's share of each global batch, as lists of indices."""
         rank, world = rank_and_world()
-        for batch in torch.split(self.order(), self.batch_size * world):
+        for batch in torch.split(self.order(), self.batch_size * world)[: len(self)]:
             yield batch[rank::world].tolist()
 
     def order(self) -> torch.Tensor:

@@ -102,6 +102,7 @@ class Synthetic(Generated):
             rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
             smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
         groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
+        drop_last: leave out the last batch of an epoch where it has fewer rows than the others.
 
     Raises:
         InputError: if an argument is out of range.
@@ -125,8 +126,10 @@ class Synthetic(Generated):
         num_workers: int = 0,
         sampler: Sampler = "auto",
         groups_per_batch: int | None = None,
+        drop_last: bool = False,
     ) -> None:
-        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch)
+        loading = (batch_size, eval_batch_size, num_workers, sampler, groups_per_batch, drop_last)
+        super().__init__(groups, group_size, seed, *loading)
         if setting not in SETTINGS:
             raise InputError(f"setting is {setting}; give 1, 2, 3 or 4")
         self.priors = np.array(priors or SETTINGS[setting][0], dtype=float)
@@ -180,6 +183,7 @@ class Shortcut(Generated):
             rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
             smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
         groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
+        drop_last: leave out the last batch of an epoch where it has fewer rows than the others.
 
     Raises:
         InputError: if an argument is out of range.
@@ -197,8 +201,10 @@ class Shortcut(Generated):
         num_workers: int = 0,
         sampler: Sampler = "auto",
         groups_per_batch: int | None = None,
+        drop_last: bool = False,
     ) -> None:
-        super().__init__(groups, group_size, seed, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch)
+        loading = (batch_size, eval_batch_size, num_workers, sampler, groups_per_batch, drop_last)
+        super().__init__(groups, group_size, seed, *loading)
         if len(flipped) != 3 or not all(0 <= share <= 1 for share in [*flipped, agreement]):
             raise InputError(
                 f"flipped is {flipped} and agreement {agreement}; give three shares and one share, each from 0 to 1"

@@ -14,6 +14,7 @@ from drurank.data.dataset import InMemory
 from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature, trained_names
 from drurank.data.file import FileData
 from drurank.data.options import TablePath
+from drurank.data.unseen import say_unseen
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
 from drurank.tabular.columns import Names, as_names
@@ -137,8 +138,10 @@ class Table(FileData):
 
     def make_rows(self, data: GroupedRows, rows: np.ndarray) -> InMemory:
         """Encoded features and labels of the rows at these places."""
-        encoder = self.encoder
-        inputs: Any = encoder.inputs({feature.name: feature.column for feature in data.features}, rows)
+        encoder, columns = self.encoder, {feature.name: feature.column for feature in data.features}
+        inputs: Any = encoder.inputs(columns, rows)
+        if self._stage() not in (None, "fit"):
+            say_unseen(self.path, encoder.categorical, columns, rows, inputs["categorical"].numpy())
         inputs = inputs if encoder.categorical else inputs["numeric"]
         return InMemory(inputs, encoder.label(data, rows), encoder.transform())
 

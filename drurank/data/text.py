@@ -10,14 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
+from torch.utils.data import DataLoader
 
+from drurank.data.dataset import Batch
 from drurank.data.encoding import trained_names
 from drurank.data.file import FileData
 from drurank.data.options import TablePath
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
 from drurank.errors import InputError, check_choice, check_count, is_count
-from drurank.networks import Sizes
+from drurank.networks import Sizes, TextClassifier
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import as_names
 from drurank.tabular.rows import GroupedRows
@@ -125,7 +127,21 @@ class Text(FileData):
         if encoder.pooling is not None:
             return Sizes(len(encoder.mean), len(encoder.label_names))
         classes, vocabulary, longest = len(encoder.label_names), encoder.vocabulary, encoder.max_length
-        return Sizes(0, classes, vocabulary=vocabulary, max_length=longest, tokenizer=self.tokenizer)
+        return Sizes(
+            0,
+            classes,
+            vocabulary=vocabulary,
+            max_length=longest,
+            tokenizer=self.tokenizer,
+            largest_token=self._tokens.largest,
+        )
+
+    def _evaluation(self, splits: list[str]) -> list[DataLoader[Batch]]:
+        # Of other data than a fit's, whose tokens the network was not built for.
+        network = None if self.trainer is None else getattr(self.trainer.lightning_module, "network", None)
+        if isinstance(network, TextClassifier):
+            network.check_tokens(self.sizes)
+        return super()._evaluation(splits)
 
     def make_rows(self, data: GroupedRows, rows: np.ndarray) -> TextRows | FeatureRows:
         """Tokens or features, and labels, of the rows at these places."""
@@ -133,7 +149,7 @@ class Text(FileData):
         texts = TextRows(self._tokens, rows, encoder.label(data, rows))
         if encoder.pooling is None:
             return texts
-        features = self._features[rows]
+        features = self._features[self._tokens.place[rows]]
         features -= np.array(encoder.mean, np.float32)
         features /= np.array(encoder.scale, np.float32)
         return FeatureRows(torch.from_numpy(features), texts)
@@ -201,15 +217,18 @@ class Text(FileData):
         max_length = self.max_length if self._encoder is None else self._encoder.max_length
         tokens = tokenise(self._texts(), self._tokenizer, max_length, source=self.path, cache_dir=self.cache_dir)
         longer = int(tokens.truncated.sum())
+        texts, different, blank = len(tokens.place), len(tokens.ends) - 1, int(tokens.blank.sum())
         rank_zero_info(
-            f"{self.path}: {len(tokens.lengths):,} texts of {tokens.lengths.mean():.0f} tokens on average"
+            f"{self.path}: {texts:,} texts of {tokens.lengths.mean():.0f} tokens on average"
+            + (f", {different:,} of them different" if different < texts else "")
             + (f", {longer:,} cut off at {max_length:,}" if longer else "")
+            + (f", {blank:,} blank, of which nothing can be learned or predicted" if blank else "")
         )
         return tokens
 
     @property
     def _features(self) -> np.ndarray:
-        """Of all texts of the file, float32 ``[n, d]``.
+        """Of the different texts of the file, float32 ``[k, d]``; ``_tokens.place`` says which each text is.
 
         Raises:
             InputError: if training had those of another encoder, which mean something else.
@@ -235,7 +254,7 @@ class Text(FileData):
         )
 
     def _fit_features(self, rows: np.ndarray) -> tuple[list[float], list[float]]:
-        features, pieces = self._features, np.array_split(rows, -(-len(rows) // PIECE))
+        features, pieces = self._features, np.array_split(self._tokens.place[rows], -(-len(rows) // PIECE))
         mean = sum(features[some].sum(axis=0, dtype=np.float64) for some in pieces) / len(rows)
         square = sum(((features[some] - mean) ** 2).sum(axis=0) for some in pieces)
         scale = np.sqrt(square / len(rows))

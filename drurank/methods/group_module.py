@@ -296,7 +296,7 @@ class GroupModule(LightningModule):
         # Not by each step: a progress bar, which only the first process has, would ask for the mean over processes.
         loss = self.watch.mean_loss()
         if loss is not None:
-            self.log("train_loss", loss, sync_dist=True, reduce_fx="max")
+            self.log("train_loss", loss, prog_bar=True, sync_dist=True, reduce_fx="max")
         trainer: Any = self.trainer
         if self.validated_batch == trainer.fit_loop.total_batch_idx:
             # Of a validation before the checkpoint; callbacks are to see its criteria, and loggers have seen them.
@@ -386,7 +386,17 @@ class GroupModule(LightningModule):
         for key, value in values.items():
             # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
             to_loggers = False if key.startswith(partial) else None
-            self.log(key, value, logger=to_loggers, on_epoch=True, sync_dist=True, reduce_fx="max", batch_size=1)
+            shown = key == self.evaluation.shown
+            self.log(
+                key,
+                value,
+                prog_bar=shown,
+                logger=to_loggers,
+                on_epoch=True,
+                sync_dist=True,
+                reduce_fx="max",
+                batch_size=1,
+            )
 
     def on_predict_start(self) -> None:
         """Refuse loaders whose rows cannot be told."""

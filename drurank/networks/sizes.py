@@ -17,6 +17,7 @@ class Sizes:
         vocabulary: number of tokens where the input is text, else 0.
         max_length: most tokens of a text, else 0.
         tokenizer: folder or hub name of what cut the texts, else empty.
+        largest_token: the largest number among the texts' tokens and that of padding; ``None`` where not known.
     """
 
     in_features: int
@@ -25,6 +26,7 @@ class Sizes:
     vocabulary: int = 0
     max_length: int = 0
     tokenizer: str = field(default="", compare=False)
+    largest_token: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cardinalities", tuple(self.cardinalities))

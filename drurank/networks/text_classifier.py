@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
 from drurank.text.pooling import Pooling, longest_text, pool
-from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
+from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer, refuse_unknown_tokens
 
 WHOLE_MASK = (
     "albert",
@@ -65,6 +65,7 @@ class TextClassifier(nn.Module):
                 "TextClassifier takes tokens of texts and the data gives numbers; give the data as Text with "
                 "frozen=False, or network=MLP"
             )
+        self._name = name
         self.encoder: Any = load_encoder(name, config)
         if config is None and pretrained not in (None, sizes.tokenizer):
             _refuse_other_tokens(name, sizes)
@@ -85,6 +86,15 @@ class TextClassifier(nn.Module):
         attention = getattr(self.encoder.config, "_attn_implementation", None)
         alike = self.encoder.config.model_type in WHOLE_MASK and not _reads_on_only(self.encoder)
         self._takes_whole_mask = alike and attention == "sdpa"
+
+    def check_tokens(self, sizes: Sizes) -> None:
+        """Refuse texts of other data that have a token without an embedding.
+
+        Raises:
+            InputError: naming the token.
+        """
+        if sizes.largest_token is not None:
+            refuse_unknown_tokens(sizes.largest_token, self.encoder, self._name, sizes.tokenizer)
 
     def saved_arguments(self) -> dict[str, Any]:
         """The arguments that build it again for weights at hand, where neither folder nor hub may be."""
@@ -143,12 +153,8 @@ def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
 
 
 def _refuse_sizes(name: str, encoder: Any, sizes: Sizes) -> None:
-    config = encoder.config
-    if sizes.vocabulary > config.vocab_size:
-        raise InputError(
-            f"the texts have {sizes.vocabulary:,} tokens by {sizes.tokenizer}, and the encoder {name} knows "
-            f"{config.vocab_size:,}; give tokenizer={name!r}"
-        )
+    largest = sizes.vocabulary - 1 if sizes.largest_token is None else sizes.largest_token
+    refuse_unknown_tokens(largest, encoder, name, sizes.tokenizer)
     longest = longest_text(encoder)
     if longest is not None and sizes.max_length > longest:
         raise InputError(

@@ -17,10 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from drurank.criteria import logged_criterion
+from drurank.criteria import Criterion, key_of, logged_criterion
 from drurank.noise import DRAWS, chance_band
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.words import counted, short
+from drurank.report.words import counted, listed, short, shortened
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
@@ -28,6 +28,8 @@ PANELS, ACROSS = 12, 3
 LEGEND_ACROSS = (2, 4, 5)
 """Columns of the legend below one, two and three panels side by side."""
 DOT = 4
+ALIKE = 3
+"""Criteria of a unit without an end share axes where the largest values differ by this factor at most."""
 LEAST_DRAWS, MOST_DRAWN = 100, 20_000_000
 """Draws of the band at the least, and groups over all of its draws at the most while there are more."""
 BANDS = (0, 5, 10, 25, 50, 100)
@@ -103,7 +105,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
             label="its own rows contradict its shrunk value",
         )
     if len(order) <= FEW:
-        names = [short(split.groups[i]) for i in order]
+        names = shortened([split.groups[i] for i in order])
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
         ax.set_xlabel("groups, the worst first")
@@ -113,32 +115,84 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     tidy(ax)
 
 
-def draw_criteria(history: Mapping[int, Mapping[str, float]]) -> Figure:
-    """Criteria by epoch, a panel for each unit: lines for the OOD split, dashed ones for the ID split.
+def draw_criteria(history: Mapping[int, Mapping[str, float]], chosen: Mapping[str, int] | None = None) -> Figure:
+    """Criteria by epoch, those of one unit and scale together: lines for the OOD split, dashed ones for the ID split.
 
     Args:
         history: epoch to key (``val_worst``, ``id_val_worst``) to value.
+        chosen: criterion to the epoch whose checkpoint was kept as the best by it; each is marked.
     """
-    panels: dict[str, dict[str, str]] = {}
-    for key in dict.fromkeys(key for values in history.values() for key in values):
-        found = logged_criterion(key)
-        if found is not None:
-            panels.setdefault(found.scale, {})[key] = found.name
-    figure = Figure(figsize=(4.8 * max(len(panels), 1), 4.0), dpi=DPI, layout="constrained")
-    axes = figure.subplots(1, max(len(panels), 1), squeeze=False)[0]
-    for ax, (title, name_of) in zip(axes, panels.items(), strict=False):
-        names = list(dict.fromkeys(name_of.values()))
-        for key, name in name_of.items():
-            epochs = [epoch for epoch, values in history.items() if key in values]
-            style = "--" if key.startswith("id_") else "-"
-            colour = f"C{names.index(name)}"
-            ax.plot(epochs, [history[epoch][key] for epoch in epochs], style, marker=".", color=colour, label=key)
-        ax.set_title(title, fontsize=10)
+    panels = _panels_of(history)
+    figure, axes = panels_in_rows(len(panels))
+    for ax, names in zip(axes, panels, strict=True):
+        for place, criterion in enumerate(names):
+            for key, style in ((key_of(criterion.name), "-"), (key_of(criterion.name, "id_val"), "--")):
+                epochs = [epoch for epoch, values in history.items() if key in values]
+                if epochs:
+                    values = [history[epoch][key] for epoch in epochs]
+                    ax.plot(epochs, values, style, marker=".", color=f"C{place}", label=key)
+        ax.set_title(names[0].scale, fontsize=10)
         ax.set_xlabel("epoch")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        _mark_chosen(ax, history, chosen or {}, names)
         ax.legend(**BELOW)
         tidy(ax)
+    if chosen:
+        figure.supxlabel(_said_of_chosen(chosen), fontsize=8)
     return figure
+
+
+def _panels_of(history: Mapping[int, Mapping[str, float]]) -> list[list[Criterion]]:
+    """Criteria that share axes: those of one unit, and, where that has no end, of about one size."""
+    found: dict[str, dict[str, tuple[Criterion, float]]] = {}
+    for values in history.values():
+        for key, value in values.items():
+            criterion = logged_criterion(key)
+            if criterion is not None:
+                of_scale = found.setdefault(criterion.scale, {})
+                before = of_scale.get(criterion.name, (criterion, 0.0))[1]
+                of_scale[criterion.name] = criterion, max(before, abs(value))
+    panels: list[list[Criterion]] = []
+    for of_scale in found.values():
+        size = 0.0
+        for criterion, largest in sorted(of_scale.values(), key=lambda one: 0 if one[0].in_percent else one[1]):
+            if size and (criterion.in_percent or largest <= ALIKE * size):
+                panels[-1].append(criterion)
+            else:
+                panels.append([criterion])
+                size = largest
+    return panels
+
+
+def _mark_chosen(
+    ax: Axes, history: Mapping[int, Mapping[str, float]], chosen: Mapping[str, int], names: Sequence[Criterion]
+) -> None:
+    """A vertical line at each epoch that was chosen, and a ring on the criteria that chose it."""
+    for epoch in sorted(set(chosen.values())):
+        ax.axvline(epoch, color=GREY, lw=1.2, ls=":", label="_chosen", zorder=0)
+    for place, criterion in enumerate(names):
+        kept, key = chosen.get(criterion.name), key_of(criterion.name)
+        if kept is not None and key in history.get(kept, {}):
+            ax.plot(kept, history[kept][key], "o", mfc="none", ms=10, color=f"C{place}", label="_ring")
+
+
+def _said_of_chosen(chosen: Mapping[str, int]) -> str:
+    by_epoch: dict[int, list[str]] = {}
+    for name, epoch in chosen.items():
+        by_epoch.setdefault(epoch, []).append(name)
+    kept = "; ".join(f"epoch {epoch} by {listed(names)}" for epoch, names in sorted(by_epoch.items()))
+    return f"dotted: the epochs kept as the best: {kept}; a ring is on the criterion that chose"
+
+
+def panels_in_rows(number: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
+    """A figure with so many axes, three in a row at most; ``sharey`` gives all the same range of values."""
+    columns = 2 if number == 4 else max(min(number, ACROSS), 1)
+    rows = max(-(-number // columns), 1)
+    figure = Figure(figsize=(4.6 * columns, 3.8 * rows), dpi=DPI, layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).flat)
+    for ax in axes[number:]:
+        ax.remove()
+    return figure, axes[:number]
 
 
 def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Figure:
@@ -161,7 +215,8 @@ def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Fig
             epochs, place = np.unique(epoch[within], return_inverse=True)
             mean = np.bincount(place, weight[within]) / np.bincount(place)
             colour = colormaps["viridis"](0.9 * number / (len(BANDS) - 2))
-            ax.plot(epochs, mean, marker=".", color=colour, label=f"{low} to {high} %")
+            # Lines of equal weights lie on each other; the thinner one is on top.
+            ax.plot(epochs, mean, marker=".", color=colour, lw=4.5 - 0.75 * number, label=f"{low} to {high} %")
     ax.set_xlabel("epoch")
     ax.set_ylabel("mean weight of their samples")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

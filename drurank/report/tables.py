@@ -12,7 +12,7 @@ from rich.table import Table
 
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.remarks import remarks, remarks_on_drop, remarks_on_groups
-from drurank.report.words import counted, in_digits, in_range, short
+from drurank.report.words import counted, in_digits, in_range, shortened
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
 BETTER = {"max": "higher", "min": "lower"}
@@ -34,7 +34,8 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
         pad_edge=False,
         show_edge=False,
     )
-    headings = [_heading(name, content) for name, content in columns.items()]
+    names = shortened(list(columns))
+    headings = [_heading(name, content) for name, content in zip(names, columns.values(), strict=True)]
     depth = max(map(len, headings))
     above = "\n" * (depth + 1)
     table.add_column(f"{above}criterion,\nbetter if")
@@ -54,10 +55,10 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
 
 
 def _heading(name: str, content: Mapping[str, Any]) -> list[str]:
-    """Lines above the columns of a split (or run)."""
+    """Lines above the columns of a split (or run) of that short name."""
     groups, left_out = content["groups"], content["groups_left_out"]
     used = [f"{groups - left_out:,} of {groups:,}", "groups used"] if left_out else [counted(groups, "group")]
-    return [escape(short(name)), *used, counted(content["rows"], "row")]
+    return [escape(name), *used, counted(content["rows"], "row")]
 
 
 def _cells(entry: Mapping[str, Any], has_floor: bool) -> list[str]:
@@ -125,9 +126,10 @@ def groups_table(split: SplitCounts) -> Table:
         caption=escape("\n".join(remarks_on_groups(split))),
         caption_justify="left",
     )
-    table.add_column("group")
+    # Of a long name every letter is shown, on several lines, since names may differ at their ends alone.
+    table.add_column("group", overflow="fold")
     for column in ("rows", "right", "accuracy", "5 to 95 %", *(["shrunk"] if has_shrunk else [])):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for i in [*worst, *best]:
         shrunk = [f"{in_digits(split.shrunk[i])}{' *' if split.contradicts[i] else '  '}"] if has_shrunk else []
         table.add_row(

@@ -41,3 +41,33 @@ def listed(names: Sequence[str]) -> str:
 def short(name: str) -> str:
     """A name, with its middle left out where it is long."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"
+
+
+def shortened(names: Sequence[str]) -> list[str]:
+    """Names as ``short`` has them; where that makes two alike, the part is kept that tells them apart."""
+    brief = {name: short(name) for name in names}
+    alike: dict[str, list[str]] = {}
+    for name, found in brief.items():
+        alike.setdefault(found, []).append(name)
+    for some in alike.values():
+        if len(some) > 1:
+            brief |= _apart(some)
+    return [brief[name] for name in names] if len(set(brief.values())) == len(brief) else list(names)
+
+
+def _apart(names: Sequence[str]) -> dict[str, str]:
+    """Names with what all of them begin and end with left out as far as they are too long."""
+    begin = _alike_at_first(names)
+    end = _alike_at_first([name[begin:][::-1] for name in names])
+    found = {}
+    for name in names:
+        stop = len(name) - end
+        start = max(0, min(begin, stop - LONGEST + 2))
+        found[name] = f"{'…' if start else ''}{name[start:stop]}{'…' if end else ''}"
+    return found
+
+
+def _alike_at_first(names: Sequence[str]) -> int:
+    """Number of letters that all of them begin with."""
+    first, last = min(names), max(names)
+    return next((place for place, letter in enumerate(first) if letter != last[place]), len(first))

@@ -77,6 +77,11 @@ def read_plan(study: Path) -> dict[str, str] | None:
     return planned
 
 
+def keys_of_trials(study: Path) -> set[str]:
+    """Keys of the candidates whose options a search proposed."""
+    return {_read(file)["key"] for file in study.glob(f"{TRIAL_FOLDER}/*.json")}
+
+
 def _read(file: Path) -> dict[str, str]:
     content: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
     return content

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from drurank.criteria import criterion
-from drurank.noise import criteria_noise
-from drurank.report.pictures import BELOW, DPI, tidy
-from drurank.study.result import Result
+from drurank.noise import chance_band, criteria_noise
+from drurank.report.pictures import BELOW, GREY, panels_in_rows, tidy
+from drurank.report.words import shortened
+from drurank.study.folder import keys_of_trials
+from drurank.study.result import Counts, Result
 from drurank.study.results import Study
-
-ACROSS = 3
 
 
 def draw_choosing(study: Study, by: str, on: str) -> Figure:
@@ -28,7 +29,7 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
         on: split of the worst group.
     """
     names = study.results[0].criteria
-    figure, panels = _panels(len(names))
+    figure, panels = panels_in_rows(len(names))
     for ax, name in zip(panels, names, strict=True):
         for method, results in _by_method(study).items():
             chosen = [result.counts(by, study.validation_split).shown(name) for result in results]
@@ -38,13 +39,13 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
         ax.set_xlabel("on validation")
         ax.set_ylabel(f"worst group of {on}")
         tidy(ax)
-    figure.supxlabel(f"a point a candidate: its best checkpoint by {by}", fontsize=8)
+    figure.suptitle(f"a point a candidate: its best checkpoint by {by}", fontsize=9)
     _legend(figure, panels[0])
     return figure
 
 
 def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure:
-    """Criteria of each method on test, as a criterion chose it: a point a seed, the mean of estimates and of intervals.
+    """Criteria of each method on test, as a criterion chose it: by seed the true value, its interval and the observed.
 
     Args:
         study: finished candidates.
@@ -53,49 +54,78 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
         cells: criteria, a panel each.
     """
     chosen = study.chosen(by)
-    figure, panels = _panels(len(cells))
+    methods = shortened(list(chosen))
+    figure, panels = panels_in_rows(len(cells))
     for ax, name in zip(panels, cells, strict=True):
         for place, results in enumerate(chosen.values()):
-            counts = [result.counts(by, on) for result in results]
-            noise = [criteria_noise(one.correct, one.count, [name])[name] for one in counts]
-            low, high = (np.mean([getattr(one, end) for one in noise]) for end in ("low", "high"))
-            if criterion(name).has_interval:
-                ax.vlines(place, low, high, color=f"C{place}", lw=6, alpha=0.25)
-                ax.plot(place, np.mean([one.estimate for one in noise]), "_", color=f"C{place}", ms=16, mew=2)
-            ax.plot([place] * len(counts), [one.shown(name) for one in counts], "o", color=f"C{place}", ms=5)
-        ax.set_xticks(range(len(chosen)), list(chosen), rotation=35, ha="right", rotation_mode="anchor")
+            for number, result in enumerate(results):
+                _draw_seed(ax, place + _beside(number, len(results)), result.counts(by, on), name, f"C{place}")
+        ax.set_xticks(range(len(chosen)), methods, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
         ax.set_title(name, fontsize=10)
         tidy(ax)
     figure.supxlabel(
-        f"{on}, chosen by {by}; points: observed, a seed each; dash and bar: true, estimated, with 5 to 95 %",
+        f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed",
         fontsize=8,
     )
     return figure
 
 
+def _draw_seed(ax: Axes, x: float, counts: Counts, name: str, colour: str) -> None:
+    """A criterion of one seed; its true value lies in its bar, and what was observed may not, by chance."""
+    kept = np.ones(len(counts.count), bool) if criterion(name).of_samples else counts.count >= counts.min_count
+    if criterion(name).has_interval and kept.any():
+        noise = criteria_noise(counts.correct[kept], counts.count[kept], [name])[name]
+        ax.vlines(x, noise.low, noise.high, color=colour, lw=5, alpha=0.25)
+        ax.plot(x, noise.estimate, "o", color=colour, ms=4)
+    ax.plot(x, counts.shown(name), "x", color=colour, ms=5)
+
+
+def _beside(number: int, size: int) -> float:
+    """Where the seed of that number stands beside the middle of its method."""
+    return 0.6 * ((number + 0.5) / size - 0.5)
+
+
 def draw_sorted_groups(study: Study, by: str, on: str) -> Figure:
-    """Accuracies of the groups in ascending order, one line a method, mean over seeds at each place.
+    """Accuracies of the groups in ascending order, by method and seed, beside what chance alone would give.
 
     Args:
         study: finished candidates.
         by: criterion that chooses setting and epoch, on validation.
         on: split.
     """
-    figure, (ax,) = _panels(1)
-    for method, results in study.chosen(by).items():
-        counts = [result.counts(by, on) for result in results]
-        ordered = np.mean([np.sort(one.correct / one.count) for one in counts], axis=0)
-        ax.plot(np.arange(1, len(ordered) + 1), ordered, marker="." if len(ordered) < 60 else "", label=method)
-    ax.set_xlabel(f"groups of {on}, the worst first")
-    ax.set_ylabel("accuracy")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(**BELOW)
-    tidy(ax)
+    chosen = {method: [result.counts(by, on) for result in results] for method, results in study.chosen(by).items()}
+    mean = {method: np.mean([_sorted(one) for one in counts], axis=0) for method, counts in chosen.items()}
+    figure, panels = panels_in_rows(len(chosen), sharey=True)
+    for number, (ax, (method, counts)) in enumerate(zip(panels, chosen.items(), strict=True)):
+        size = counts[0].count
+        pooled = sum(one.correct.sum() for one in counts) / sum(one.count.sum() for one in counts)
+        at, low, high = chance_band(size, float(pooled))
+        ax.fill_between(at + 1, low, high, color=GREY, alpha=0.35, lw=0, label="chance alone (5 to 95 %)")
+        place = np.arange(1, len(size) + 1)
+        for other, ordered in mean.items():
+            if other != method:
+                ax.plot(place, ordered, color=GREY, lw=0.8, label="mean of another method")
+        for one in counts:
+            ax.plot(place, _sorted(one), color=f"C{number}", lw=1, marker="." if len(size) < 60 else "", label="a seed")
+        ax.set_title(method, fontsize=10, parse_math=False)
+        ax.set_xlabel(f"groups of {on}, the worst first")
+        ax.set_ylabel("accuracy" if ax.get_subplotspec().is_first_col() else "")  # type: ignore[union-attr]
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        tidy(ax)
+    _legend(figure, panels[0])
     return figure
 
 
+def _sorted(counts: Counts) -> np.ndarray:
+    accuracy: np.ndarray = np.sort(counts.correct / counts.count)
+    return accuracy
+
+
 def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figure:
-    """A criterion on test by the value of an option, one line a method, mean over seeds; rings mark the chosen values.
+    """A criterion on test by the value of an option, a point a candidate; rings mark those that were chosen.
+
+    A line joins the means over candidates where all values were tried with the same other options; none joins values
+    that a search proposed.
 
     Args:
         study: finished candidates.
@@ -104,25 +134,51 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
         on: split.
         cell: criterion that is shown.
     """
-    figure, (ax,) = _panels(1)
-    key = f"model.{option}"
+    figure, (ax,) = panels_in_rows(1)
+    key, proposed = f"model.{option}", keys_of_trials(study.folder)
+    every: set[float] = set()
     for number, (method, results) in enumerate(_by_method(study).items()):
         at = {r: float(r.manifest["options"][key]) for r in results if key in r.manifest["options"]}
         values = sorted(set(at.values()))
         if len(values) < 2:
             continue
+        every.update(values)
         seen = {result: result.counts(by, on).shown(cell) for result in at}
-        shown = [np.mean([seen[result] for result in at if at[result] == value]) for value in values]
-        ax.plot(values, shown, marker=".", color=f"C{number}", label=method)
+        ax.plot(list(at.values()), list(seen.values()), "o", ms=4, alpha=0.5, color=f"C{number}", label=method)
+        if _is_grid(at, key, proposed):
+            mean = [np.mean([seen[result] for result in at if at[result] == value]) for value in values]
+            ax.plot(values, mean, color=f"C{number}", label=f"{method}, mean")
         for result in study.chosen(by)[method]:
             if result in at:
                 ax.plot(at[result], seen[result], "o", mfc="none", ms=11, color=f"C{number}")
+    if spans_magnitudes(sorted(every)):
+        ax.set_xscale("log")
     ax.set_xlabel(option)
     ax.set_ylabel(f"{cell} on {on}")
     ax.set_title(f"rings: chosen by {by} on validation, a seed each", fontsize=9)
     ax.legend(**BELOW)
     tidy(ax)
     return figure
+
+
+def _is_grid(at: Mapping[Result, float], key: str, proposed: Collection[str]) -> bool:
+    """Whether each value of an option was tried with the same others, and no search proposed any."""
+    others: dict[float, set[str]] = {}
+    for result, value in at.items():
+        rest = {name: other for name, other in result.manifest["options"].items() if name != key}
+        others.setdefault(value, set()).add(json.dumps(rest, sort_keys=True, default=str))
+    alike = len({frozenset(found) for found in others.values()}) == 1
+    return alike and not any(result.manifest["key"] in proposed for result in at)
+
+
+def spans_magnitudes(values: Sequence[float]) -> bool:
+    """Whether ascending values lie more evenly on a logarithmic axis, as those of a learning rate do."""
+    if len(values) < 2 or values[0] <= 0 or values[-1] < 10 * values[0]:
+        return False
+    plain, log = np.asarray(values), np.log(values)
+    if len(values) == 2:
+        return bool(values[1] >= 100 * values[0])
+    return bool(np.diff(log).max() / np.ptp(log) < np.diff(plain).max() / np.ptp(plain))
 
 
 def options_with_grid(study: Study) -> list[str]:
@@ -143,16 +199,13 @@ def _by_method(study: Study) -> dict[str, list[Result]]:
     return found
 
 
-def _panels(number: int) -> tuple[Figure, list[Axes]]:
-    columns = min(number, ACROSS)
-    rows = -(-number // columns)
-    figure = Figure(figsize=(4.6 * columns, 3.8 * rows), dpi=DPI, layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for ax in axes[number:]:
-        ax.remove()
-    return figure, axes[:number]
-
-
 def _legend(figure: Figure, ax: Axes) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), fontsize=8, frameon=False)
+    by_label = {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        by_label.values(),
+        by_label.keys(),
+        loc="outside lower center",
+        ncols=min(len(by_label), 6),
+        fontsize=8,
+        frameon=False,
+    )

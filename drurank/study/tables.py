@@ -91,14 +91,18 @@ class StudyTable:
     def rich(self) -> RichTable:
         """As a table for the terminal."""
         table = RichTable(
-            title=escape(self.title), caption=escape("\n".join([self.legend, *self.remarks])), caption_justify="left"
+            title=escape(self.title),
+            caption=escape("\n".join([self._legend("bold, *", "underlined, +"), *self.remarks])),
+            caption_justify="left",
         )
-        table.add_column("method")
+        # What does not fit goes on in the next line, since names and settings may differ at their ends alone.
+        table.add_column("method", overflow="fold")
         for name in self._head:
-            table.add_column(escape(name), justify="right")
-        table.add_column("chosen")
+            table.add_column(escape(name), justify="right", overflow="fold")
+        table.add_column("chosen", overflow="fold")
         for row in self.rows:
-            table.add_row(escape(row.method), *self._cells(row, "[bold]{}[/bold]", "[u]{}[/u]"), escape(_settings(row)))
+            cells = self._cells(row, "[bold]{} *[/bold]", "[u]{} +[/u]")
+            table.add_row(escape(row.method), *cells, escape(_settings(row)))
         return table
 
     @property
@@ -110,11 +114,14 @@ class StudyTable:
 
     @property
     def legend(self) -> str:
-        """How to read the cells."""
+        """How to read the cells where text may be bold and underlined."""
+        return self._legend("bold", "underlined")
+
+    def _legend(self, best: str, second: str) -> str:
         spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
         return (
-            f"{spread}; shares in percent; bold: significantly better than every other method; underlined: the "
-            "runner-up to a bold one (not tested against the third)."
+            f"{spread}; shares in percent; {best}: significantly better than every other method; {second}: the "
+            "runner-up to such a one (not tested against the third)."
         )
 
     @property

@@ -15,7 +15,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from rich.markup import escape
 from rich.progress import Progress, TextColumn
 
-FORMAT = "1"
+FORMAT = "2"
 """Part of each key; another one where what is written means something else."""
 
 

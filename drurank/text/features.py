@@ -16,7 +16,7 @@ import torch
 from drurank.errors import InputError
 from drurank.text.cache import bar, cache_folder, made_once
 from drurank.text.pooling import Pooling, longest_text, pool
-from drurank.text.pretrained import load_encoder, load_tokenizer
+from drurank.text.pretrained import load_encoder, load_tokenizer, refuse_unknown_tokens
 from drurank.text.tokens import Tokens, tokenise
 
 TOKENS_AT_ONCE = 16384
@@ -36,6 +36,8 @@ def embed_texts(
 ) -> np.ndarray:
     """One vector a text by a pretrained encoder in evaluation mode, on a GPU where there is one.
 
+    A text that occurs many times is encoded once.
+
     Args:
         texts: cells of text, a missing one being an empty text, ``[n]``.
         pretrained: local folder, or name on the hub.
@@ -45,7 +47,7 @@ def embed_texts(
         cache_dir: where tokens and vectors are cached; ``~/.cache/drurank``, if not given.
 
     Returns:
-        Float32 ``[n, d]``, mapped into memory.
+        Float32 ``[n, d]``, mapped into memory where all texts differ.
 
     Raises:
         InputError: if the encoder is not found, or takes shorter texts.
@@ -53,13 +55,14 @@ def embed_texts(
     cells = pc.fill_null(texts.cast(pa.large_string()).combine_chunks(), "")
     tokens = tokenise(cells, load_tokenizer(pretrained), max_length, source=source, cache_dir=cache_dir)
     made = embed_tokens(tokens, pretrained, source=source, pooling=pooling, max_length=max_length, cache_dir=cache_dir)
-    return made[0]
+    features: np.ndarray = made[0]
+    return features if len(features) == len(cells) else features[tokens.place]
 
 
 def embed_tokens(
     tokens: Tokens, pretrained: str, *, source: str, pooling: Pooling, max_length: int, cache_dir: str | None
 ) -> tuple[np.ndarray, str]:
-    """One vector a text whose tokens are known, as ``embed_texts`` gives them, and a digest of the weights."""
+    """One vector for each different text (``tokens.place`` says which each text is), and a digest of the weights."""
     encoder = load_encoder(pretrained).eval()
     longest = longest_text(encoder)
     if longest is not None and max_length > longest:
@@ -71,7 +74,7 @@ def embed_tokens(
     key = f"{tokens.folder.name} {weights} {_config_of(encoder)} {pooling}"
     name = hashlib.sha256(key.encode()).hexdigest()[:32]
     folder = cache_folder(cache_dir) / "features" / name
-    made_once(folder, lambda beside: _write(beside, tokens, encoder, pooling, source))
+    made_once(folder, lambda beside: _write(beside, tokens, encoder, pretrained, pooling, source))
     try:
         features: np.ndarray = np.load(folder / "features.npy", mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
@@ -80,17 +83,12 @@ def embed_tokens(
 
 
 @torch.inference_mode()
-def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source: str) -> None:
+def _write(folder: Path, tokens: Tokens, encoder: Any, name: str, pooling: Pooling, source: str) -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     encoder.to(device)
-    lengths = tokens.lengths
+    lengths = np.diff(tokens.ends)
     shape = (len(lengths), encoder.config.hidden_size)
-    largest, known = max(int(tokens.ids.max()), tokens.pad), encoder.config.vocab_size
-    if largest >= known:
-        raise InputError(
-            f"the texts have token {largest:,}, and the encoder knows {known:,} tokens; give an encoder and a "
-            "tokenizer that were saved together"
-        )
+    refuse_unknown_tokens(tokens.largest, encoder, name, name)
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
     if hasattr(os, "posix_fallocate"):
         with (folder / "features.npy").open("r+b") as file:
@@ -98,7 +96,7 @@ def _write(folder: Path, tokens: Tokens, encoder: Any, pooling: Pooling, source:
             os.posix_fallocate(file.fileno(), 0, features.offset + features.nbytes)
     with bar(f"Encoding {source}", int(lengths.sum()), "tokens") as advance:
         for rows in _batches(lengths):
-            batch = {name: tensor.to(device) for name, tensor in tokens.batch(rows).items()}
+            batch = {key: tensor.to(device) for key, tensor in tokens.different(rows).items()}
             vectors = pool(encoder(**batch).last_hidden_state, batch.get("attention_mask"), pooling)
             features[rows] = vectors.float().cpu().numpy()
             advance(int(lengths[rows].sum()))

@@ -84,6 +84,34 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
     return encoder.train()  # they are loaded in evaluation mode, which Lightning would keep
 
 
+def refuse_unknown_tokens(largest: int, encoder: Any, name: str, tokenizer: str) -> None:
+    """Refuse texts with a token that the encoder has no embedding for.
+
+    Args:
+        largest: the largest number of the texts' tokens.
+        encoder: what ``load_encoder`` gave.
+        name: of the encoder: local folder, or name on the hub.
+        tokenizer: the same of what cut the texts.
+
+    Raises:
+        InputError: naming the token and the remedy.
+    """
+    known = encoder.config.vocab_size
+    if largest < known:
+        return
+    token = load_tokenizer(tokenizer).convert_ids_to_tokens(largest)
+    remedy = f"give tokenizer={name!r}"
+    if name == tokenizer:
+        remedy = (
+            "resize the folder's embeddings, with model.resize_token_embeddings(len(tokenizer)), and save the model "
+            "and the tokenizer there"
+        )
+    raise InputError(
+        f"the texts have token {largest:,} ({token}), and the encoder {name} has embeddings for {known:,} tokens; "
+        f"{remedy}"
+    )
+
+
 def fingerprint_of(tokenizer: Any) -> str:
     """A short digest of all that decides how a tokenizer cuts a text."""
     backend = getattr(tokenizer, "backend_tokenizer", None)

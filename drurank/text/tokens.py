@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,24 +24,31 @@ CHUNK, LETTERS = 4096, 1 << 22
 
 
 class Tokens:
-    """Tokens of texts, one text behind the other, mapped into memory; other processes map the same pages.
+    """Tokens of texts, mapped into memory; other processes map the same pages.
+
+    A text that occurs many times is kept once: the ``d`` different texts stand one behind the other.
 
     Attributes:
-        ids: number of each token, ``[t]``.
-        ends: where each text begins in ``ids``, and last the end, int64 ``[n + 1]``.
+        ids: number of each token of the different texts, ``[t]``.
+        ends: where each of them begins in ``ids``, and last the end, int64 ``[d + 1]``.
+        place: which of them each text is, int32 ``[n]``.
         truncated: whether a text was longer than it may be, bool ``[n]``.
+        blank: whether a text has nothing but white space, bool ``[n]``.
         pad: number of the token that fills a batch.
+        largest: the largest number of all tokens, that of padding included.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
             about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-            self.pad = int(about["pad"])
+            self.pad, self.largest = int(about["pad"]), int(about["largest"])
             self.ends: np.ndarray = np.load(folder / "ends.npy", mmap_mode="r")
-            self.truncated: np.ndarray = np.load(folder / "truncated.npy")
+            self.place: np.ndarray = np.load(folder / "place.npy", mmap_mode="r")
+            self.truncated: np.ndarray = np.load(folder / "truncated.npy")[self.place]
+            self.blank: np.ndarray = np.load(folder / "blank.npy")[self.place]
             self.ids: np.ndarray = np.memmap(folder / "ids", about["dtype"], mode="r", shape=(int(self.ends[-1]),))
-        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
+        except (OSError, ValueError, EOFError, KeyError, TypeError, IndexError) as error:
             raise InputError(f"the tokens in {folder} cannot be read ({error}); delete that folder") from error
 
     def __reduce__(self) -> Any:
@@ -50,15 +58,15 @@ class Tokens:
     @property
     def lengths(self) -> np.ndarray:
         """Tokens of each text, int64 ``[n]``."""
-        lengths: np.ndarray = np.diff(self.ends)
+        lengths: np.ndarray = np.diff(self.ends)[self.place]
         return lengths
 
     def contents(self, rows: np.ndarray) -> Iterator[Tensor]:
         """The tokens of some texts, in pieces: the lengths, int64, and then the numbers, one behind the other."""
-        lengths = self.lengths[rows]
+        lengths, which = self.lengths[rows], self.place[rows]
         yield torch.from_numpy(lengths)
         for begin in range(0, len(rows), CHUNK):
-            some, length = rows[begin : begin + CHUNK], lengths[begin : begin + CHUNK]
+            some, length = which[begin : begin + CHUNK], lengths[begin : begin + CHUNK]
             place = np.arange(length.sum()) + np.repeat(self.ends[some] - (np.cumsum(length) - length), length)
             yield torch.from_numpy(self.ids[place].astype(np.int32))
 
@@ -71,10 +79,14 @@ class Tokens:
         Returns:
             ``input_ids`` int64 ``[B, T]``, and, where any is padded, ``attention_mask`` int64 ``[B, T]``.
         """
-        begin, length = self.ends[rows], self.ends[rows + 1] - self.ends[rows]
+        return self.different(self.place[rows])
+
+    def different(self, which: np.ndarray) -> dict[str, Tensor]:
+        """The same for some of the different texts, int64 ``[B]``."""
+        begin, length = self.ends[which], self.ends[which + 1] - self.ends[which]
         longest = int(length.max(initial=1))
         inside = np.arange(longest) < length[:, None]
-        padded = np.full((len(rows), longest), self.pad, dtype=np.int64)
+        padded = np.full((len(which), longest), self.pad, dtype=np.int64)
         padded[inside] = self.ids[(begin[:, None] + np.arange(longest))[inside]]
         batch = {"input_ids": torch.from_numpy(padded)}
         return batch if inside.all() else {**batch, "attention_mask": torch.from_numpy(inside.astype(np.int64))}
@@ -106,16 +118,42 @@ def tokenise(
 
 def _write(folder: Path, texts: pa.LargeStringArray, tokenizer: Any, max_length: int, source: str) -> None:
     dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
-    lengths, truncated = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
-    with (folder / "ids").open("wb") as file, bar(f"Tokenising {source}", len(texts), "texts") as advance:
+    place, known = np.zeros(len(texts), np.int32), dict[bytes, int]()
+    lengths, truncated, blank, largest = [0], [np.zeros(0, bool)], list[bool](), tokenizer.pad_token_id
+    with (folder / "ids").open("wb") as file, bar(f"Tokenizing {source}", len(texts), "texts") as advance:
         for here in _chunks(texts):
-            ids, cut = _cut(texts[here].to_pylist(), tokenizer, max_length)
-            lengths[here], truncated[here] = [len(row) for row in ids], cut
-            file.write(np.array([number for row in ids for number in row], dtype).data)
-            advance(len(ids))
-    np.save(folder / "ends.npy", np.concatenate([[0], np.cumsum(lengths)]))
-    np.save(folder / "truncated.npy", truncated)
-    write_json(folder / "about.json", {"dtype": dtype, "pad": tokenizer.pad_token_id})
+            new, place[here] = _new_texts(texts[here].to_pylist(), known)
+            if new:
+                ids, cut = _cut(new, tokenizer, max_length)
+                lengths += [len(row) for row in ids]
+                truncated.append(cut)
+                blank += [not text.strip() for text in new]
+                numbers = np.array([number for row in ids for number in row], dtype)
+                largest = max(largest, int(numbers.max()))
+                file.write(numbers.data)
+            advance(here.stop - here.start)
+    np.save(folder / "ends.npy", np.cumsum(lengths, dtype=np.int64))
+    np.save(folder / "place.npy", place)
+    np.save(folder / "truncated.npy", np.concatenate(truncated))
+    np.save(folder / "blank.npy", np.array(blank, bool))
+    write_json(folder / "about.json", {"dtype": dtype, "pad": tokenizer.pad_token_id, "largest": largest})
+
+
+def _new_texts(texts: list[str], known: dict[bytes, int]) -> tuple[list[str], list[int]]:
+    """Those of the texts that are not known yet, and the number of each text; the new ones become known.
+
+    Args:
+        texts: some of all.
+        known: digest of a text to its number. A digest, since the texts themselves may fill the memory.
+    """
+    new, numbers = [], []
+    for text in texts:
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if digest not in known:
+            known[digest] = len(known)
+            new.append(text)
+        numbers.append(known[digest])
+    return new, numbers
 
 
 def _chunks(texts: pa.LargeStringArray) -> Iterator[slice]:

@@ -53,6 +53,8 @@ class Evaluation:
         self._grouped = True
         self.names = default_criteria()
         """The criteria that are computed."""
+        self.shown = ""
+        """The key that a progress bar shows: the first that is monitored, or else one of the usual criteria."""
         self.splits: list[EvaluatedSplit] = []
         """The splits of the last evaluation, in the order of their loaders."""
         self.values: dict[str, Tensor] = {}
@@ -76,9 +78,11 @@ class Evaluation:
         self.names = default_criteria(grouped=grouped)
         self._grouped = grouped
         self._warned.clear()
-        for callback in trainer.callbacks:
-            if isinstance(getattr(callback, "monitor", None), str):
-                self.ask_for(callback.monitor, getattr(callback, "mode", None))
+        monitored = [one for one in trainer.callbacks if isinstance(getattr(one, "monitor", None), str)]
+        for callback in monitored:
+            self.ask_for(callback.monitor, getattr(callback, "mode", None))
+        keys = [callback.monitor for callback in monitored if criterion_of_key(callback.monitor) is not None]
+        self.shown = next(iter(keys), "val_qdcg10" if grouped else "val_overall")
 
     def ask_for(self, key: str, mode: str | None) -> None:
         """Have a criterion computed that is monitored under this key.

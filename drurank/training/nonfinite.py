@@ -109,6 +109,11 @@ class NonFiniteWatch(Callback):
         if rank_and_world()[0] == 0:
             self._loss.copy_(losses)
 
+    def loss_so_far(self) -> float | None:
+        """Mean loss of the rows that this process drew since the last ``mean_loss``; waits for the device."""
+        total, rows = self._loss.tolist()
+        return total / rows if rows else None
+
     def mean_loss(self) -> Tensor | None:
         """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it.
 

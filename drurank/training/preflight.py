@@ -29,6 +29,7 @@ from drurank.errors import InputError, check_count
 from drurank.networks import Sizes
 from drurank.networks.factory import differences
 from drurank.run_folder.checkpoint_io import KEY
+from drurank.training.batch_norm import last_batch_has_a_variance
 from drurank.training.checkpoint import known_as, method_state
 from drurank.training.evaluation import key_prefixes
 from drurank.training.loaders import as_list, keeps_labels, reads_all, split_of
@@ -326,6 +327,7 @@ START: tuple[Check, ...] = (
     labels_are_classes,
     training_set_is_evaluated,
     restored_tables_fit,
+    last_batch_has_a_variance,
 )
 
 

@@ -174,7 +174,9 @@ def test_tokens_that_an_encoder_does_not_know(copy):
     ).save_pretrained(copy)
     texts = pa.chunked_array([pa.array(["good"])])
     number = load_tokenizer(str(copy)).convert_tokens_to_ids("good")
-    with pytest.raises(InputError, match=f"have token {number}, and the encoder knows 10 tokens"):
+    with pytest.raises(
+        InputError, match=rf"have token {number} \(good\), .* for 10 tokens; resize the folder's embeddings"
+    ):
         embed_texts(texts, str(copy), source="t", max_length=8)
 
 
@@ -320,3 +322,46 @@ def test_split_names_its_own_option_for_the_encoder(tmp_path, refused, capsys):
     assert "for example /path/to/none" in said
     assert "--data" not in said
     assert "--tokenizer" not in said
+
+
+# Tokens that were added without embeddings
+
+
+def added(folder, *, resized=False):
+    """The folder with a token that its encoder has no embedding for, unless it is resized."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["<new>"])
+    tokenizer.save_pretrained(folder)
+    if resized:
+        model = AutoModel.from_pretrained(folder)
+        model.resize_token_embeddings(len(tokenizer))
+        model.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_only_texts_that_use_a_token_without_an_embedding_are_refused(copy, words, refused, run, frozen):
+    more = ["--data.frozen", "true"] if frozen else ["--model.network", "TextClassifier"]
+    fit = ["fit", *words(added(copy), *more)]
+    run(*fit)
+    table = pq.read_table("t.parquet")
+    changed = ["good <new>", *table["text"].to_pylist()[1:]]
+    pq.write_table(table.set_column(0, "text", pa.array(changed)), "t.parquet")
+    said = refused(*fit)
+    assert "<new>" in said
+    assert "resize the folder's embeddings" in said
+    assert "resize_token_embeddings(len(tokenizer))" in said
+    checkpoint = "runs/version_0/checkpoints/last.ckpt"
+    assert "<new>" in refused("predict", "--ckpt_path", checkpoint), "other data than that of the fit"
+    added(copy, resized=True)
+    run(*fit)
+
+
+def test_another_encoder_than_the_tokenizers_is_told_to_take_its_own(copy, tiny):
+    folder = added(copy)
+    sizes = Sizes(0, 2, vocabulary=len(load_tokenizer(folder)), max_length=8, tokenizer=folder)
+    shutil.copytree(tiny, copy.with_name("weights"))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (copy.with_name("weights") / name).unlink()
+    with pytest.raises(InputError, match="give tokenizer="):
+        TextClassifier(sizes, pretrained=str(copy.with_name("weights")))

@@ -164,6 +164,8 @@ def test_method_is_asked_where_nothing_else_is_said(trainer):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["--data.sampler", "groups_per_batch", "--data.drop_last", "true"], ["drop_last has no effect"]),
+        (["--data.drop_last", "true", "--data.batch_size", "64"], ["drop_last leaves no batch", "60 rows"]),
         (["--data.sampler", "balance"], ["'balance'", "did you mean 'balanced'"]),
         (["--data.groups_per_batch", "4"], ["groups_per_batch is 4", "'shuffle'", "does not use it"]),
         (["--data.sampler", "groups_per_batch", "--data.groups_per_batch", "5"], ["5", "batch_size 16", "divides"]),
@@ -181,3 +183,42 @@ def test_sampler_that_cannot_be_is_refused_before_anything_is_written(refused, t
 def test_rows_without_a_group_cannot_be_balanced():
     with pytest.raises(InputError, match=r"sampler='balanced' needs the group of every training row"):
         sampler(torch.tensor([0, -1, 1]), 2, "balanced")
+
+
+# ---- the last batch
+
+
+@pytest.mark.parametrize("rows", [16, 17, 24, 31])
+@pytest.mark.parametrize("world", [1, 2])
+@pytest.mark.parametrize("draw", ["shuffle", "balanced", "subsample"])
+def test_batches_are_all_of_one_size_without_the_last(pretend, draw, world, rows):
+    found = by_rank(pretend, world, torch.zeros(rows, dtype=torch.int64), 8 // world, draw, drop_last=True)
+    assert [len(batch) for batches in found for batch in batches] == [8 // world] * (rows // 8 * world)
+
+
+def test_another_row_is_left_out_in_each_epoch():
+    one = sampler(torch.zeros(9, dtype=torch.int64), 4, "shuffle", drop_last=True)
+    left = set()
+    for epoch in range(60):
+        one.set_epoch(epoch)
+        (row,) = set(range(9)) - {row for batch in one for row in batch}
+        left.add(row)
+    assert left == set(range(9))
+
+
+@pytest.mark.parametrize(("rows", "world", "least"), [(17, 1, 1), (16, 1, 8), (17, 2, 0), (19, 2, 1), (24, 2, 4)])
+def test_fewest_rows_of_a_process_in_the_last_batch(pretend, rows, world, least):
+    pretend(0, world)
+    assert sampler(torch.zeros(rows, dtype=torch.int64), 8 // world, "shuffle").last_share == least
+
+
+def test_a_set_of_less_than_a_batch_has_none_without_the_last():
+    with pytest.raises(InputError, match="drop_last leaves no batch: an epoch has 7 rows"):
+        len(sampler(torch.zeros(7, dtype=torch.int64), 8, "shuffle", drop_last=True))
+
+
+def test_the_last_batch_of_a_run_is_left_out_as_asked(trainer):
+    data = Shortcut(groups=[3, 2, 2], group_size=11, batch_size=16, drop_last=True)
+    one = trainer()
+    one.fit(ERM(), datamodule=data)
+    assert one.global_step == 2

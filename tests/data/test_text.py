@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import logging
 
 import numpy as np
 import pyarrow as pa
@@ -300,3 +301,16 @@ def test_evaluation_reads_every_row_once_the_longest_first(table, tiny):
     widths = [batch["inputs"]["input_ids"].shape[1] for batch in loader]
     assert widths == sorted(widths, reverse=True)
     assert sorted(row for batch in loader for row in batch["index"].tolist()) == list(range(24))
+
+
+def test_blank_and_repeated_texts_are_counted(tmp_path, tiny, caplog):
+    columns = rows()
+    columns["text"][:3] = ["", "  \n", ""]
+    columns["text"][3:9] = ["good fine"] * 6
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    with caplog.at_level(logging.INFO):
+        ready(str(tmp_path / "t.parquet"), tiny)
+    (said,) = [record.getMessage() for record in caplog.records if "tokens on average" in record.getMessage()]
+    assert "132 texts of " in said
+    assert f", {len(set(columns['text']))} of them different" in said
+    assert said.endswith(", 3 blank, of which nothing can be learned or predicted")

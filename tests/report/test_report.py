@@ -591,3 +591,49 @@ def test_of_groups_that_are_served_alike_each_stands_once_in_the_table():
     split = SplitCounts("ood_test", list(right), correct, count, np.zeros(14, dtype=bool))
     table = groups_table(split)
     assert sorted(table.columns[0].cells) == sorted(right)
+
+
+# ---- pictures of a fit
+
+
+def panel_of(figure):
+    """Key to the number of its axes."""
+    lines = [(line.get_label(), number) for number, ax in enumerate(figure.axes) for line in ax.lines]
+    return {label: number for label, number in lines if not label.startswith("_")}
+
+
+def test_criteria_of_unlike_size_have_their_own_axes():
+    first = {"val_gdcg50": 24.0, "val_qdcg50": 9.0, "val_qdcg10": 3.5, "val_worst": 0.01, "val_overall": 0.9}
+    panels = panel_of(draw_criteria({0: first, 1: {**first, "id_val_qdcg10": 3.0}}))
+    assert panels["val_worst"] == panels["val_overall"], "accuracies have one range"
+    assert panels["val_qdcg10"] == panels["id_val_qdcg10"] == panels["val_qdcg50"], "2.6 times as large"
+    assert panels["val_gdcg50"] not in (panels["val_qdcg50"], panels["val_overall"])
+
+
+def test_epochs_that_were_kept_are_marked():
+    history = {e: {"val_worst": e / 10, "val_qdcg10": 3.0 - e} for e in range(4)}
+    figure = draw_criteria(history, {"worst": 3, "qdcg10": 1})
+    for ax in figure.axes:
+        marks = [line for line in ax.lines if line.get_label() == "_chosen"]
+        assert [line.get_xdata()[0] for line in marks] == [1, 3]
+        key = next(line.get_label() for line in ax.lines if line.get_label().startswith("val_"))
+        (ring,) = [line for line in ax.lines if line.get_label() == "_ring"]
+        epoch = {"val_worst": 3, "val_qdcg10": 1}[key]
+        assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (epoch, history[epoch][key])
+    assert "epoch 1 by qdcg10; epoch 3 by worst" in figure.get_supxlabel()
+
+
+def test_fit_marks_the_epochs_of_its_checkpoints(fit, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        "drurank.report.pictures.draw_criteria", lambda history, chosen: given.append(chosen) or draw_criteria(history)
+    )
+    folder = fit(tmp_path, "--select", "worst,average", method="ERM")
+    noted = read_json(folder / "selection.json")
+    assert given == [{name: noted[name]["epoch"] for name in ("worst", "average")}]
+
+
+def test_names_of_groups_in_a_picture_are_told_apart():
+    names = [f"writer_of_reviews_{i}_of_all" for i in range(3)]
+    (ax,) = draw_groups([SplitCounts("s", names, np.array([1, 2, 3]), np.array([4, 4, 4]))]).axes
+    assert len({text.get_text() for text in ax.get_xticklabels()}) == 3

@@ -206,3 +206,27 @@ def test_groups_of_a_single_row_have_no_shrunk_value():
     text = shown(groups_table(SplitCounts("test", list("abc"), np.array([1, 0, 1]), np.ones(3, int))), 80)
     assert "shrunk" not in text.lower()
     assert "nan" not in text
+
+
+@pytest.mark.parametrize("place", ["begin", "middle", "end"])
+def test_names_of_groups_that_differ_anywhere_are_told_apart_at_80_columns(place):
+    same = "a hospital of a long name in a region of a long name "
+    names = {
+        "begin": [f"{i}{same * 2}" for i in (1, 2)],
+        "middle": [f"{same}{i} {same}" for i in (1, 2)],
+        "end": [f"{same * 2}{i}" for i in (1, 2)],
+    }[place]
+    text = shown(groups_table(SplitCounts("test", names, np.array([8, 9]), np.array([10, 10]))), 80)
+    assert "…" not in text
+    cells = "".join(line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│"))
+    for name in names:
+        assert name.replace(" ", "") in cells.replace(" ", "")
+    assert ".800" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_headings_of_splits_that_differ_in_their_middle_are_told_apart():
+    names = [f"the_test_split_number_{i}_of_the_others" for i in (1, 2)]
+    text = shown(criteria_table(summaries(*(split_of(name, [0.8, 0.9]) for name in names))), 80)
+    assert "number_1" in text
+    assert "number_2" in text

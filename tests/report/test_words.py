@@ -1,6 +1,6 @@
 import pytest
 
-from drurank.report.words import counted, in_digits, in_range, listed, short
+from drurank.report.words import counted, in_digits, in_range, listed, short, shortened
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,20 @@ def test_numbers_of_things_and_lists_read_as_sentences():
 def test_long_names_keep_both_ends():
     assert short("a" * 18) == "a" * 18
     assert short("begin" + "x" * 30 + "end") == "beginxxxx…xxxxxend"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["ood_test", "the_longest_name_of_all"], ["ood_test", "the_longe…e_of_all"]),
+        # Apart in the middle alone, which a name would be cut in.
+        ([f"writer_of_reviews_{i}_of_all_writers" for i in (1, 2)], [f"…ter_of_reviews_{i}…" for i in (1, 2)]),
+        (["DRU cutoff=5 upweight=all", "DRU cutoff=100 upweight=all"], ["DRU cutoff=5…", "DRU cutoff=100…"]),
+        (["a" * 30, "a" * 31], ["a" * 30, "a" * 31]),
+        (["x" * 30] * 2, ["x" * 9 + "…" + "x" * 8] * 2),
+        ([], []),
+    ],
+)
+def test_names_that_differ_are_shown_differently(names, shown):
+    assert shortened(names) == shown

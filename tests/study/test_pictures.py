@@ -3,11 +3,20 @@
 import re
 import shutil
 
+import numpy as np
+import pytest
 from matplotlib.image import imread
 
 from drurank.cli import main
+from drurank.files import write_json
 from drurank.study import Result, Study, study_table
-from drurank.study.pictures import options_with_grid
+from drurank.study.pictures import (
+    draw_methods,
+    draw_option,
+    draw_sorted_groups,
+    options_with_grid,
+    spans_magnitudes,
+)
 
 
 def test_options_of_words_or_null_have_no_picture(results):
@@ -32,3 +41,84 @@ def test_pictures_and_report_are_made_again_without_training(results, tmp_path, 
     assert drawn == ["choosing.png", "methods.png", "groups.png", "upweight_factor.png", "cutoff.png"]
     for name in drawn:
         assert imread(tmp_path / "study" / name).std() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("values", "log"),
+    [
+        ([1e-5, 1e-4, 1e-3], True),
+        ([1e-5, 1e-3], True),
+        ([5, 20, 50, 100], True),
+        ([0.00012, 0.0008, 0.0019, 0.007, 0.04], True),
+        ([5, 100], False),
+        ([10, 20, 30, 40, 50, 60, 70, 80, 90, 100], False),
+        ([0, 1e-5, 1e-3], False),
+        ([-1, 1, 100], False),
+        ([2, 4, 6], False),
+        ([3], False),
+    ],
+)
+def test_values_over_magnitudes_are_on_a_logarithmic_axis(values, log):
+    assert spans_magnitudes(values) == log
+
+
+def lines_of(ax):
+    return [line for line in ax.lines if line.get_linestyle() != "None"]
+
+
+def test_a_line_joins_a_grid_and_nothing_that_a_search_proposed(results, tmp_path):
+    study = Study.load(results)
+    (ax,) = draw_option(study, "cutoff", "qdcg10", "ood_test", "average").axes
+    (line,) = lines_of(ax)
+    of_dru = [result for result in study if result.method == "qDRU+M"]
+    for value, mean in zip(line.get_xdata(), line.get_ydata(), strict=True):
+        found = [r.counts("qdcg10", "ood_test") for r in of_dru if r.manifest["options"]["model.cutoff"] == value]
+        assert mean == pytest.approx(np.mean([np.mean(one.correct / one.count) for one in found]))
+    shutil.copytree(results, tmp_path / "study")
+    write_json(tmp_path / "study/trials/one.json", {"key": of_dru[0].manifest["key"]})
+    (ax,) = draw_option(Study.load(tmp_path / "study"), "cutoff", "qdcg10", "ood_test", "average").axes
+    assert not lines_of(ax)
+    assert len(ax.lines[0].get_xdata()) == len(of_dru), "a point a candidate"
+
+
+def test_no_line_joins_values_with_other_options_beside_them(results):
+    study = Study.load(results)
+    mixed = []
+    for number, result in enumerate(study):
+        options = {"model.cutoff": number % 3, "model.shrink": number}
+        mixed.append(Result(result.folder, {**result.manifest, "method": "DRU", "options": options}))
+    (ax,) = draw_option(Study(study.folder, tuple(mixed)), "cutoff", "qdcg10", "ood_test", "average").axes
+    assert not lines_of(ax)
+
+
+def test_estimates_lie_in_their_bars(results):
+    for ax in draw_methods(Study.load(results), "qdcg10", "ood_test", ["average", "worst", "qdcg10"]).axes:
+        points = {line.get_xdata()[0]: line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o"}
+        bars = {x: (low, high) for bar in ax.collections for (x, low), (_, high) in bar.get_segments()}
+        assert len(points) == 6, "two seeds of three methods"
+        for x, (low, high) in bars.items():
+            assert low <= points[x] <= high
+        assert bars.keys() == points.keys()
+
+
+def test_a_criterion_without_an_interval_has_crosses_alone(results):
+    (ax,) = draw_methods(Study.load(results), "qdcg10", "ood_test", ["tstat"]).axes
+    assert {line.get_marker() for line in ax.lines} == {"x"}
+
+
+def test_sorted_groups_have_what_chance_alone_gives_beside_them(results):
+    study = Study.load(results)
+    chosen = study.chosen("qdcg10")
+    figure = draw_sorted_groups(study, "qdcg10", "ood_test")
+    assert [ax.get_title() for ax in figure.axes] == list(chosen)
+    for ax, results_of in zip(figure.axes, chosen.values(), strict=True):
+        counts = [result.counts("qdcg10", "ood_test") for result in results_of]
+        drawn = [tuple(line.get_ydata()) for line in ax.lines if line.get_label() == "a seed"]
+        assert drawn == [tuple(np.sort(one.correct / one.count)) for one in counts]
+        (band,) = ax.collections
+        corners = band.get_paths()[0].vertices
+        pooled = np.mean([one.correct.sum() / one.count.sum() for one in counts])
+        rng = np.random.default_rng(0)
+        worst = np.sort(rng.binomial(10, pooled, (4000, 4)) / 10, axis=1)[:, 0]
+        at_first = corners[corners[:, 0] == 1][:, 1]
+        assert [at_first.min(), at_first.max()] == pytest.approx(np.percentile(worst, [5, 95]), abs=0.11)

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
+from rich.console import Console
 
 from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.study import Study, criteria_concordance, study_table
+from drurank.study.tables import Cell, Row, StudyTable
 from drurank.study.tabulating import column_cells
 from simulations import simulated
 from studies import table_of
@@ -272,3 +274,34 @@ def test_shrunk_accuracies_are_said_and_not_set_beside_others_to_choose(results,
         values = {r.setting: r.counts("qdcg10", "ood_val").value("qdcg10") for r in study if r.seed == result.seed}
         of_erm = {setting: value for setting, value in values.items() if setting.startswith("ERM")}
         assert result.setting == min(of_erm, key=of_erm.get)
+
+
+def test_the_best_is_marked_where_text_is_never_bold():
+    best, second, last = (
+        Row(name, ("A",), (1,), {("ood_test", "worst"): cell})
+        for name, cell in {
+            "first": Cell((0.9,), 1, True, True, False),
+            "second": Cell((0.8,), 2, False, False, True),
+            "third": Cell((0.7,), 3, False, False, False),
+        }.items()
+    )
+    table = StudyTable("worst", ("ood_test",), ("worst",), (0,), (best, second, last), ())
+    out = io.StringIO()
+    Console(file=out, width=80).print(table.rich())  # no terminal, so no styles
+    text = out.getvalue()
+    assert [word in text for word in ("90.0 *", "80.0 +", "70.0 │")] == [True] * 3
+    assert "*: significantly better" in " ".join(text.split())
+    assert "**90.0**" in table.render("markdown")
+    assert "*:" not in table.render("markdown")
+
+
+def test_settings_that_differ_at_their_ends_are_whole_at_80_columns():
+    cells = {("ood_test", name): Cell((0.9, 0.8), 1, True, False, False) for name in ("average", "p10", "worst")}
+    names = [f"a_method_of_a_very_long_name_indeed_number_{i}" for i in (1, 2)]
+    settings = tuple(f"model.optimizer=torch.optim.a.b.c.d.e.f.g.h.AdamW{i}" for i in (1, 2))
+    rows = tuple(Row(name, settings, (1, 1), cells) for name in names)
+    out = io.StringIO()
+    Console(file=out, width=80).print(StudyTable("worst", ("ood_test",), tuple("apw"), (0, 1), rows, ()).rich())
+    text = out.getvalue()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80

@@ -12,6 +12,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from drurank.errors import InputError
+from drurank.text import features as features_module
 from drurank.text import tokens as tokens_module
 from drurank.text.cache import digest_of, made_once
 from drurank.text.features import embed_texts
@@ -236,3 +237,32 @@ def test_features_are_computed_once_and_anew_for_other_weights(tiny, tmp_path, m
 def test_an_encoder_that_takes_less_is_named(tiny):
     with pytest.raises(InputError, match="max_length=64"):
         embed_texts(pa.chunked_array([TEXTS]), str(tiny), source="t", max_length=65)
+
+
+def test_texts_that_occur_many_times_are_cut_and_encoded_once(tiny, monkeypatch):
+    calls = count_calls(monkeypatch)
+    monkeypatch.setattr(tokens_module, "CHUNK", 3)
+    texts = ["good", "bad", "good", "awful", "good", " ", "bad", "fine fine", ""] * 3
+    found = cut(texts, tiny)
+    assert sum(calls) == len(set(texts)), "over the borders of chunks too"
+    alone = AutoTokenizer.from_pretrained(tiny)
+    for row, text in enumerate(texts):
+        batch = found.batch(np.array([row]))
+        assert batch["input_ids"][0].tolist() == alone(text)["input_ids"], text
+    assert found.lengths.tolist() == [len(alone(text)["input_ids"]) for text in texts]
+    assert found.blank.tolist() == [not text.strip() for text in texts]
+    whole = torch.cat(list(found.contents(np.arange(len(texts))))[1:])
+    assert whole.tolist() == [token for text in texts for token in alone(text)["input_ids"]]
+
+
+def test_a_text_that_occurs_many_times_is_run_through_the_encoder_once(tiny, monkeypatch):
+    rows = []
+    real = features_module.pool
+    monkeypatch.setattr(
+        features_module, "pool", lambda encoded, *more: rows.append(len(encoded)) or real(encoded, *more)
+    )
+    texts = ["good", "bad a", "good", "good", "awful"]
+    found = embed_texts(pa.chunked_array([texts]), str(tiny), source="t", max_length=32)
+    assert sum(rows) == 3
+    alone = {text: embed_texts(pa.chunked_array([[text]]), str(tiny), source="t", max_length=32)[0] for text in texts}
+    np.testing.assert_allclose(found, [alone[text] for text in texts], atol=1e-6)

@@ -1,0 +1,51 @@
+"""Values of other data that training did not have, which a network reads as one unknown value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
+
+from drurank.data.encoding import UNSEEN, CategoricalFeature
+from drurank.tabular.columns import Column
+
+SHOWN = 3
+
+
+def say_unseen(
+    source: str,
+    features: Sequence[CategoricalFeature],
+    columns: Mapping[str, Column],
+    rows: np.ndarray,
+    codes: np.ndarray,
+) -> None:
+    """Say how many rows have a category that training lacks, by column, with examples.
+
+    Args:
+        source: what the rows were read from.
+        features: the columns of categories, ``K`` of them.
+        columns: by name.
+        rows: places in the table, int64 ``[n]``.
+        codes: of these rows, int64 ``[n, K]``.
+    """
+    unseen = codes == UNSEEN
+    found = unseen.any(axis=1).sum()
+    if found:
+        said = [
+            _of_column(columns[feature.name], rows[unseen[:, k]])
+            for k, feature in enumerate(features)
+            if unseen[:, k].any()
+        ]
+        rank_zero_info(
+            f"{source}: {found:,} of {len(rows):,} rows have a category that training did not have, which is read as "
+            f"unknown, by column: {'; '.join(said)}"
+        )
+
+
+def _of_column(column: Column, rows: np.ndarray) -> str:
+    """A column with the rows and the values that are unseen, the commonest first."""
+    code, count = np.unique(column.codes[rows], return_counts=True)
+    values = [repr(column.texts[c]) if c >= 0 else "blank" for c in code[np.argsort(-count, kind="stable")]]
+    more = f" and {len(values) - SHOWN:,} more values" if len(values) > SHOWN else ""
+    return f"{column.name} {len(rows):,} ({', '.join(values[:SHOWN])}{more})"

@@ -1,0 +1,91 @@
+"""What predict writes: columns of the data beside it, the format of the ending, a column a class."""
+
+import csv
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from drurank.callbacks import PredictionWriter
+from drurank.errors import InputError
+
+HEADER = ["row", "split", "group", "label", "prediction"]
+
+
+@pytest.fixture(scope="module")
+def trained(run, tmp_path_factory):
+    """A table whose rows are in no order of their splits, and the last checkpoint of a run on it."""
+    folder = tmp_path_factory.mktemp("trained")
+    rng = np.random.default_rng(0)
+    with (folder / "t.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "note", "x", "y", "g", "split"])
+        for i in range(90):
+            split = ["train", "val", "train"][i % 3]
+            writer.writerow([f"00{i}", f'said "{i}", and more', rng.normal(), "no" if i % 2 else "yes", i % 5, split])
+    columns = ["--data", "Table", "--data.path", folder / "t.csv", "--data.exclude", "id,note", "--data.label", "y"]
+    columns += ["--data.group", "g", "--data.split", "split", "--model", "ERM", "--trainer.max_epochs", "1"]
+    run("fit", *columns, "--trainer.default_root_dir", folder / "runs")
+    return folder / "t.csv", folder / "runs/version_0/checkpoints/last.ckpt"
+
+
+def rows_of(file):
+    with open(file, newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_kept_columns_are_those_of_the_row(trained, run):
+    table, checkpoint = trained
+    source = rows_of(table)
+    run("predict", "--ckpt_path", checkpoint, "--keep", "id,note", "--output", "p.csv")
+    found = rows_of("p.csv")
+    assert list(found[0]) == ["row", "id", "note", *HEADER[1:], "probability_no", "probability_yes"]
+    assert len(found) == 90
+    for row in found:
+        said = source[int(row["row"])]
+        assert [row["id"], row["note"], row["label"], row["split"]] == [said[k] for k in ("id", "note", "y", "split")]
+        share = [float(row[f"probability_{name}"]) for name in ("no", "yes")]
+        assert sum(share) == pytest.approx(1, abs=1e-5)
+        assert row["prediction"] == ("no", "yes")[int(np.argmax(share))]
+
+
+@pytest.mark.parametrize("name", ["p.parquet", "p.tsv"])
+def test_the_ending_says_the_format(trained, run, name):
+    run("predict", "--ckpt_path", trained[1], "--output", name)
+    if name.endswith("tsv"):
+        with open(name, encoding="utf-8") as lines:
+            assert len(next(lines).split("\t")) == 7
+    else:
+        assert pq.read_table(name).column_names == [*HEADER, "probabilities"]
+
+
+def test_a_column_a_class_and_the_list_are_the_same_figures(trained, run):
+    run("predict", "--ckpt_path", trained[1], "--output", "list.parquet")
+    run("predict", "--ckpt_path", trained[1], "--output", "columns.parquet", "--by_class", "true")
+    listed, apart = pq.read_table("list.parquet"), pq.read_table("columns.parquet")
+    assert apart.column_names == [*HEADER, "probability_no", "probability_yes"]
+    columns = np.stack([apart["probability_no"], apart["probability_yes"]], axis=1)
+    assert np.array_equal(np.stack(listed["probabilities"].to_numpy(zero_copy_only=False)), columns)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--keep", "idd"], "has no column 'idd'; did you mean 'id'?"),
+        (["--keep", "id,split"], "keep names 'split', as predictions call a column of their own"),
+        (["--keep", "probability_no"], "keep names 'probability_no'"),
+        (["--output", "p.xlsx"], "give a name that ends in"),
+        (["--output", "{table}"], "which is the data; give another name"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_folder_is_made(trained, refused, tmp_path, words, said):
+    given = [word.format(table=trained[0]) for word in words]
+    before = trained[0].read_bytes()
+    assert said in refused("predict", "--ckpt_path", trained[1], *given, "--trainer.default_root_dir", tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+    assert trained[0].read_bytes() == before
+
+
+def test_data_without_columns_keeps_none():
+    with pytest.raises(InputError, match="keep is 'id', and object has no columns; leave it out"):
+        PredictionWriter(keep="id").check(object())

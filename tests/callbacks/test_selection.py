@@ -1,0 +1,51 @@
+"""Criteria that chose the same weights: they are tested once."""
+
+import torch
+
+from drurank.callbacks.selection import alike_in_weights, read_selection
+from runs import plain, read_json
+
+
+def entry(folder, name, epoch, weight):
+    file = folder / f"{name}.ckpt"
+    torch.save({"drurank": {}, "state_dict": {"w": torch.tensor(weight)}}, file)
+    return {"file": file, "epoch": epoch, "value": 0.5}
+
+
+def test_only_the_same_weights_are_alike(tmp_path):
+    selection = {
+        "worst": entry(tmp_path, "worst", 1, [1.0, 2.0]),
+        "p10": entry(tmp_path, "p10", 2, [1.0, 2.0]),
+        "average": entry(tmp_path, "average", 1, [1.0, 2.0]),
+        "overall": entry(tmp_path, "overall", 1, [1.0, 3.0]),  # another validation of that epoch
+        "tstat": entry(tmp_path, "tstat", 1, [1.0, float("nan")]),
+    }
+    assert alike_in_weights(selection) == [["worst", "average"], ["p10"], ["overall"], ["tstat"]]
+
+
+def test_a_run_tests_the_same_weights_once_and_writes_the_report_of_each(fit, run, tmp_path, capsys):
+    folder = fit(tmp_path, "--select", "qdcg10,worst,average", epochs=1)
+    capsys.readouterr()
+    run("test", "--run", folder)
+    said = " ".join(capsys.readouterr().out.split())
+    noted = read_json(folder / "selection.json")
+    by = [f"{name} ({noted[name]['value']:.4f})" for name in ("qdcg10", "worst", "average")]
+    assert f"best by {by[0]}, {by[1]} and {by[2]} in epoch 0" in said
+    assert said.count("Written to") == 1
+    reports = {name: read_json(folder / f"test/{name}/report.json") for name in noted}
+    for name, report in reports.items():
+        assert report["checkpoint"] == str(folder / f"checkpoints/{name}.ckpt")
+        assert report["splits"] == reports["qdcg10"]["splits"]
+        assert {file.name for file in (folder / "test" / name).iterdir()} >= {"groups.csv", "groups.png", "metrics.csv"}
+
+
+def test_what_is_tested_apart_has_its_own_report(fit, run, tmp_path):
+    folder = fit(tmp_path, "--select", "qdcg10,worst")
+    file = folder / "checkpoints/worst.ckpt"
+    saved = plain(file)
+    saved["state_dict"] = {name: -value for name, value in saved["state_dict"].items()}
+    torch.save(saved, file)
+    assert alike_in_weights(read_selection(folder)) == [["qdcg10"], ["worst"]]
+    run("test", "--run", folder)
+    one, other = (read_json(folder / f"test/{name}/report.json") for name in ("qdcg10", "worst"))
+    assert one["splits"] != other["splits"]

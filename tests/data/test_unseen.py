@@ -1,0 +1,45 @@
+"""Other data than a fit's has categories that training lacks: how many rows is said."""
+
+import logging
+
+import pytest
+
+from drurank.data import Table
+from small_tables import fitted, parquet, restored
+
+SEEN = {"color": ["red", "blue", "red", "red", "blue", "blue", "red", "blue"], "size": ["s"] * 8, "x": [1.0] * 8}
+OTHER = {"color": ["red", "mauve", "red", "red", "red", "teal", "red", "mauve"], "size": [*["s"] * 7, "xl"]}
+
+
+def said_of(caplog):
+    return [record.getMessage() for record in caplog.records if "training did not have" in record.getMessage()]
+
+
+@pytest.mark.parametrize("stage", ["test", "validate", "predict"])
+def test_rows_with_an_unseen_category_are_counted(tmp_path, caplog, stage):
+    state = fitted(parquet(tmp_path, **SEEN)).state_dict()
+    path = parquet(tmp_path, "o.parquet", **{**SEEN, **OTHER})
+    with caplog.at_level(logging.INFO):
+        table = restored(state, path, tmp_path, stage, split=None)
+        table.dataset("test")
+    (said,) = said_of(caplog)
+    assert said.startswith(f"{path}: 3 of 8 rows have a category that training did not have")
+    assert said.endswith("color 3 ('mauve', 'teal'); size 1 ('xl')")
+
+
+def test_of_many_values_the_commonest_are_named(tmp_path, caplog):
+    state = fitted(parquet(tmp_path, **SEEN)).state_dict()
+    other = {**SEEN, "color": ["a", "b", "c", "d", "e", "e", "red", "red"]}
+    with caplog.at_level(logging.INFO):
+        restored(state, parquet(tmp_path, "o.parquet", **other), tmp_path, "predict", split=None).dataset("test")
+    assert said_of(caplog)[0].endswith("color 6 ('e', 'a', 'b' and 2 more values)")
+
+
+def test_nothing_is_said_of_known_categories_or_in_a_fit(tmp_path, caplog):
+    path = parquet(tmp_path, **SEEN)
+    with caplog.at_level(logging.INFO):
+        state = fitted(path).state_dict()
+        restored(state, path, tmp_path, "predict").dataset("test")
+        table = Table(parquet(tmp_path, "o.parquet", **{**SEEN, **OTHER}), "label", "group", "split")
+        table.setup("fit")
+    assert not said_of(caplog)
