@@ -16,6 +16,7 @@ from drurank.methods.const import check_factor
 from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.training import preflight
 from drurank.training.record import UNKNOWN, EpochRecord
+from drurank.training.roll import needed
 from drurank.training.stages import Stages, choose_any, choose_only_selectable
 
 Semantics = Literal["reweight", "repeat"]
@@ -84,6 +85,7 @@ class JTT(GroupModule):
         initial = {f"initial.{name}": value.detach().cpu().clone() for name, value in self._tensors()}
         return {**super().first_state(), "second_stage": torch.tensor(False), **initial}
 
+    @needed
     def on_fit_start(self) -> None:
         """Also keep the first stage out of the choice of checkpoints."""
         super().on_fit_start()
@@ -94,6 +96,7 @@ class JTT(GroupModule):
         super().teardown(stage)
         choose_any(self.trainer)
 
+    @needed
     def on_train_end(self) -> None:
         """Say so where the run ended, as by ``max_time``, before there was anything to choose."""
         super().on_train_end()
@@ -110,6 +113,7 @@ class JTT(GroupModule):
                 )
             yield name, value
 
+    @needed
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Begin the second stage where the first is over, but not in the few steps of a search for a rate."""
         if self.selectable and not self.searching and not bool(self.state["second_stage"]):

@@ -10,11 +10,12 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 
-from drurank.criteria import criterion_of_key, default_criteria
+from drurank.criteria import criterion_of_key, default_criteria, key_of
 from drurank.errors import InputError, check_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
 from drurank.training.record import UNKNOWN, EpochRecord
+from drurank.training.split_loss import SplitLoss
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class EvaluatedSplit:
         dataset: its rows.
         record: which of its rows are correct.
         criteria: their counts by group.
+        loss: their losses.
     """
 
     name: str
@@ -34,6 +36,17 @@ class EvaluatedSplit:
     dataset: Any
     record: EpochRecord
     criteria: GroupCriteria
+    loss: SplitLoss
+
+    @property
+    def loss_key(self) -> str:
+        """What its mean loss is logged under, as ``val_loss``."""
+        return f"{self.prefix}_loss"
+
+    @property
+    def criterion_keys(self) -> list[str]:
+        """What its criteria are logged under, as ``val_qdcg10``."""
+        return [key_of(name, self.prefix) for name in self.criteria.names]
 
 
 class Evaluation:
@@ -56,11 +69,14 @@ class Evaluation:
         self.splits: list[EvaluatedSplit] = []
         """The splits of the last evaluation, in the order of their loaders."""
         self.values: dict[str, Tensor] = {}
-        """What the last evaluation gave, by key."""
+        """Criteria and losses of the last evaluation, by key."""
+        self.theirs: set[str] = set()
+        """Keys of ours, such as ``val_loss``, that a module of a person's own logs itself."""
         self.counted: dict[str, int] = {}
         """Rows of each split that the last evaluation counted."""
         self.reads_training_set = False
         self._records: list[EpochRecord | None] = []
+        self._losses: list[SplitLoss | None] = []
         self._warned: set[str] = set()
 
     def find_criteria(self, trainer: Any, *, grouped: bool) -> None:
@@ -76,6 +92,7 @@ class Evaluation:
         self.names = default_criteria(grouped=grouped)
         self._grouped = grouped
         self._warned.clear()
+        self.theirs.clear()
         for callback in trainer.callbacks:
             if isinstance(getattr(callback, "monitor", None), str):
                 self.ask_for(callback.monitor, getattr(callback, "mode", None))
@@ -110,11 +127,12 @@ class Evaluation:
         loaders = as_list(loaders)
         names = [split_of(loader) or stage for loader in loaders]
         prefixes = key_prefixes(names, stage)
-        self.splits, self._records = [], []
+        self.splits, self._records, self._losses = [], [], []
         self.reads_training_set = training is not None and "train" in names
         for name, loader in zip(names, loaders, strict=True):
             if name == "train":
                 self._records.append(training)
+                self._losses.append(None)
                 continue
             groups = loader.dataset.num_groups
             record = EpochRecord(loader.dataset.group.to(device), groups)
@@ -122,12 +140,22 @@ class Evaluation:
             criteria = GroupCriteria(
                 groups, self.names, min_count=self.min_count, shrink=self.shrink, sync_on_compute=False
             ).to(device)
-            self.splits.append(EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria))
+            loss = SplitLoss(len(record.group), device)
+            self.splits.append(EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria, loss))
             self._records.append(record)
+            self._losses.append(loss)
 
     def record_of(self, loader: int) -> EpochRecord | None:
         """Where to note what is correct in the rows of a loader, given by its place; ``None`` if it is skipped."""
         return self._records[loader]
+
+    def loss_of(self, loader: int) -> SplitLoss | None:
+        """Where to note the losses of the rows of a loader, given by its place; ``None`` for the training set."""
+        return self._losses[loader]
+
+    def is_training_pass(self, loader: int | None) -> bool:
+        """Whether a loader, given by its place, reads the training set."""
+        return loader is not None and loader < len(self._losses) and self._losses[loader] is None
 
     def end(self) -> dict[str, Tensor]:
         """Count the rows of each split by group; every process must call it.
@@ -135,14 +163,33 @@ class Evaluation:
         Returns:
             Key (``val_qdcg10``) to value, a float32 scalar, nan where no group has enough samples.
         """
-        found, self.counted = {}, {}
+        found: dict[str, Tensor] = {}
+        self.values, self.counted = {}, {}
         for split in self.splits:
             split.record.commit()
             self.counted[split.name] = int((split.record.correct != UNKNOWN).sum())
             split.criteria.update_correct(split.record.correct == 1, split.record.known_group())
-            found.update({f"{split.prefix}_{name}": value for name, value in split.criteria.compute().items()})
-        self.values = found
+            found.update({key_of(name, split.prefix): value for name, value in split.criteria.compute().items()})
+            loss = split.loss.mean()
+            if loss is not None and split.loss_key not in self.theirs:
+                self.values[split.loss_key] = loss
+        self.values.update(found)
         return found
+
+    def leave_to_them(self, trainer: Any, key: str) -> None:
+        """A module of a person's own logs this key, which then is theirs, if it is that of a loss of ours.
+
+        Raises:
+            InputError: if it is that of a criterion, by which a checkpoint of another figure would be chosen.
+        """
+        if key in self.theirs or not any(key.startswith(split.prefix) for split in self.splits):
+            return
+        if any(key in split.criterion_keys for split in self.splits):
+            raise InputError(f"the module logs {key!r}, the name of a criterion of ours; log it under another name")
+        if any(key == split.loss_key for split in self.splits):
+            self.theirs.add(key)
+            self.values.pop(key, None)
+            forget_logged(trainer, [key])
 
     def cut_short(self) -> list[EvaluatedSplit]:
         """The splits of which the last evaluation did not count every row."""

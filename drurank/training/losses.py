@@ -12,6 +12,8 @@ from drurank.errors import InputError
 class CrossEntropy(nn.Module):
     """Cross-entropy of each sample, ``-c_y log p_y`` with class weights ``c``.
 
+    In evaluation a label that the network has no output for has the probability 0 and so the loss inf.
+
     Args:
         class_weight: weight of each class, in the order of the labels; 1, if not given.
         label_smoothing: share of the target that is spread over all classes, in [0, 1].
@@ -36,7 +38,7 @@ class CrossEntropy(nn.Module):
         """Losses, float ``[B]``, of logits ``[B, C]`` and labels ``[B]``.
 
         Raises:
-            InputError: if there is not one logit for each of two classes or more.
+            InputError: if there is not one logit for each of two classes or more, or not one class a sample.
         """
         if logits.ndim < 2 or logits.shape[-1] < 2:
             raise InputError(
@@ -45,6 +47,17 @@ class CrossEntropy(nn.Module):
             )
         if self.class_weight is not None and len(self.class_weight) != logits.shape[-1]:
             raise InputError(f"class_weight has {len(self.class_weight)} numbers for {logits.shape[-1]} classes")
-        return functional.cross_entropy(
-            logits, label, weight=self.class_weight, label_smoothing=self.label_smoothing, reduction="none"
+        if label.shape != logits.shape[:1] or label.is_floating_point():
+            raise InputError(
+                f"labels are {label.dtype} {list(label.shape)}, of which CrossEntropy makes no loss; give it one class "
+                "a sample, or another loss"
+            )
+        known = (label >= 0) & (label < logits.shape[-1]) if not self.training else None
+        losses = functional.cross_entropy(
+            logits,
+            label if known is None else torch.where(known, label, 0),
+            weight=self.class_weight,
+            label_smoothing=self.label_smoothing,
+            reduction="none",
         )
+        return losses if known is None else torch.where(known, losses, torch.inf)

@@ -67,15 +67,24 @@ def run_checks(checks: Sequence[Check], method: Any, trainer: Any) -> None:
 
 
 def check_attached(method: Any, trainer: Any) -> None:
-    """Refuse a fit without the method's own callbacks, which Lightning has attached by the time of ``setup``.
+    """Refuse a run without the method's own callbacks, which Lightning has attached by the time of ``setup``.
 
     Raises:
         InputError: naming the line to write.
     """
-    if trainer.state.fn == "fit" and method.watch not in trainer.callbacks:
+    check_roll(method, attached=trainer.state.fn != "fit" or method.watch in trainer.callbacks)
+
+
+def check_roll(method: Any, *, attached: bool = True) -> None:
+    """Refuse a run in which nothing would notice a hook that hides one of ours.
+
+    Raises:
+        InputError: naming the line to write.
+    """
+    if not (attached and method.roll.attached):
         raise InputError(
-            f"{type(method).__name__} has a configure_callbacks of its own without the callback that watches for nan; "
-            "return [*super().configure_callbacks(), ...]"
+            f"{type(method).__name__} has a configure_callbacks of its own without the callbacks of drurank's; return "
+            "[*super().configure_callbacks(), ...]"
         )
 
 
@@ -298,7 +307,7 @@ def check_training_pass(trainer: Any) -> None:
 
 def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
     """The tables of a checkpoint are of this training set, and its optimizer's state of this optimizer."""
-    saved = method.restored
+    saved = method.progress.restored
     if saved is None:
         return
     train = trainer.train_dataloader.dataset
@@ -313,7 +322,7 @@ def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
 
 def search_loses_no_checkpoint(method: Any, trainer: Any, datamodule: Any) -> None:
     """A search at the start of a fit does not precede the training of a checkpoint, which Lightning would forget."""
-    if method.searching and method.restored is not None:
+    if method.searching and method.progress.restored is not None:
         raise InputError(
             "LearningRateFinder and BatchSizeFinder search at the start of a new run, and this one resumes; leave "
             "them out, and give the optimizer and batch_size what they found"
@@ -462,19 +471,6 @@ def sizes_of(datamodule: Any) -> Sizes:
     if sizes is None:
         raise InputError("without a drurank data module nothing tells the network's sizes; give a built network")
     return sizes
-
-
-def check_hooks(method: Any) -> None:
-    """Refuse a step of a method whose groups were not ranked at the end of the epoch before.
-
-    Raises:
-        InputError: naming the hooks of which one is overridden.
-    """
-    if method.ended_epoch is None or method.ended_epoch < method.current_epoch - 1:
-        raise InputError(
-            f"{type(method).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
-            "super()'s, which ranks the groups; call it first"
-        )
 
 
 def check_criteria(method: Any, values: dict[str, Tensor]) -> None:
