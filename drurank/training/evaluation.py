@@ -10,7 +10,7 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 
-from drurank.criteria import criterion_of_key, default_criteria, key_of
+from drurank.criteria import criterion_of_key, default_criteria, key_of, resembled_key
 from drurank.errors import InputError, check_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
@@ -101,8 +101,8 @@ class Evaluation:
         """Have a criterion computed that is monitored under this key.
 
         Raises:
-            InputError: if a test key, an unknown criterion, or one that needs groups where there are none is
-                monitored, or the worst value would be kept.
+            InputError: if a test key of ours, or a criterion that needs groups where there are none, is monitored, or
+                the worst value would be kept.
         """
         asked = criterion_of_key(key)
         if asked is None:
@@ -205,6 +205,21 @@ class Evaluation:
                     f"counted, so loggers do not get its {split.prefix}_* criteria; leave out limit_val_batches, "
                     "limit_test_batches, drop_last or the sampler that skips rows, or give a GroupedDataset of fewer"
                 )
+
+
+def warn_of_unlogged(trainer: Any, error: BaseException | None = None) -> None:
+    """Warn of keys that were monitored and never logged, and are nearly those of criteria.
+
+    Args:
+        trainer: what ran.
+        error: what it ended with; only keys that it names are looked at.
+    """
+    monitors = [getattr(callback, "monitor", None) for callback in trainer.callbacks]
+    monitors += [config.monitor for config in trainer.lr_scheduler_configs if config.reduce_on_plateau]
+    for key in {key for key in monitors if isinstance(key, str) and key not in trainer.callback_metrics}:
+        meant = resembled_key(key)
+        if meant is not None and (error is None or key in str(error)):
+            rank_zero_warn(f"{key!r} is monitored and was never logged; did you mean {meant!r}?")
 
 
 def forget_logged(trainer: Any, keys: Collection[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from lightning.pytorch import Callback
 
 from drurank.errors import InputError
+from drurank.training.evaluation import warn_of_unlogged
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,8 +33,7 @@ def needed(hook: Callable[P, R]) -> Callable[P, R]:
 
 def needed_hooks(method: Any) -> dict[str, str]:
     """The hooks of ours that a method needs, each with the qualified name of ours that overrides the others."""
-    cls: Hashable = type(method)
-    return _hooks_of(cls)
+    return _hooks_of(type(method))  # type: ignore[arg-type]
 
 
 @functools.cache
@@ -105,8 +105,14 @@ class RollCall(Callback):
         self.attached = False
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """The run is over."""
+        """The run is over; say which key of ours a monitored one may have been meant for."""
         self.attached = False
+        warn_of_unlogged(trainer, exception)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Call the roll, and say the same where nothing stopped the run."""
+        self.begin("on_train_end", trainer, pl_module)
+        warn_of_unlogged(trainer)
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Also look at how a checkpoint was read that the run goes on from."""
@@ -190,7 +196,6 @@ for _name in (
     "on_fit_start",
     "on_train_epoch_start",
     "on_train_epoch_end",
-    "on_train_end",
     "on_fit_end",
     "on_validation_start",
     "on_validation_epoch_start",
