@@ -39,7 +39,7 @@ from drurank.methods import GroupModule
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import SELECTION_FILE
 from drurank.run_folder.logger import RunLogger
-from drurank.training import preflight
+from drurank.training import preflight, requeue
 from drurank.training.resume import first_step_to_log
 
 DEFAULT_EPOCHS = 20
@@ -136,7 +136,8 @@ class GroupCLI(LightningCLI):
 
     def _run_logger(self) -> RunLogger:
         checkpoint = self._get(self.config_init, "ckpt_path")
-        run = run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
+        is_resumed = self.subcommand == "fit" and checkpoint
+        run = run_of(checkpoint) or requeue.folder_of(checkpoint) if is_resumed else None
         if run is not None:
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
@@ -145,8 +146,11 @@ class GroupCLI(LightningCLI):
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or "runs")
 
     def before_instantiate_classes(self) -> None:
-        """Refuse to evaluate weights that were never trained."""
+        """Refuse to evaluate weights that were never trained; a job that was started again goes on from its file."""
         config = self.config[self.subcommand]
+        if self.subcommand == "fit" and not config.get("ckpt_path"):
+            found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
+            config["ckpt_path"] = None if found is None else str(found)
         if config.get("ckpt_path") in OF_THIS_PROCESS:
             raise InputError(
                 f"--ckpt_path {config['ckpt_path']} only works in Python, after a fit; give a file such as "

@@ -44,6 +44,7 @@ from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weight
 from drurank.training.optimization import LRInterval, Optimization
 from drurank.training.progress import FitProgress
 from drurank.training.record import EpochRecord
+from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall, needed
 from drurank.training.split_loss import SplitLoss
 from drurank.training.stages import Stages
@@ -124,7 +125,7 @@ class GroupModule(LightningModule):
         self.optimization = Optimization(optimizer, lr_scheduler, lr_interval)
         self.evaluation = Evaluation(min_count, shrink)
         self.watch = NonFiniteWatch(on_nonfinite, detect, self.nan_hint)
-        self.roll = RollCall()
+        self.roll, self.requeue = RollCall(), Requeue()
         self.stages = Stages()
         self.state: dict[str, Tensor] = {}
         """The weights and whatever tensors ``reduce`` puts beside them; empty before training, saved in checkpoints."""
@@ -460,10 +461,10 @@ class GroupModule(LightningModule):
             self.network = self.builder.build(preflight.sizes_of(trainer.datamodule))
 
     def configure_callbacks(self) -> Sequence[Callback]:
-        """The watch for nan and inf, and the roll call of our hooks, unless an earlier run attached them."""
+        """The watch for nan and inf, the roll call of our hooks and SLURM's, unless an earlier run attached them."""
         trainer: Any = self._trainer
         attached = [] if trainer is None else trainer.callbacks
-        return [callback for callback in (self.watch, self.roll) if callback not in attached]
+        return [callback for callback in (self.watch, self.roll, self.requeue) if callback not in attached]
 
     def configure_optimizers(self) -> Any:
         """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""

@@ -18,6 +18,7 @@ from drurank.training.nonfinite import NonFiniteWatch
 from drurank.training.optimization import Optimization
 from drurank.training.progress import FitProgress
 from drurank.training.record import EpochRecord
+from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall
 from drurank.training.stages import Stages
 
@@ -29,6 +30,7 @@ ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
     "evaluation": Evaluation,
     "watch": NonFiniteWatch,
     "roll": RollCall,
+    "requeue": Requeue,
     "stages": Stages,
     "state": dict,
     "record": EpochRecord,
