@@ -134,7 +134,7 @@ class DFR(ERM):
         network: Any = self._owner
         batch = self._move(source[list(range(min(len(source), 2)))])
         with self._evaluating():
-            features, scores = self._features_of(batch["inputs"]), self(batch["inputs"])
+            features, scores = self._features_of(batch["inputs"]), self.logits_of(batch["inputs"])
             same = features.ndim == 2 and torch.allclose(network.head(features), scores)
         if not same:
             raise InputError(

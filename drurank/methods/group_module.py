@@ -26,7 +26,7 @@ from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.orders import Draw
-from drurank.errors import InputError
+from drurank.errors import InputError, check_choice
 from drurank.methods import rebasing
 from drurank.metrics import predicted_class
 from drurank.networks import MLP
@@ -37,8 +37,8 @@ from drurank.training import checkpoint as saving
 from drurank.training import contract, preflight, resume
 from drurank.training.evaluation import Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
-from drurank.training.loaders import batch_size_of, batches_of, draws_again, keeps_labels
-from drurank.training.losses import CrossEntropy
+from drurank.training.loaders import batch_size_of, batches_of, draws_again, is_last_validation, keeps_labels
+from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
 from drurank.training.network import NetworkBuilder
 from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights, has_gradient
 from drurank.training.optimization import LRInterval, Optimization
@@ -48,6 +48,7 @@ from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall, needed
 from drurank.training.split_loss import SplitLoss
 from drurank.training.stages import Stages
+from drurank.training.starting import StartingWeights
 
 TRANSFER_HOOKS = ("on_before_batch_transfer", "transfer_batch_to_device", "on_after_batch_transfer")
 AccuracyFrom = Literal["evaluation", "training"]
@@ -75,6 +76,8 @@ class GroupModule(LightningModule):
             interval; ``skip`` leaves those steps out and says how many, for one wait for the device a step.
         detect: name in that message the training rows and their groups whose loss was the first to be nan or inf, for
             a byte a training row.
+        init_from: file of weights that the network starts from, such as a checkpoint of another project; you are told
+            which of the network's weights it has. A resumed run has its own.
 
     Raises:
         InputError: if the loss gives one value for a batch, or ``min_count`` is less than 1.
@@ -112,16 +115,19 @@ class GroupModule(LightningModule):
         shrink: bool = False,
         on_nonfinite: OnNonfinite = "stop",
         detect: bool = False,
+        init_from: str | None = None,
     ) -> None:
         super().__init__()
+        rebasing.warn_of_other_namespace()
         if type(self) is GroupModule:
             raise InputError("GroupModule is the base of the methods; use one of them, such as ERM")
-        self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
+        self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler", "init_from"])
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
         self.builder = NetworkBuilder(network)
         self.network = self.builder.given
         self.loss = loss if loss is not None else CrossEntropy()
+        self.starting = StartingWeights(init_from)
         self.optimization = Optimization(optimizer, lr_scheduler, lr_interval)
         self.evaluation = Evaluation(min_count, shrink)
         self.watch = NonFiniteWatch(on_nonfinite, detect, self.nan_hint)
@@ -145,6 +151,12 @@ class GroupModule(LightningModule):
         """Set an attribute; those of ours keep their kind."""
         rebasing.check_attribute(self, name, value)
         super().__setattr__(name, value)
+
+    def take_accuracy_from(self, given: AccuracyFrom | None) -> None:
+        """Look at whose predictions the record is to hold: what was given, or else what the class says."""
+        if given is not None:
+            self.accuracy_from = given
+        check_choice("accuracy_from", self.accuracy_from, AccuracyFrom)
 
     # What a method is made of: overridden by methods and by modules of your own.
 
@@ -221,9 +233,26 @@ class GroupModule(LightningModule):
     def forward(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
         """Logits, float ``[B, C]``, from a tensor or the network's keyword arguments."""
         if self.network is None:
-            raise InputError("the network is not built yet; fit first, or load a checkpoint")
-        logits: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
-        return logits
+            raise InputError(
+                "the network is not built yet; fit first, load a checkpoint, or call super().configure_model() in yours"
+            )
+        output: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
+        return output
+
+    def logits_of(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
+        """What ``forward`` gives, or holds under ``logits``; ``[B, 1]`` for one logit a row of a binary loss of ours.
+
+        A dict goes to a ``forward`` of your own as keywords, if it takes all of them.
+        """
+        if (
+            isinstance(inputs, dict)
+            and self.forwards_itself
+            and contract.takes_keywords(type(self).forward, (*inputs,))
+        ):
+            output = contract.as_logits(self(**inputs))
+        else:
+            output = contract.as_logits(self(inputs))
+        return output.unsqueeze(1) if isinstance(self.loss, BinaryCrossEntropy) and output.ndim == 1 else output
 
     @property
     def forwards_itself(self) -> bool:
@@ -278,6 +307,12 @@ class GroupModule(LightningModule):
         trainer: Any = self.trainer
         return trainer.state.fn == "fit" and self.watch not in trainer.callbacks
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a fit goes on after an earlier one of the same trainer, whose last epoch was this method's."""
+        done: int = self.trainer.current_epoch
+        return done > 0 and bool(self.state) and self.progress.ended_epoch == done - 1
+
     # Training.
 
     @needed
@@ -285,7 +320,7 @@ class GroupModule(LightningModule):
         """Objective of a batch; notes its predictions where they rank the groups."""
         self.watch.begin_step(self, batch_idx)
         batch = contract.checked_batch(self.unpack(batch))
-        output = self(batch["inputs"])
+        output = self.logits_of(batch["inputs"])
         losses = self.sample_losses(output, batch["label"])
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
@@ -348,7 +383,7 @@ class GroupModule(LightningModule):
         """Begin to count the validation splits, and at the end of an epoch that ranks the groups the training set."""
         trainer: Any = self.trainer
         resume.take_back_step(trainer)
-        ends = trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch
+        ends = trainer.state.fn == "fit" and not trainer.sanity_checking and is_last_validation(trainer)
         reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
         preflight.check_evaluation(trainer.val_dataloaders)
         if reads:
@@ -369,8 +404,10 @@ class GroupModule(LightningModule):
         record, loss = self.evaluation.record_of(loader), self.evaluation.loss_of(loader)
         if record is not None:
             batch = contract.checked_batch(self.unpack(batch))
-            output = self(batch["inputs"])
+            output = self.logits_of(batch["inputs"])
             record.write(batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output))
+            if output.shape[1:] == (1,) and type(self).is_correct is GroupModule.is_correct:
+                self.evaluation.note_single_outputs(output)
             if loss is not None:
                 self._note_losses(loss, output, batch)
 
@@ -407,6 +444,7 @@ class GroupModule(LightningModule):
         trainer, values = self.trainer, self.evaluation.values
         if not (trainer.sanity_checking or trainer.fast_dev_run or self.searching):  # type: ignore[attr-defined]
             self.evaluation.warn_of_rows_left_out()
+            self.evaluation.warn_of_probabilities()
         forget_logged(trainer, values)
         partial = tuple(f"{split.prefix}_" for split in self.evaluation.cut_short())
         for key, value in values.items():
@@ -433,7 +471,7 @@ class GroupModule(LightningModule):
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
         """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
         batch = contract.checked_batch(self.unpack(batch))
-        logits = self(batch["inputs"])
+        logits = self.logits_of(batch["inputs"])
         rows = {key: batch[key] for key in ("index", "label", "group")}
         rows["prediction"] = predicted_class(logits, threshold=0)[0]
         return {**rows, "probability": contract.class_probabilities(logits)}
@@ -444,12 +482,9 @@ class GroupModule(LightningModule):
     def setup(self, stage: str) -> None:
         """Check what is asked of the run, and find out which criteria are."""
         trainer: Any = self.trainer
-        if stage == "fit":
-            self.state, self.progress.restored, self.progress.begun = (
-                {},
-                None,
-                False,
-            )  # an earlier fit may have left its own
+        if stage == "fit" and not self.goes_on:
+            self.state, self.progress.restored = {}, None  # an earlier fit may have left its own
+        self.progress.begun = self.progress.begun and stage != "fit"
         self.evaluation.find_criteria(trainer, grouped=getattr(trainer.datamodule, "grouped", True))
         preflight.check_run(self, trainer, trainer.datamodule)
         preflight.check_attached(self, trainer)
@@ -475,6 +510,8 @@ class GroupModule(LightningModule):
         """Have checkpoints replaced whole, and the loggers note the sizes, which are in no configuration."""
         preflight.check_attached(self, self.trainer)
         saving.write_whole(self.trainer)
+        if self.trainer.ckpt_path is None:
+            self.starting.load(self if self.network is None else self.network)
         saving.log_sizes(self.loggers, self.builder.sizes)
 
     @needed
@@ -511,17 +548,15 @@ class GroupModule(LightningModule):
         resume.warn_within_epoch(trainer)
 
     def begin_tables(self, train: GroupedDataset) -> None:
-        """Make the tables of the training samples, or take over those of the checkpoint."""
-        self.progress.fingerprint, self.progress.ended_epoch, self.progress.validated_batch = (
-            train.fingerprint(),
-            -1,
-            None,
-        )
+        """Make the tables of the training samples, or take over those of the checkpoint, or of the fit before."""
+        restored, fingerprint = self.progress.restored, train.fingerprint()
+        if self.goes_on and restored is None and self.progress.fingerprint == fingerprint:
+            return
         keeps = keeps_labels(self.trainer.train_dataloader) and not self.relabels
-        self.progress.class_count = train.class_count() if keeps else None
+        class_count = train.class_count() if keeps else None
+        self.progress = FitProgress(-1, None, fingerprint, class_count, begun=self.progress.begun)
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
-        restored, self.progress.restored = self.progress.restored, None
         if restored is not None:
             saving.load_training_state(self, self.trainer, restored)
 

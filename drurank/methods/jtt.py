@@ -56,17 +56,16 @@ class JTT(GroupModule):
         first_stage_epochs: int = 1,
         upweight_factor: float = 5,
         semantics: Semantics = "reweight",
-        accuracy_from: AccuracyFrom = "evaluation",
+        accuracy_from: AccuracyFrom | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         why = ": a network that has not trained has no errors to learn from (for none, use ERM)"
         check_count("first_stage_epochs", first_stage_epochs, why)
         check_choice("semantics", semantics, Semantics)
-        check_choice("accuracy_from", accuracy_from, AccuracyFrom)
+        self.take_accuracy_from(accuracy_from)
         self.first_stage_epochs, self.stages = first_stage_epochs, Stages(starts_anew_at=first_stage_epochs)
         self.upweight_factor, self.semantics = check_factor(upweight_factor), semantics
-        self.accuracy_from = accuracy_from
 
     def reweights_after(self, epoch: int) -> bool:
         """Only the last epoch of the first stage gives weights."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from lightning.pytorch import LightningModule
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import nn
 
 from drurank.errors import InputError
@@ -21,6 +23,7 @@ from drurank.training.record import EpochRecord
 from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall
 from drurank.training.stages import Stages
+from drurank.training.starting import StartingWeights
 
 ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
     "network": (nn.Module, type(None)),
@@ -28,6 +31,7 @@ ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
     "loss": nn.Module,
     "optimization": Optimization,
     "evaluation": Evaluation,
+    "starting": StartingWeights,
     "watch": NonFiniteWatch,
     "roll": RollCall,
     "requeue": Requeue,
@@ -37,6 +41,19 @@ ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
     "progress": FitProgress,
 }
 """Attributes of a method, which a module of a person's own must not use for something else."""
+
+
+OTHER_NAMESPACE = "pytorch_lightning"
+"""The package of the same code as ``lightning.pytorch``, with classes of its own."""
+
+
+def warn_of_other_namespace() -> None:
+    """Warn where the program has imported the other package, whose trainer refuses our methods."""
+    if OTHER_NAMESPACE in sys.modules:
+        rank_zero_warn(
+            f"{OTHER_NAMESPACE} is imported here; its Trainer, modules and callbacks do not work with drurank's, which "
+            "are of lightning.pytorch: import lightning.pytorch as pl"
+        )
 
 
 def check_attribute(method: object, name: str, value: object) -> None:
@@ -63,6 +80,12 @@ def check_class(cls: type, base: type) -> None:
     Raises:
         InputError: naming what to rename.
     """
+    other = next((one.__name__ for one in cls.__mro__ if one.__module__.partition(".")[0] == OTHER_NAMESPACE), None)
+    if other is not None:
+        raise InputError(
+            f"{cls.__name__} derives from {other} of {OTHER_NAMESPACE}; drurank's methods are of lightning.pytorch, so "
+            "import that in its place: import lightning.pytorch as pl"
+        )
     for name, value in vars(cls).items():
         ours = vars(base).get(name)
         if name in ATTRIBUTES:

@@ -78,6 +78,7 @@ class Evaluation:
         self._records: list[EpochRecord | None] = []
         self._losses: list[SplitLoss | None] = []
         self._warned: set[str] = set()
+        self._range: tuple[Tensor, Tensor] | None = None
 
     def find_criteria(self, trainer: Any, *, grouped: bool) -> None:
         """Find out which criteria the run needs: the usual ones, and those that a callback monitors.
@@ -127,7 +128,7 @@ class Evaluation:
         loaders = as_list(loaders)
         names = [split_of(loader) or stage for loader in loaders]
         prefixes = key_prefixes(names, stage)
-        self.splits, self._records, self._losses = [], [], []
+        self.splits, self._records, self._losses, self._range = [], [], [], None
         self.reads_training_set = training is not None and "train" in names
         for name, loader in zip(names, loaders, strict=True):
             if name == "train":
@@ -194,6 +195,25 @@ class Evaluation:
     def cut_short(self) -> list[EvaluatedSplit]:
         """The splits of which the last evaluation did not count every row."""
         return [split for split in self.splits if self.counted[split.name] < len(split.dataset)]
+
+    def note_single_outputs(self, output: Tensor) -> None:
+        """Note the range of a batch's outputs, ``[B, 1]``, of a network with one; does not wait for the device."""
+        if len(output):
+            low, high = output.detach().float().aminmax()
+            self._range = (low, high) if self._range is None else (low.min(self._range[0]), high.max(self._range[1]))
+
+    def warn_of_probabilities(self) -> None:
+        """Warn once a run where the outputs of a network with one look like probabilities and are cut as logits."""
+        if self._range is None or "sigmoid" in self._warned:
+            return
+        low, high = (float(value) for value in self._range)
+        if low >= 0 and high <= 1:
+            self._warned.add("sigmoid")
+            rank_zero_warn(
+                f"all outputs of the network, which has one, are from {low:.3g} to {high:.3g}, as if it ended in a "
+                "sigmoid; they are taken as logits and cut at 0, so that every row is class 1: leave the sigmoid out, "
+                "or override is_correct and predict_step"
+            )
 
     def warn_of_rows_left_out(self) -> None:
         """Warn once a run of each split of which not every row was counted."""

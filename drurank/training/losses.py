@@ -6,7 +6,41 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from drurank.errors import InputError
+from drurank.errors import InputError, check_number
+
+
+class BinaryCrossEntropy(nn.Module):
+    """Binary cross-entropy of each sample, from one logit: ``-y w log p - (1 - y) log(1 - p)`` with ``p`` its sigmoid.
+
+    The network has one output and no sigmoid after it; class 1 is predicted where the logit is above 0.
+
+    Args:
+        positive_weight: weight ``w`` of the samples of class 1, above 0.
+
+    Raises:
+        InputError: if ``positive_weight`` is out of range.
+    """
+
+    def __init__(self, positive_weight: float = 1.0) -> None:
+        super().__init__()
+        check_number("positive_weight", positive_weight, above=True)
+        self.positive_weight = positive_weight
+
+    def forward(self, logits: Tensor, label: Tensor) -> Tensor:
+        """Losses, float ``[B]``, of logits ``[B]`` or ``[B, 1]`` and labels 0 and 1, ``[B]`` or ``[B, 1]``.
+
+        Raises:
+            InputError: if there is not one logit a sample.
+        """
+        if logits.shape[1:] not in ((), (1,)) or label.shape[1:] not in ((), (1,)):
+            raise InputError(
+                f"the network gave {list(logits.shape)} for labels {list(label.shape)}; BinaryCrossEntropy takes one "
+                "logit and one label a sample, [B] or [B, 1]: give a network with one output"
+            )
+        logits = logits.reshape(-1)
+        target = label.reshape(-1).to(logits.dtype)
+        weight = torch.where(target > 0, self.positive_weight, 1.0)
+        return functional.binary_cross_entropy_with_logits(logits, target, weight=weight, reduction="none")
 
 
 class CrossEntropy(nn.Module):
