@@ -80,7 +80,21 @@ BY_GROUP = {"draw_of": lambda method: "groups_per_batch"}
         (preflight.whole_accumulation, None, {"trainer": {"accumulate_grad_batches": 1}}),
         (preflight.whole_accumulation, "accumulate_grad_batches is 0", {"trainer": {"accumulate_grad_batches": 0}}),
         (preflight.sampler_is_kept, None, {"trainer": {"overfit_batches": 0.0}}),
-        (preflight.sampler_is_kept, "use limit_train_batches", {"trainer": {"overfit_batches": 0.5}}),
+        (
+            preflight.sampler_is_kept,
+            "sampler that knows the rows; use limit_train_batches",
+            {"trainer": {"overfit_batches": 0.5}, "datamodule": BY_GROUP},
+        ),
+        (
+            preflight.sampler_is_kept,
+            "sampler of evaluation_loader",
+            {"trainer": {"overfit_batches": 0.5}, "method": {"accuracy_from": "evaluation"}},
+        ),
+        (
+            preflight.sampler_is_kept,
+            None,
+            {"trainer": {"overfit_batches": 0.5}, "method": {"accuracy_from": "training"}},
+        ),
         (preflight.group_options_have_groups, None, {"method": {"evaluation": SHRINKS}}),
         (
             preflight.group_options_have_groups,
