@@ -303,15 +303,19 @@ def criterion_of_key(key: str) -> Criterion | None:
     """The criterion that a monitored key stands for; ``None`` if the key is not ours, as ``val_auroc``.
 
     Raises:
-        InputError: if it is of test data, which must not be used to choose, or is one of ours misspelt: with letters
-            changed or swapped, or a number out of range.
+        InputError: if it is one of ours of test data, which must not be used to choose.
     """
-    if re.match(r"(id_)?test_", key):
-        wanted = key.replace("test_", "val_")
+    wanted = key.replace("test_", "val_")
+    if key != wanted and (logged_criterion(wanted) or _name_in(wanted) in RESERVED):
         raise InputError(f"monitoring {key!r} would choose by the test data; monitor {wanted!r}")
+    return logged_criterion(key)
+
+
+def resembled_key(key: str) -> str | None:
+    """The key of a criterion that a key may be meant for, as ``val_qdcg10`` of ``val_qdgc10``; ``None`` without one."""
     name = _name_in(key)
-    slips = difflib.get_close_matches(name, [one for one in _known() if len(one) == len(name)], n=1, cutoff=0.8)
-    return criterion(name) if _member(name) or slips else logged_criterion(key)
+    close = difflib.get_close_matches(name, _known(), n=1, cutoff=0.8)
+    return key.removesuffix(name) + close[0] if close and not logged_criterion(key) else None
 
 
 def _name_in(key: str) -> str:

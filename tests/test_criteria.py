@@ -16,6 +16,7 @@ from drurank.criteria import (
     key_of,
     logged_criterion,
     register_criterion,
+    resembled_key,
 )
 from drurank.dcg import group_dcg
 from drurank.errors import InputError
@@ -197,9 +198,23 @@ def test_key_of_a_test_part_is_refused_naming_the_validation_key(key, instead):
     assert repr(instead) in str(caught.value)
 
 
-def test_key_with_a_misspelt_criterion_is_answered_with_the_nearest():
-    with pytest.raises(InputError, match=r"'qdgc10'.*did you mean 'qdcg10'"):
-        criterion_of_key("val_qdgc10")
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("val_qdgc10", "val_qdcg10"),
+        ("val_ndcg10", "val_qdcg10"),
+        ("id_val_wrost", "id_val_worst"),
+        ("val_stat", "val_tstat"),
+        ("val_worst", None),
+        ("val_loss", None),
+        ("val_auroc", None),
+        ("worst", None),
+    ],
+)
+def test_key_that_is_nearly_one_of_ours_is_the_users_and_ours_is_known(key, meant):
+    assert resembled_key(key) == meant
+    if meant is not None:
+        assert criterion_of_key(key) is None
 
 
 @pytest.mark.parametrize("key", ["val_auroc", "val_loss", "id_val_my_score", "train_loss", "f1"])
@@ -207,7 +222,13 @@ def test_keys_of_others_are_left_to_them(key):
     assert criterion_of_key(key) is None
 
 
-@pytest.mark.parametrize("key", ["val_worst_acc", "val_my_average", "val_worst5", "id_val_overall_f1", "val_top10"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("val_worst_acc", "val_my_average", "val_worst5", "id_val_overall_f1", "val_top10", "val_ndcg10", "val_stat"),
+        *("val_p100", "val_qdcg0", "test_auroc", "test_worst_acc", "test_ndcg10"),
+    ],
+)
 def test_key_that_only_resembles_a_criterion_is_the_users(key):
     assert criterion_of_key(key) is None
     assert logged_criterion(key) is None

@@ -71,7 +71,9 @@ class TestedClasses:
             label, correct, group = (of.cpu().numpy() for of in (noted, split.record.correct, split.record.group))
             if (label >= 0).all() and (correct >= 0).all():
                 has_group = group >= 0
-                found[split.name] = _counted(label[has_group], correct[has_group] == 1, names, method.class_count)
+                found[split.name] = _counted(
+                    label[has_group], correct[has_group] == 1, names, method.progress.class_count
+                )
         return found
 
 

@@ -12,6 +12,7 @@ import pyarrow.csv as pa_csv
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drurank.callbacks.pictures import folder_of, keep_picture
+from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_PICTURE
 from drurank.run_folder.place import run_folder
@@ -35,6 +36,20 @@ class GroupHistory(Callback):
 
     def __init__(self) -> None:
         self._begun: Path | None = None
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Look at the model.
+
+        Raises:
+            InputError: if it is no ``GroupModule``.
+        """
+        from drurank.methods import GroupModule  # here, since methods are slow to import
+
+        if not isinstance(pl_module, GroupModule):
+            raise InputError(
+                f"GroupHistory writes the weights of a GroupModule, and the model is a {type(pl_module).__name__}; "
+                "rebase it on a method such as ERM, or leave GroupHistory out"
+            )
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the weights that come into force."""

@@ -48,7 +48,7 @@ from drurank.run_folder.layout import SELECTION_FILE, TEST_FOLDER
 from drurank.run_folder.logger import RunLogger
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
-from drurank.training import preflight
+from drurank.training import preflight, requeue
 from drurank.training.resume import first_step_to_log
 
 DEFAULT_EPOCHS = 20
@@ -182,7 +182,8 @@ class GroupCLI(LightningCLI):
 
     def _run_logger(self) -> RunLogger:
         checkpoint = self._get(self.config_init, "ckpt_path")
-        run = run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
+        is_resumed = self.subcommand == "fit" and checkpoint
+        run = run_of(checkpoint) or requeue.folder_of(checkpoint) if is_resumed else None
         if run is not None:
             remove_leftovers(run)
             remove_leftovers(run / "checkpoints")
@@ -191,8 +192,11 @@ class GroupCLI(LightningCLI):
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or ROOT)
 
     def before_instantiate_classes(self) -> None:
-        """Refuse to evaluate weights that were never trained."""
+        """Refuse to evaluate weights that were never trained; a job that was started again goes on from its file."""
         config = self.config[self.subcommand]
+        if self.subcommand == "fit" and not config.get("ckpt_path"):
+            found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
+            config["ckpt_path"] = None if found is None else str(found)
         if config.get("ckpt_path") in OF_THIS_PROCESS:
             raise InputError(
                 f"--ckpt_path {config['ckpt_path']} only works in Python, after a fit; give a file such as "
@@ -203,9 +207,10 @@ class GroupCLI(LightningCLI):
         if self.subcommand == "test" and bool(config.get("ckpt_path")) == bool(config.get("run")):
             raise InputError("test needs trained weights; give either --run <folder of the run> or --ckpt_path <file>")
         self._loggers = config["trainer"].get("logger")
-        run = run_of(config["ckpt_path"]) if self.subcommand == "fit" and config.get("ckpt_path") else None
+        checkpoint = config.get("ckpt_path") if self.subcommand == "fit" else None
+        run = run_of(checkpoint) or requeue.folder_of(checkpoint) if checkpoint else None
         if run is not None and self._loggers not in (None, True, False):
-            step = first_step_to_log(read_checkpoint(config["ckpt_path"]))
+            step = first_step_to_log(read_checkpoint(checkpoint))
             config["trainer"]["logger"] = with_runs_of(run, self._loggers, step)
 
     def before_fit(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
 from drurank.data.numbering import number_groups
 from drurank.data.sampler import GlobalBatchSampler
@@ -42,6 +42,8 @@ class GroupedDataset(Dataset[Batch]):
         num_seen: how many of the groups, from the first, have training rows, where that is known.
         rows: place of each row in the source it was read from, int64 ``[n]``; 0, 1, 2, ..., if not given.
         label: name of the label in items that are dicts.
+        flat: leave items that are dicts as they are, beside ``group`` and ``index``, for a module of your own whose
+            ``unpack`` makes inputs of them.
         collate: makes a batch of items.
 
     Raises:
@@ -58,17 +60,19 @@ class GroupedDataset(Dataset[Batch]):
         num_seen: int | None = None,
         rows: Tensor | None = None,
         label: str = "label",
+        flat: bool = False,
         collate: Callable[[list[Any]], Any] = default_collate,
     ) -> None:
         if split is not None and split not in SPLITS:
             raise InputError(f"there is no split {split!r}: {nearest(split, SPLITS)}")
+        check_map_style(dataset)
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise InputError(
                 f"{type(dataset).__name__} is not a map-style dataset; give one with __len__ and __getitem__"
             )
         if len(dataset) == 0:
             raise InputError(f"the dataset of split {split!r} has no rows; give at least one")
-        self.dataset, self.split, self.label, self.collate = dataset, split, label, collate
+        self.dataset, self.split, self.label, self.collate, self.flat = dataset, split, label, collate, flat
         self.group, self.group_names = number_groups(groups, group_names)
         if len(self.group) != len(dataset):
             raise InputError(f"{len(self.group)} groups for {len(dataset)} rows; give one group per row")
@@ -143,6 +147,8 @@ class GroupedDataset(Dataset[Batch]):
         return collated
 
     def _split_item(self, item: Any) -> Batch:
+        if self.flat and isinstance(item, dict):
+            return item
         if isinstance(item, tuple | list):
             return {"inputs": item[0], "label": item[1]}
         if not isinstance(item, dict) or self.label not in item:
@@ -289,6 +295,19 @@ def evaluation_loader(train: DataLoader[Any] | GroupedDataset, batch_size: int |
     size = batch_size or getattr(batches, "batch_size", None) or 64
     workers = loader.num_workers if loader is not None else 0
     return make_loader(TrainingPass(dataset, collate), size, num_workers=workers)
+
+
+def check_map_style(dataset: Any) -> None:
+    """Refuse a dataset that is read in one go, whose rows have no place to be known by.
+
+    Raises:
+        InputError: naming it.
+    """
+    if isinstance(dataset, IterableDataset) or (hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__")):
+        raise InputError(
+            f"{type(dataset).__name__} is an iterable dataset, whose rows have no index, and weights are kept by row; "
+            "give a map-style one, with __len__ and __getitem__, such as list(dataset)"
+        )
 
 
 def _first_rows(batch: Any, take: int | None) -> Any:

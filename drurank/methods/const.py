@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from drurank.errors import check_choice, check_number
+from drurank.errors import check_number
 from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.training.record import EpochRecord
 
@@ -19,17 +19,18 @@ class Const(GroupModule):
 
     Args:
         upweight_factor: weight ``w_i`` of a sample that was misclassified; above 0.
-        accuracy_from: whose predictions say what is wrong, ``evaluation`` or ``training``; see ``DRU``.
+        accuracy_from: whose predictions say what is wrong, ``evaluation`` or ``training``; see ``DRU``. That of
+            the class, if not given.
         **kwargs: those of ``GroupModule``.
 
     Raises:
         InputError: if ``upweight_factor`` is out of range.
     """
 
-    def __init__(self, upweight_factor: float = 2, accuracy_from: AccuracyFrom = "evaluation", **kwargs: Any) -> None:
+    def __init__(self, upweight_factor: float = 2, accuracy_from: AccuracyFrom | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        check_choice("accuracy_from", accuracy_from, AccuracyFrom)
-        self.upweight_factor, self.accuracy_from = check_factor(upweight_factor), accuracy_from
+        self.take_accuracy_from(accuracy_from)
+        self.upweight_factor = check_factor(upweight_factor)
 
     @property
     def title(self) -> str:

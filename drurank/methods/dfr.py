@@ -22,6 +22,7 @@ from drurank.training.contract import checked_batch
 from drurank.training.global_batch import gather_rows
 from drurank.training.last_layer import check_subsets, mean_coefficients
 from drurank.training.resume import waits_for_its_end
+from drurank.training.roll import needed
 from drurank.training.stages import choose_any, choose_only_selectable
 
 MOST_SUBSETS = 1000
@@ -91,6 +92,7 @@ class DFR(ERM):
         """Also whether the last layer was fitted anew."""
         return {**super().first_state(), "refitted": torch.tensor(False)}
 
+    @needed
     def on_fit_start(self) -> None:
         """Also keep all epochs but the last out of the choice of checkpoints."""
         super().on_fit_start()
@@ -102,6 +104,7 @@ class DFR(ERM):
         super().teardown(stage)
         choose_any(self.trainer)
 
+    @needed
     def on_train_start(self) -> None:
         """Also refuse rows and networks from which no last layer can be fitted."""
         super().on_train_start()
@@ -114,6 +117,7 @@ class DFR(ERM):
         if waits_for_its_end(self.trainer) and not self.selectable:
             self._fit_after_last_batch()
 
+    @needed
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Fit the last layer where this was the last batch of all."""
         super().on_train_batch_end(outputs, batch, batch_idx)
@@ -130,7 +134,7 @@ class DFR(ERM):
         network: Any = self._owner
         batch = self._move(source[list(range(min(len(source), 2)))])
         with self._evaluating():
-            features, scores = self._features_of(batch["inputs"]), self(batch["inputs"])
+            features, scores = self._features_of(batch["inputs"]), self.logits_of(batch["inputs"])
             same = features.ndim == 2 and torch.allclose(network.head(features), scores)
         if not same:
             raise InputError(

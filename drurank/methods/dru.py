@@ -35,7 +35,7 @@ class DRU(GroupModule):
             by the number of the group (``ordinal``).
         accuracy_from: whose predictions rank the groups. ``evaluation``: a pass over the training set in evaluation
             mode at the epoch's end, one more forward pass. ``training``: those made while the epoch ran, free, but by a
-            moving network with dropout on.
+            moving network with dropout on. The class attribute ``accuracy_from``, if not given.
         normalize_weights: scale the weights once an epoch to mean 1 over the ``n`` training samples,
             ``n w_i / sum_j w_j``, so that upweighting does not raise the step size. Without, the objective is the mean
             of ``w_i loss_i`` over the global batch.
@@ -53,7 +53,7 @@ class DRU(GroupModule):
         upweight: Upweight = "misclassified",
         cutoff: float = 100,
         ties: Ties = "min",
-        accuracy_from: AccuracyFrom = "evaluation",
+        accuracy_from: AccuracyFrom | None = None,
         normalize_weights: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -62,12 +62,12 @@ class DRU(GroupModule):
             ("rank_by", rank_by, RankBy),
             ("upweight", upweight, Upweight),
             ("ties", ties, Ties),
-            ("accuracy_from", accuracy_from, AccuracyFrom),
         ):
             check_choice(name, value, choices)
         highest = 100 if rank_by == "quantile" else math.inf
         check_number("cutoff", cutoff, 0, highest, condition=f"with rank_by={rank_by!r}")
-        self.rank_by, self.ties, self.accuracy_from = rank_by, ties, accuracy_from
+        self.take_accuracy_from(accuracy_from)
+        self.rank_by, self.ties = rank_by, ties
         self.upweight, self.cutoff, self.normalize_weights = upweight, cutoff, normalize_weights
 
     @property

@@ -26,7 +26,8 @@ from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.orders import Draw
-from drurank.errors import InputError
+from drurank.errors import InputError, check_choice
+from drurank.methods import rebasing
 from drurank.metrics import predicted_class
 from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
@@ -36,13 +37,18 @@ from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, preflight, resume
 from drurank.training.evaluation import Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
-from drurank.training.loaders import batch_size_of, batches_of, draws_again, keeps_labels
-from drurank.training.losses import CrossEntropy
+from drurank.training.loaders import batch_size_of, batches_of, draws_again, is_last_validation, keeps_labels
+from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
 from drurank.training.network import NetworkBuilder
 from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights, has_gradient
 from drurank.training.optimization import LRInterval, Optimization
+from drurank.training.progress import FitProgress
 from drurank.training.record import EpochRecord
+from drurank.training.requeue import Requeue
+from drurank.training.roll import RollCall, needed
+from drurank.training.split_loss import SplitLoss
 from drurank.training.stages import Stages
+from drurank.training.starting import StartingWeights
 
 TRANSFER_HOOKS = ("on_before_batch_transfer", "transfer_batch_to_device", "on_after_batch_transfer")
 AccuracyFrom = Literal["evaluation", "training"]
@@ -70,6 +76,8 @@ class GroupModule(LightningModule):
             interval; ``skip`` leaves those steps out and says how many, for one wait for the device a step.
         detect: name in that message the training rows and their groups whose loss was the first to be nan or inf, for
             a byte a training row.
+        init_from: file of weights that the network starts from, such as a checkpoint of another project; you are told
+            which of the network's weights it has. A resumed run has its own.
 
     Raises:
         InputError: if the loss gives one value for a batch, or ``min_count`` is less than 1.
@@ -107,35 +115,48 @@ class GroupModule(LightningModule):
         shrink: bool = False,
         on_nonfinite: OnNonfinite = "stop",
         detect: bool = False,
+        init_from: str | None = None,
     ) -> None:
         super().__init__()
+        rebasing.warn_of_other_namespace()
         if type(self) is GroupModule:
             raise InputError("GroupModule is the base of the methods; use one of them, such as ERM")
-        self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler"])
+        self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler", "init_from"])
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
         self.builder = NetworkBuilder(network)
         self.network = self.builder.given
         self.loss = loss if loss is not None else CrossEntropy()
+        self.starting = StartingWeights(init_from)
         self.optimization = Optimization(optimizer, lr_scheduler, lr_interval)
         self.evaluation = Evaluation(min_count, shrink)
         self.watch = NonFiniteWatch(on_nonfinite, detect, self.nan_hint)
+        self.roll, self.requeue = RollCall(), Requeue()
         self.stages = Stages()
         self.state: dict[str, Tensor] = {}
         """The weights and whatever tensors ``reduce`` puts beside them; empty before training, saved in checkpoints."""
         self.record: EpochRecord
-        self.ended_epoch: int | None = None
-        """The last epoch whose end was dealt with, -1 in the first one; ``None`` before training."""
-        self.validated_batch: int | None = None
-        """The batch, counted over all epochs, after which a validation was last complete."""
-        self.fingerprint = ""
-        """What tells the training set from others."""
-        self.class_count: list[int] | None = None
-        """Training rows of each class, where they are known; reports compare with always naming the commonest."""
-        self.restored: dict[str, Any] | None = None
-        """Tables of a checkpoint, from when it is read until training begins."""
-        self.begun = False
-        """Whether the training of a fit has begun; a tuner of Lightning may search before that, or within it."""
+        self.progress = FitProgress()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Look at the names of a class of your own, and keep the training pass out of its ``validation_step``."""
+        super().__init_subclass__(**kwargs)
+        rebasing.check_class(cls, GroupModule)
+        if "validation_step" in vars(cls):
+            cls.validation_step = rebasing.spared(  # type: ignore[method-assign]
+                cls.validation_step, GroupModule.validation_step
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; those of ours keep their kind."""
+        rebasing.check_attribute(self, name, value)
+        super().__setattr__(name, value)
+
+    def take_accuracy_from(self, given: AccuracyFrom | None) -> None:
+        """Look at whose predictions the record is to hold: what was given, or else what the class says."""
+        if given is not None:
+            self.accuracy_from = given
+        check_choice("accuracy_from", self.accuracy_from, AccuracyFrom)
 
     # What a method is made of: overridden by methods and by modules of your own.
 
@@ -212,9 +233,26 @@ class GroupModule(LightningModule):
     def forward(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
         """Logits, float ``[B, C]``, from a tensor or the network's keyword arguments."""
         if self.network is None:
-            raise InputError("the network is not built yet; fit first, or load a checkpoint")
-        logits: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
-        return logits
+            raise InputError(
+                "the network is not built yet; fit first, load a checkpoint, or call super().configure_model() in yours"
+            )
+        output: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
+        return output
+
+    def logits_of(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:
+        """What ``forward`` gives, or holds under ``logits``; ``[B, 1]`` for one logit a row of a binary loss of ours.
+
+        A dict goes to a ``forward`` of your own as keywords, if it takes all of them.
+        """
+        if (
+            isinstance(inputs, dict)
+            and self.forwards_itself
+            and contract.takes_keywords(type(self).forward, (*inputs,))
+        ):
+            output = contract.as_logits(self(**inputs))
+        else:
+            output = contract.as_logits(self(inputs))
+        return output.unsqueeze(1) if isinstance(self.loss, BinaryCrossEntropy) and output.ndim == 1 else output
 
     @property
     def forwards_itself(self) -> bool:
@@ -269,14 +307,20 @@ class GroupModule(LightningModule):
         trainer: Any = self.trainer
         return trainer.state.fn == "fit" and self.watch not in trainer.callbacks
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a fit goes on after an earlier one of the same trainer, whose last epoch was this method's."""
+        done: int = self.trainer.current_epoch
+        return done > 0 and bool(self.state) and self.progress.ended_epoch == done - 1
+
     # Training.
 
+    @needed
     def training_step(self, batch: Any, batch_idx: int) -> Tensor:
         """Objective of a batch; notes its predictions where they rank the groups."""
-        preflight.check_hooks(self)
         self.watch.begin_step(self, batch_idx)
         batch = contract.checked_batch(self.unpack(batch))
-        output = self(batch["inputs"])
+        output = self.logits_of(batch["inputs"])
         losses = self.sample_losses(output, batch["label"])
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
@@ -291,6 +335,7 @@ class GroupModule(LightningModule):
         self.watch.count(losses)
         return objective
 
+    @needed
     def on_train_epoch_end(self) -> None:
         """Rank the groups anew and rewrite the samples' weights for the next epoch; log the mean loss of this one."""
         # Not by each step: a progress bar, which only the first process has, would ask for the mean over processes.
@@ -298,7 +343,7 @@ class GroupModule(LightningModule):
         if loss is not None:
             self.log("train_loss", loss, prog_bar=True, sync_dist=True, reduce_fx="max")
         trainer: Any = self.trainer
-        if self.validated_batch == trainer.fit_loop.total_batch_idx:
+        if self.progress.validated_batch == trainer.fit_loop.total_batch_idx:
             # Of a validation before the checkpoint; callbacks are to see its criteria, and loggers have seen them.
             known = trainer.callback_metrics
             values = {key: value for key, value in self.evaluation.values.items() if key not in known}
@@ -306,7 +351,7 @@ class GroupModule(LightningModule):
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:
-        self.ended_epoch = epoch
+        self.progress.ended_epoch = epoch
         if not self.reweights_after(epoch):
             self.record.forget_fresh()
             return
@@ -333,11 +378,12 @@ class GroupModule(LightningModule):
 
     # Evaluation.
 
+    @needed
     def on_validation_epoch_start(self) -> None:
         """Begin to count the validation splits, and at the end of an epoch that ranks the groups the training set."""
         trainer: Any = self.trainer
         resume.take_back_step(trainer)
-        ends = trainer.state.fn == "fit" and not trainer.sanity_checking and trainer.is_last_batch
+        ends = trainer.state.fn == "fit" and not trainer.sanity_checking and is_last_validation(trainer)
         reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
         preflight.check_evaluation(trainer.val_dataloaders)
         if reads:
@@ -345,23 +391,40 @@ class GroupModule(LightningModule):
             self.record.forget_fresh()
         self.evaluation.begin(trainer.val_dataloaders, "val", self.record if reads else None, self.device)
 
+    @needed
     def on_test_epoch_start(self) -> None:
         """Begin to count the test splits."""
         preflight.check_evaluation(self.trainer.test_dataloaders)
         self.evaluation.begin(self.trainer.test_dataloaders, "test", None, self.device)
 
+    @needed
     def validation_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Note which rows of a batch are correct."""
-        record = self.evaluation.record_of(dataloader_idx)
+        """Note which rows of a batch are correct, and their losses."""
+        loader = dataloader_idx if self.roll.loader is None else self.roll.loader
+        record, loss = self.evaluation.record_of(loader), self.evaluation.loss_of(loader)
         if record is not None:
             batch = contract.checked_batch(self.unpack(batch))
-            output = self(batch["inputs"])
+            output = self.logits_of(batch["inputs"])
             record.write(batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output))
+            if output.shape[1:] == (1,) and type(self).is_correct is GroupModule.is_correct:
+                self.evaluation.note_single_outputs(output)
+            if loss is not None:
+                self._note_losses(loss, output, batch)
 
+    def _note_losses(self, table: SplitLoss, output: Tensor, batch: dict[str, Any]) -> None:
+        try:
+            table.write(batch["index"], self.sample_losses(output, batch["label"]))
+        except InputError:
+            if self.trainer.training:
+                raise
+            table.give_up()  # a checkpoint does not bring its loss, and this one makes none of these scores
+
+    @needed
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Note which rows of a batch are correct."""
         self.validation_step(batch, batch_idx, dataloader_idx)
 
+    @needed
     def on_validation_epoch_end(self) -> None:
         """Log the criteria, and put the training set's predictions in force."""
         self._log_criteria()
@@ -369,25 +432,26 @@ class GroupModule(LightningModule):
             self.record.commit(whole=True)
         trainer: Any = self.trainer
         if trainer.state.fn == "fit" and not trainer.sanity_checking:
-            self.validated_batch = trainer.fit_loop.total_batch_idx
+            self.progress.validated_batch = trainer.fit_loop.total_batch_idx
 
+    @needed
     def on_test_epoch_end(self) -> None:
         """Log the criteria."""
         self._log_criteria()
 
     def _log_criteria(self) -> None:
-        values = self.evaluation.end()
-        preflight.check_criteria(self, values)
-        trainer: Any = self.trainer
-        if not (trainer.sanity_checking or trainer.fast_dev_run or self.searching):
+        preflight.check_criteria(self, self.evaluation.end())
+        trainer, values = self.trainer, self.evaluation.values
+        if not (trainer.sanity_checking or trainer.fast_dev_run or self.searching):  # type: ignore[attr-defined]
             self.evaluation.warn_of_rows_left_out()
+            self.evaluation.warn_of_probabilities()
         forget_logged(trainer, values)
         partial = tuple(f"{split.prefix}_" for split in self.evaluation.cut_short())
         for key, value in values.items():
             # Equal on every process already; the maximum over them keeps that exact, as a mean would not.
             to_loggers = False if key.startswith(partial) else None
             shown = key == self.evaluation.shown
-            self.log(
+            super().log(
                 key,
                 value,
                 prog_bar=shown,
@@ -398,6 +462,18 @@ class GroupModule(LightningModule):
                 batch_size=1,
             )
 
+    def log(self, name: str, *args: Any, **kwargs: Any) -> None:
+        """As Lightning's, for a module of your own: names stay as written beside the pass over the training rows."""
+        trainer: Any = self._trainer
+        if trainer is not None and (trainer.validating or trainer.testing or trainer.sanity_checking):
+            if self.evaluation.is_training_pass(self.roll.loader):
+                return
+            self.evaluation.leave_to_them(trainer, name)
+            if len(self.evaluation.splits) == 1:
+                kwargs.setdefault("add_dataloader_idx", False)
+        super().log(name, *args, **kwargs)
+
+    @needed
     def on_predict_start(self) -> None:
         """Refuse loaders whose rows cannot be told."""
         preflight.check_grouped(self.trainer.predict_dataloaders)
@@ -405,18 +481,20 @@ class GroupModule(LightningModule):
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
         """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
         batch = contract.checked_batch(self.unpack(batch))
-        logits = self(batch["inputs"])
+        logits = self.logits_of(batch["inputs"])
         rows = {key: batch[key] for key in ("index", "label", "group")}
         rows["prediction"] = predicted_class(logits, threshold=0)[0]
         return {**rows, "probability": contract.class_probabilities(logits)}
 
     # The beginning of a run.
 
+    @needed
     def setup(self, stage: str) -> None:
         """Check what is asked of the run, and find out which criteria are."""
         trainer: Any = self.trainer
-        if stage == "fit":
-            self.state, self.restored, self.begun = {}, None, False  # an earlier fit may have left its own
+        if stage == "fit" and not self.goes_on:
+            self.state, self.progress.restored = {}, None  # an earlier fit may have left its own
+        self.progress.begun = self.progress.begun and stage != "fit"
         self.evaluation.find_criteria(trainer, grouped=getattr(trainer.datamodule, "grouped", True))
         preflight.check_run(self, trainer, trainer.datamodule)
         preflight.check_attached(self, trainer)
@@ -428,33 +506,39 @@ class GroupModule(LightningModule):
             self.network = self.builder.build(preflight.sizes_of(trainer.datamodule))
 
     def configure_callbacks(self) -> Sequence[Callback]:
-        """The watch for nan and inf, unless an earlier run attached it."""
+        """The watch for nan and inf, the roll call of our hooks and SLURM's, unless an earlier run attached them."""
         trainer: Any = self._trainer
-        attached = trainer is not None and self.watch in trainer.callbacks
-        return [] if attached else [self.watch]
+        attached = [] if trainer is None else trainer.callbacks
+        return [callback for callback in (self.watch, self.roll, self.requeue) if callback not in attached]
 
     def configure_optimizers(self) -> Any:
         """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
         return self.optimization.configure(self, self.network, self.evaluation.ask_for)
 
+    @needed
     def on_fit_start(self) -> None:
         """Have checkpoints replaced whole, and the loggers note what the run is made of."""
+        preflight.check_attached(self, self.trainer)
         saving.write_whole(self.trainer)
+        if self.trainer.ckpt_path is None:
+            self.starting.load(self if self.network is None else self.network)
         hyperparameters.log_hyperparameters(self, self.trainer)
 
+    @needed
     def on_train_start(self) -> None:
         """Begin the tables of the training samples, and go on where a checkpoint was written."""
         trainer: Any = self.trainer
+        preflight.check_roll(self)
         preflight.run_checks(preflight.START, self, trainer)
         train = trainer.train_dataloader.dataset
         self.watch.begin(len(train), self.device)
-        resumes = self.restored is not None
-        if not (self.searching and self.begun):
+        resumes = self.progress.restored is not None
+        if not (self.searching and self.progress.begun):
             self.begin_tables(train)
         if resumes:
             self._take_up_where_it_was_left()
         if not self.searching:
-            self.begun = True
+            self.progress.begun = True
             hyperparameters.log_training_set(trainer)
             preflight.run_checks(self.begun_checks, self, trainer)
         batches = batches_of(trainer.train_dataloader)
@@ -462,29 +546,32 @@ class GroupModule(LightningModule):
             rank_zero_info(f"{self.title}: batches of {batches}")
         self.stages.end_schedules(trainer, self.current_epoch)
         if not resumes:
-            self.ended_epoch = self.current_epoch - 1
+            self.progress.ended_epoch = self.current_epoch - 1
 
     def _take_up_where_it_was_left(self) -> None:
         trainer: Any = self.trainer
-        left = resume.epoch_without_its_end(trainer, self.ended_epoch)
+        left = resume.epoch_without_its_end(trainer, self.progress.ended_epoch)
         if left is not None:
             resume.log_past_loss(trainer, left, self.watch.mean_loss())
             self._end_epoch(left)
-        resume.leave_ended_epoch(trainer, self.ended_epoch)
+        resume.leave_ended_epoch(trainer, self.progress.ended_epoch)
         resume.end_epoch_as_ever(trainer, self.evaluation.values)
         resume.warn_within_epoch(trainer)
 
     def begin_tables(self, train: GroupedDataset) -> None:
-        """Make the tables of the training samples, or take over those of the checkpoint."""
-        self.fingerprint, self.ended_epoch, self.validated_batch = train.fingerprint(), -1, None
+        """Make the tables of the training samples, or take over those of the checkpoint, or of the fit before."""
+        restored, fingerprint = self.progress.restored, train.fingerprint()
+        if self.goes_on and restored is None and self.progress.fingerprint == fingerprint:
+            return
         keeps = keeps_labels(self.trainer.train_dataloader) and not self.relabels
-        self.class_count = train.class_count() if keeps else None
+        class_count = train.class_count() if keeps else None
+        self.progress = FitProgress(-1, None, fingerprint, class_count, begun=self.progress.begun)
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
-        restored, self.restored = self.restored, None
         if restored is not None:
             saving.load_training_state(self, self.trainer, restored)
 
+    @needed
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
         if batch_idx == 0:
@@ -492,6 +579,7 @@ class GroupModule(LightningModule):
 
     # Checkpoints.
 
+    @needed
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the method's class, network, sizes and tables; no weights that are nan or inf are saved."""
         check_weights(self)
@@ -500,6 +588,7 @@ class GroupModule(LightningModule):
             checkpoint[KEY]["training"] = saving.training_state(self, self.trainer)
         saving.keep_plain(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}))
 
+    @needed
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Build the network that the checkpoint holds, or, to go on training, keep its tables until that starts.
 
@@ -511,15 +600,15 @@ class GroupModule(LightningModule):
         saved = preflight.check_loaded(checkpoint, to_train=to_train)
         if to_train:
             preflight.check_resume(self, saved, self.builder.sizes)
-            self.restored = saved.get("training")
-            if self.restored is None:
+            self.progress.restored = saved.get("training")
+            if self.progress.restored is None:
                 self.state = {}  # of a search before training, whose tables the file of another would take along
-            if self.begun and self.restored is not None:  # a search within the run is over
+            if self.progress.begun and self.progress.restored is not None:  # a search within the run is over
                 self.watch.begin(len(self.record.group), self.device)
-                saving.load_training_state(self, self.trainer, self.restored)
-                self.restored = None
+                saving.load_training_state(self, self.trainer, self.progress.restored)
+                self.progress.restored = None
             resume.go_back_to_validation(
-                self.trainer, checkpoint["loops"]["fit_loop"], self.restored, steps=checkpoint["global_step"]
+                self.trainer, checkpoint["loops"]["fit_loop"], self.progress.restored, steps=checkpoint["global_step"]
             )
             saving.warn_of_changes(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), self.hparams)
         else:

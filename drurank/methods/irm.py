@@ -18,6 +18,7 @@ from drurank.training.global_batch import (
     sum_in_batch,
     weighted_sum,
 )
+from drurank.training.roll import needed
 
 ANNEAL_STEPS = 500
 
@@ -80,6 +81,7 @@ class IRM(ERM):
         penalty = weighted_sum(on_slope, slopes)
         return weighted_sum(on_loss, losses) + self._weight() * (penalty - penalty.detach() / 2)
 
+    @needed
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Clear the optimizer's moments where the weight of the penalty changes."""
         super().on_train_batch_start(batch, batch_idx)

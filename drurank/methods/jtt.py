@@ -16,6 +16,7 @@ from drurank.methods.const import check_factor
 from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.training import preflight
 from drurank.training.record import UNKNOWN, EpochRecord
+from drurank.training.roll import needed
 from drurank.training.stages import Stages, choose_any, choose_only_selectable
 
 Semantics = Literal["reweight", "repeat"]
@@ -55,17 +56,16 @@ class JTT(GroupModule):
         first_stage_epochs: int = 1,
         upweight_factor: float = 5,
         semantics: Semantics = "reweight",
-        accuracy_from: AccuracyFrom = "evaluation",
+        accuracy_from: AccuracyFrom | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         why = ": a network that has not trained has no errors to learn from (for none, use ERM)"
         check_count("first_stage_epochs", first_stage_epochs, why)
         check_choice("semantics", semantics, Semantics)
-        check_choice("accuracy_from", accuracy_from, AccuracyFrom)
+        self.take_accuracy_from(accuracy_from)
         self.first_stage_epochs, self.stages = first_stage_epochs, Stages(starts_anew_at=first_stage_epochs)
         self.upweight_factor, self.semantics = check_factor(upweight_factor), semantics
-        self.accuracy_from = accuracy_from
 
     def reweights_after(self, epoch: int) -> bool:
         """Only the last epoch of the first stage gives weights."""
@@ -84,6 +84,7 @@ class JTT(GroupModule):
         initial = {f"initial.{name}": value.detach().cpu().clone() for name, value in self._tensors()}
         return {**super().first_state(), "second_stage": torch.tensor(False), **initial}
 
+    @needed
     def on_fit_start(self) -> None:
         """Also keep the first stage out of the choice of checkpoints."""
         super().on_fit_start()
@@ -94,6 +95,7 @@ class JTT(GroupModule):
         super().teardown(stage)
         choose_any(self.trainer)
 
+    @needed
     def on_train_end(self) -> None:
         """Say so where the run ended, as by ``max_time``, before there was anything to choose."""
         super().on_train_end()
@@ -110,6 +112,7 @@ class JTT(GroupModule):
                 )
             yield name, value
 
+    @needed
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Begin the second stage where the first is over, but not in the few steps of a search for a rate."""
         if self.selectable and not self.searching and not bool(self.state["second_stage"]):

@@ -23,7 +23,8 @@ class Worst(GroupModule):
     Args:
         upweight_factor: weight of the worst group's samples, ``w_g`` where ``r_g = 0``; above 0.
         upweight: which samples of the group get it: ``misclassified`` (+M) or ``all`` (+G).
-        accuracy_from: whose predictions rank the groups, ``evaluation`` or ``training``; see ``DRU``.
+        accuracy_from: whose predictions rank the groups, ``evaluation`` or ``training``; see ``DRU``. That of
+            the class, if not given.
         **kwargs: those of ``GroupModule``.
 
     Raises:
@@ -36,14 +37,14 @@ class Worst(GroupModule):
         self,
         upweight_factor: float = 2,
         upweight: Upweight = "misclassified",
-        accuracy_from: AccuracyFrom = "evaluation",
+        accuracy_from: AccuracyFrom | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_choice("upweight", upweight, Upweight)
-        check_choice("accuracy_from", accuracy_from, AccuracyFrom)
+        self.take_accuracy_from(accuracy_from)
         self.upweight_factor = check_factor(upweight_factor)
-        self.upweight, self.accuracy_from = upweight, accuracy_from
+        self.upweight = upweight
 
     @property
     def title(self) -> str:

@@ -24,7 +24,7 @@ def method_state(method: Any) -> dict[str, Any]:
     return {
         "method": path_of(method),
         "fixed": {name: getattr(method, name) for name in method.fixed_options},
-        "class_count": method.class_count,
+        "class_count": method.progress.class_count,
         **method.builder.state_dict(method.network),
         **({"network": None} if method.forwards_itself else {}),
         "optimization": method.optimization.state_dict(),
@@ -34,11 +34,11 @@ def method_state(method: Any) -> dict[str, Any]:
 def training_state(method: Any, trainer: Any) -> dict[str, Any]:
     """Tables of the training samples and the method's state, with what tells the run's data; every process calls it."""
     return {
-        "fingerprint": method.fingerprint,
+        "fingerprint": method.progress.fingerprint,
         "record": method.record.state_dict(),
         "state": {name: tensor.cpu() for name, tensor in method.state.items()},
-        "ended_epoch": method.ended_epoch,
-        "validated_batch": method.validated_batch,
+        "ended_epoch": method.progress.ended_epoch,
+        "validated_batch": method.progress.validated_batch,
         "losses": method.watch.losses().cpu(),
         "criteria": {name: value.cpu() for name, value in method.evaluation.values.items()},
         "batches": batches_of(trainer.train_dataloader),
@@ -59,7 +59,7 @@ def load_training_state(method: Any, trainer: Any, saved: dict[str, Any]) -> Non
     }
     if "losses" in saved:
         method.watch.go_on_from(saved["losses"])
-    method.ended_epoch, method.validated_batch = saved["ended_epoch"], saved.get("validated_batch")
+    method.progress.ended_epoch, method.progress.validated_batch = saved["ended_epoch"], saved.get("validated_batch")
     method.evaluation.values = {name: value.to(device) for name, value in saved.get("criteria", {}).items()}
 
 
@@ -93,7 +93,7 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
     saved, state = checkpoint[KEY], checkpoint["state_dict"]
     if saved["method"] != path_of(method):
         rank_zero_info(f"Note: the checkpoint was made with {saved['method']}; its network is evaluated as it is.")
-    method.class_count = None if method.relabels else saved.get("class_count")
+    method.progress.class_count = None if method.relabels else saved.get("class_count")
     # The loss is not needed to predict, and its weights may be those of another one.
     kept = method.loss.state_dict()
     for key in [key for key in state if key.startswith("loss.") and key.removeprefix("loss.") not in kept]:

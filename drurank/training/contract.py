@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,6 +31,30 @@ def as_batch(batch: Any) -> dict[str, Any]:
             f"a batch is a {has}, not a dict with {', '.join(ENTRIES)}; override unpack(batch) to make one"
         )
     return batch
+
+
+def as_logits(output: Any) -> Tensor:
+    """The scores that a network gave: a tensor, or what an object or a dict holds under ``logits``.
+
+    Raises:
+        InputError: if it is none of these.
+    """
+    found = output.get("logits") if isinstance(output, dict) else getattr(output, "logits", output)
+    if not isinstance(found, Tensor):
+        raise InputError(
+            f"the network gave a {type(output).__name__}; it must give a tensor of scores, or an object or dict with "
+            "logits"
+        )
+    return found
+
+
+@functools.cache
+def takes_keywords(forward: Callable[..., Any], names: tuple[str, ...]) -> bool:
+    """Whether a ``forward`` takes the entries of a dict of these names as keywords."""
+    parameters = [*inspect.signature(forward).parameters.values()][1:]
+    known = {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    rest = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    return bool(known <= {*names} if rest else known >= {*names})
 
 
 def checked_batch(found: Any) -> dict[str, Any]:

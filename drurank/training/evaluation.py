@@ -10,11 +10,12 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 
-from drurank.criteria import criterion_of_key, default_criteria
+from drurank.criteria import criterion_of_key, default_criteria, key_of, resembled_key
 from drurank.errors import InputError, check_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
 from drurank.training.record import UNKNOWN, EpochRecord
+from drurank.training.split_loss import SplitLoss
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class EvaluatedSplit:
         dataset: its rows.
         record: which of its rows are correct.
         criteria: their counts by group.
+        loss: their losses.
     """
 
     name: str
@@ -34,6 +36,17 @@ class EvaluatedSplit:
     dataset: Any
     record: EpochRecord
     criteria: GroupCriteria
+    loss: SplitLoss
+
+    @property
+    def loss_key(self) -> str:
+        """What its mean loss is logged under, as ``val_loss``."""
+        return f"{self.prefix}_loss"
+
+    @property
+    def criterion_keys(self) -> list[str]:
+        """What its criteria are logged under, as ``val_qdcg10``."""
+        return [key_of(name, self.prefix) for name in self.criteria.names]
 
 
 class Evaluation:
@@ -58,12 +71,16 @@ class Evaluation:
         self.splits: list[EvaluatedSplit] = []
         """The splits of the last evaluation, in the order of their loaders."""
         self.values: dict[str, Tensor] = {}
-        """What the last evaluation gave, by key."""
+        """Criteria and losses of the last evaluation, by key."""
+        self.theirs: set[str] = set()
+        """Keys of ours, such as ``val_loss``, that a module of a person's own logs itself."""
         self.counted: dict[str, int] = {}
         """Rows of each split that the last evaluation counted."""
         self.reads_training_set = False
         self._records: list[EpochRecord | None] = []
+        self._losses: list[SplitLoss | None] = []
         self._warned: set[str] = set()
+        self._range: tuple[Tensor, Tensor] | None = None
 
     def find_criteria(self, trainer: Any, *, grouped: bool) -> None:
         """Find out which criteria the run needs: the usual ones, and those that a callback monitors.
@@ -78,6 +95,7 @@ class Evaluation:
         self.names = default_criteria(grouped=grouped)
         self._grouped = grouped
         self._warned.clear()
+        self.theirs.clear()
         monitored = [one for one in trainer.callbacks if isinstance(getattr(one, "monitor", None), str)]
         for callback in monitored:
             self.ask_for(callback.monitor, getattr(callback, "mode", None))
@@ -88,8 +106,8 @@ class Evaluation:
         """Have a criterion computed that is monitored under this key.
 
         Raises:
-            InputError: if a test key, an unknown criterion, or one that needs groups where there are none is
-                monitored, or the worst value would be kept.
+            InputError: if a test key of ours, or a criterion that needs groups where there are none, is monitored, or
+                the worst value would be kept.
         """
         asked = criterion_of_key(key)
         if asked is None:
@@ -114,11 +132,12 @@ class Evaluation:
         loaders = as_list(loaders)
         names = [split_of(loader) or stage for loader in loaders]
         prefixes = key_prefixes(names, stage)
-        self.splits, self._records = [], []
+        self.splits, self._records, self._losses, self._range = [], [], [], None
         self.reads_training_set = training is not None and "train" in names
         for name, loader in zip(names, loaders, strict=True):
             if name == "train":
                 self._records.append(training)
+                self._losses.append(None)
                 continue
             groups = loader.dataset.num_groups
             record = EpochRecord(loader.dataset.group.to(device), groups)
@@ -126,12 +145,22 @@ class Evaluation:
             criteria = GroupCriteria(
                 groups, self.names, min_count=self.min_count, shrink=self.shrink, sync_on_compute=False
             ).to(device)
-            self.splits.append(EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria))
+            loss = SplitLoss(len(record.group), device)
+            self.splits.append(EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria, loss))
             self._records.append(record)
+            self._losses.append(loss)
 
     def record_of(self, loader: int) -> EpochRecord | None:
         """Where to note what is correct in the rows of a loader, given by its place; ``None`` if it is skipped."""
         return self._records[loader]
+
+    def loss_of(self, loader: int) -> SplitLoss | None:
+        """Where to note the losses of the rows of a loader, given by its place; ``None`` for the training set."""
+        return self._losses[loader]
+
+    def is_training_pass(self, loader: int | None) -> bool:
+        """Whether a loader, given by its place, reads the training set."""
+        return loader is not None and loader < len(self._losses) and self._losses[loader] is None
 
     def end(self) -> dict[str, Tensor]:
         """Count the rows of each split by group; every process must call it.
@@ -139,18 +168,56 @@ class Evaluation:
         Returns:
             Key (``val_qdcg10``) to value, a float32 scalar, nan where no group has enough samples.
         """
-        found, self.counted = {}, {}
+        found: dict[str, Tensor] = {}
+        self.values, self.counted = {}, {}
         for split in self.splits:
             split.record.commit()
             self.counted[split.name] = int((split.record.correct != UNKNOWN).sum())
             split.criteria.update_correct(split.record.correct == 1, split.record.known_group())
-            found.update({f"{split.prefix}_{name}": value for name, value in split.criteria.compute().items()})
-        self.values = found
+            found.update({key_of(name, split.prefix): value for name, value in split.criteria.compute().items()})
+            loss = split.loss.mean()
+            if loss is not None and split.loss_key not in self.theirs:
+                self.values[split.loss_key] = loss
+        self.values.update(found)
         return found
+
+    def leave_to_them(self, trainer: Any, key: str) -> None:
+        """A module of a person's own logs this key, which then is theirs, if it is that of a loss of ours.
+
+        Raises:
+            InputError: if it is that of a criterion, by which a checkpoint of another figure would be chosen.
+        """
+        if key in self.theirs or not any(key.startswith(split.prefix) for split in self.splits):
+            return
+        if any(key in split.criterion_keys for split in self.splits):
+            raise InputError(f"the module logs {key!r}, the name of a criterion of ours; log it under another name")
+        if any(key == split.loss_key for split in self.splits):
+            self.theirs.add(key)
+            self.values.pop(key, None)
+            forget_logged(trainer, [key])
 
     def cut_short(self) -> list[EvaluatedSplit]:
         """The splits of which the last evaluation did not count every row."""
         return [split for split in self.splits if self.counted[split.name] < len(split.dataset)]
+
+    def note_single_outputs(self, output: Tensor) -> None:
+        """Note the range of a batch's outputs, ``[B, 1]``, of a network with one; does not wait for the device."""
+        if len(output):
+            low, high = output.detach().float().aminmax()
+            self._range = (low, high) if self._range is None else (low.min(self._range[0]), high.max(self._range[1]))
+
+    def warn_of_probabilities(self) -> None:
+        """Warn once a run where the outputs of a network with one look like probabilities and are cut as logits."""
+        if self._range is None or "sigmoid" in self._warned:
+            return
+        low, high = (float(value) for value in self._range)
+        if low >= 0 and high <= 1:
+            self._warned.add("sigmoid")
+            rank_zero_warn(
+                f"all outputs of the network, which has one, are from {low:.3g} to {high:.3g}, as if it ended in a "
+                "sigmoid; they are taken as logits and cut at 0, so that every row is class 1: leave the sigmoid out, "
+                "or override is_correct and predict_step"
+            )
 
     def warn_of_rows_left_out(self) -> None:
         """Warn once a run of each split of which not every row was counted."""
@@ -162,6 +229,21 @@ class Evaluation:
                     f"counted, so loggers do not get its {split.prefix}_* criteria; leave out limit_val_batches, "
                     "limit_test_batches, drop_last or the sampler that skips rows, or give a GroupedDataset of fewer"
                 )
+
+
+def warn_of_unlogged(trainer: Any, error: BaseException | None = None) -> None:
+    """Warn of keys that were monitored and never logged, and are nearly those of criteria.
+
+    Args:
+        trainer: what ran.
+        error: what it ended with; only keys that it names are looked at.
+    """
+    monitors = [getattr(callback, "monitor", None) for callback in trainer.callbacks]
+    monitors += [config.monitor for config in trainer.lr_scheduler_configs if config.reduce_on_plateau]
+    for key in {key for key in monitors if isinstance(key, str) and key not in trainer.callback_metrics}:
+        meant = resembled_key(key)
+        if meant is not None and (error is None or key in str(error)):
+            rank_zero_warn(f"{key!r} is monitored and was never logged; did you mean {meant!r}?")
 
 
 def forget_logged(trainer: Any, keys: Collection[str]) -> None:

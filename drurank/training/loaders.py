@@ -50,6 +50,12 @@ def draws_again(loader: Any) -> bool:
     return isinstance(sampler, GlobalBatchSampler) and sampler.draw in ("balanced", "groups_per_batch")
 
 
+def is_last_validation(trainer: Any) -> bool:
+    """Whether a validation that begins after this batch of training is the last of the epoch."""
+    left = trainer.num_training_batches - trainer.fit_loop.epoch_loop.batch_idx - 1
+    return bool(trainer.is_last_batch or left < trainer.val_check_batch)
+
+
 def reads_all(trainer: Any) -> bool:
     """Whether a validation reads every row of the training set."""
     loaders = as_list(trainer.val_dataloaders)

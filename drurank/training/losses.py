@@ -6,11 +6,47 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from drurank.errors import InputError
+from drurank.errors import InputError, check_number
+
+
+class BinaryCrossEntropy(nn.Module):
+    """Binary cross-entropy of each sample, from one logit: ``-y w log p - (1 - y) log(1 - p)`` with ``p`` its sigmoid.
+
+    The network has one output and no sigmoid after it; class 1 is predicted where the logit is above 0.
+
+    Args:
+        positive_weight: weight ``w`` of the samples of class 1, above 0.
+
+    Raises:
+        InputError: if ``positive_weight`` is out of range.
+    """
+
+    def __init__(self, positive_weight: float = 1.0) -> None:
+        super().__init__()
+        check_number("positive_weight", positive_weight, above=True)
+        self.positive_weight = positive_weight
+
+    def forward(self, logits: Tensor, label: Tensor) -> Tensor:
+        """Losses, float ``[B]``, of logits ``[B]`` or ``[B, 1]`` and labels 0 and 1, ``[B]`` or ``[B, 1]``.
+
+        Raises:
+            InputError: if there is not one logit a sample.
+        """
+        if logits.shape[1:] not in ((), (1,)) or label.shape[1:] not in ((), (1,)):
+            raise InputError(
+                f"the network gave {list(logits.shape)} for labels {list(label.shape)}; BinaryCrossEntropy takes one "
+                "logit and one label a sample, [B] or [B, 1]: give a network with one output"
+            )
+        logits = logits.reshape(-1)
+        target = label.reshape(-1).to(logits.dtype)
+        weight = torch.where(target > 0, self.positive_weight, 1.0)
+        return functional.binary_cross_entropy_with_logits(logits, target, weight=weight, reduction="none")
 
 
 class CrossEntropy(nn.Module):
     """Cross-entropy of each sample, ``-c_y log p_y`` with class weights ``c``.
+
+    In evaluation a label that the network has no output for has the probability 0 and so the loss inf.
 
     Args:
         class_weight: weight of each class, in the order of the labels; 1, if not given.
@@ -36,7 +72,7 @@ class CrossEntropy(nn.Module):
         """Losses, float ``[B]``, of logits ``[B, C]`` and labels ``[B]``.
 
         Raises:
-            InputError: if there is not one logit for each of two classes or more.
+            InputError: if there is not one logit for each of two classes or more, or not one class a sample.
         """
         if logits.ndim < 2 or logits.shape[-1] < 2:
             raise InputError(
@@ -45,6 +81,17 @@ class CrossEntropy(nn.Module):
             )
         if self.class_weight is not None and len(self.class_weight) != logits.shape[-1]:
             raise InputError(f"class_weight has {len(self.class_weight)} numbers for {logits.shape[-1]} classes")
-        return functional.cross_entropy(
-            logits, label, weight=self.class_weight, label_smoothing=self.label_smoothing, reduction="none"
+        if label.shape != logits.shape[:1] or label.is_floating_point():
+            raise InputError(
+                f"labels are {label.dtype} {list(label.shape)}, of which CrossEntropy makes no loss; give it one class "
+                "a sample, or another loss"
+            )
+        known = (label >= 0) & (label < logits.shape[-1]) if not self.training else None
+        losses = functional.cross_entropy(
+            logits,
+            label if known is None else torch.where(known, label, 0),
+            weight=self.class_weight,
+            label_smoothing=self.label_smoothing,
+            reduction="none",
         )
+        return losses if known is None else torch.where(known, losses, torch.inf)

@@ -22,9 +22,11 @@ from lightning.pytorch.callbacks import (
 )
 from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
 from lightning.pytorch.utilities.parsing import lightning_hasattr
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from torch import Tensor, nn
+from torch.utils.data import SequentialSampler, default_collate
 
-from drurank.data.dataset import GroupedDataset, TrainingPass
+from drurank.data.dataset import GroupedDataset, TrainingPass, check_map_style
 from drurank.errors import InputError, check_count
 from drurank.networks import Sizes
 from drurank.networks.factory import differences
@@ -33,7 +35,7 @@ from drurank.training.batch_norm import last_batch_has_a_variance
 from drurank.training.checkpoint import known_as, method_state
 from drurank.training.evaluation import key_prefixes
 from drurank.training.loaders import as_list, keeps_labels, reads_all, split_of
-from drurank.training.losses import CrossEntropy
+from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
 from drurank.training.nonfinite import broken_entry
 from drurank.training.optimization import optimizers_in_words
 from drurank.training.resume import waits_for_its_end
@@ -68,15 +70,24 @@ def run_checks(checks: Sequence[Check], method: Any, trainer: Any) -> None:
 
 
 def check_attached(method: Any, trainer: Any) -> None:
-    """Refuse a fit without the method's own callbacks, which Lightning has attached by the time of ``setup``.
+    """Refuse a run without the method's own callbacks, which Lightning has attached by the time of ``setup``.
 
     Raises:
         InputError: naming the line to write.
     """
-    if trainer.state.fn == "fit" and method.watch not in trainer.callbacks:
+    check_roll(method, attached=trainer.state.fn != "fit" or method.watch in trainer.callbacks)
+
+
+def check_roll(method: Any, *, attached: bool = True) -> None:
+    """Refuse a run in which nothing would notice a hook that hides one of ours.
+
+    Raises:
+        InputError: naming the line to write.
+    """
+    if not (attached and method.roll.attached):
         raise InputError(
-            f"{type(method).__name__} has a configure_callbacks of its own without the callback that watches for nan; "
-            "return [*super().configure_callbacks(), ...]"
+            f"{type(method).__name__} has a configure_callbacks of its own without the callbacks of drurank's; return "
+            "[*super().configure_callbacks(), ...]"
         )
 
 
@@ -89,9 +100,14 @@ def whole_accumulation(method: Any, trainer: Any, datamodule: Any) -> None:
 
 
 def sampler_is_kept(method: Any, trainer: Any, datamodule: Any) -> None:
-    """Lightning does not replace the sampler."""
-    if trainer.overfit_batches:
+    """Lightning does not replace a sampler of ours; one of plain loaders it may."""
+    if trainer.overfit_batches and hasattr(datamodule, "draw_of"):
         raise InputError("overfit_batches would replace the sampler that knows the rows; use limit_train_batches")
+    if trainer.overfit_batches and method.accuracy_from == "evaluation":
+        raise InputError(
+            "overfit_batches would replace the sampler of evaluation_loader and read a part of the training rows; set "
+            "accuracy_from='training', or use limit_train_batches"
+        )
 
 
 def group_options_have_groups(method: Any, trainer: Any, datamodule: Any) -> None:
@@ -249,11 +265,13 @@ def groups_have_halves(method: Any, trainer: Any, datamodule: Any) -> None:
 def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
     """The training loader reads rows that know their groups, and groups to rank where the method ranks them."""
     train = getattr(trainer.train_dataloader, "dataset", None)
+    check_map_style(train)
     if not isinstance(train, GroupedDataset):
         raise InputError(
             f"the training set is a {type(train).__name__}; wrap it as GroupedDataset(dataset, groups) and give one "
             "loader of it"
         )
+    check_loader(trainer.train_dataloader)
     if method.needs_groups:
         check_groups(train, type(method).__name__, method.without_groups)
 
@@ -271,11 +289,21 @@ def labels_are_classes(method: Any, trainer: Any, datamodule: Any) -> None:
         )
 
 
+def labels_are_binary(method: Any, trainer: Any, datamodule: Any) -> None:
+    """A binary loss of ours has labels 0 and 1."""
+    label = trainer.train_dataloader.dataset.held_labels()
+    if label is None or method.relabels or not isinstance(method.loss, BinaryCrossEntropy):
+        return
+    if keeps_labels(trainer.train_dataloader) and not bool(((label == 0) | (label == 1)).all()):
+        row = int(((label != 0) & (label != 1)).nonzero()[0])
+        raise InputError(f"training row {row} has the label {int(label[row])}; BinaryCrossEntropy takes 0 and 1")
+
+
 def training_set_is_evaluated(method: Any, trainer: Any, datamodule: Any) -> None:
-    """Where an evaluation pass ranks the groups and there is validation, epochs end in reading the training set."""
+    """Where an evaluation pass ranks the groups and there is validation, each epoch's last reads the training set."""
     if method.accuracy_from != "evaluation" or trainer.limit_val_batches == 0:
         return
-    _validation_ends_epochs(trainer)
+    _validation_in_every_epoch(trainer)
     if trainer.val_dataloaders is not None:  # else they are made before the first epoch that is validated
         check_training_pass(trainer)
 
@@ -299,7 +327,7 @@ def check_training_pass(trainer: Any) -> None:
 
 def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
     """The tables of a checkpoint are of this training set, and its optimizer's state of this optimizer."""
-    saved = method.restored
+    saved = method.progress.restored
     if saved is None:
         return
     train = trainer.train_dataloader.dataset
@@ -314,7 +342,7 @@ def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
 
 def search_loses_no_checkpoint(method: Any, trainer: Any, datamodule: Any) -> None:
     """A search at the start of a fit does not precede the training of a checkpoint, which Lightning would forget."""
-    if method.searching and method.restored is not None:
+    if method.searching and method.progress.restored is not None:
         raise InputError(
             "LearningRateFinder and BatchSizeFinder search at the start of a new run, and this one resumes; leave "
             "them out, and give the optimizer and batch_size what they found"
@@ -325,6 +353,7 @@ START: tuple[Check, ...] = (
     search_loses_no_checkpoint,
     training_set_is_grouped,
     labels_are_classes,
+    labels_are_binary,
     training_set_is_evaluated,
     restored_tables_fit,
     last_batch_has_a_variance,
@@ -466,19 +495,6 @@ def sizes_of(datamodule: Any) -> Sizes:
     return sizes
 
 
-def check_hooks(method: Any) -> None:
-    """Refuse a step of a method whose groups were not ranked at the end of the epoch before.
-
-    Raises:
-        InputError: naming the hooks of which one is overridden.
-    """
-    if method.ended_epoch is None or method.ended_epoch < method.current_epoch - 1:
-        raise InputError(
-            f"{type(method).__name__} has an on_train_start or on_train_epoch_end of its own that does not call "
-            "super()'s, which ranks the groups; call it first"
-        )
-
-
 def check_criteria(method: Any, values: dict[str, Tensor]) -> None:
     """Refuse criteria without a value, which a checkpoint could be chosen by.
 
@@ -518,10 +534,32 @@ def check_grouped(loaders: Any) -> None:
     """
     for loader in as_list(loaders):
         dataset = getattr(loader, "dataset", None)
+        check_map_style(dataset)
         if not isinstance(dataset, GroupedDataset | TrainingPass):
             raise InputError(
                 f"an evaluation loader reads a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)"
             )
+        check_loader(loader)
+
+
+def check_loader(loader: Any) -> None:
+    """Refuse a loader that leaves out the dataset's own ``collate``, or whose sampler of ours Lightning replaced.
+
+    Raises:
+        InputError: naming what to write.
+    """
+    batched = getattr(loader, "batch_size", None) is not None or getattr(loader, "batch_sampler", None) is not None
+    own = getattr(loader.dataset, "collate", None) not in (None, default_collate)
+    if batched and own and isinstance(loader.dataset, GroupedDataset) and loader.collate_fn is default_collate:
+        raise InputError(
+            "the dataset has a collate of its own, which a plain DataLoader does not call; give the loader too "
+            "collate_fn=..., or use drurank.data.make_loader(dataset, batch_size)"
+        )
+    if not batched and isinstance(getattr(loader, "sampler", None), SequentialSampler):
+        raise InputError(
+            "the loader's sampler gives single rows and not batches, as where overfit_batches replaced it; use "
+            "limit_train_batches"
+        )
 
 
 def check_evaluation(loaders: Any) -> None:
@@ -557,17 +595,19 @@ def check_last_layer(owner: Any, parameters: Sequence[nn.Parameter]) -> None:
         )
 
 
-def _validation_ends_epochs(trainer: Any) -> None:
-    every = trainer.val_check_batch
-    if (
-        trainer.check_val_every_n_epoch is None
-        or not every
-        or trainer.num_training_batches % min(every, trainer.num_training_batches)
-    ):
+def _validation_in_every_epoch(trainer: Any) -> None:
+    every, batches = trainer.val_check_batch, trainer.num_training_batches
+    if trainer.check_val_every_n_epoch is None or not every or every > batches:
         raise InputError(
-            f"val_check_interval={getattr(trainer, 'val_check_interval', 'of time')} leaves out the end of an epoch of "
-            f"{trainer.num_training_batches} batches, where errors of the training set are looked at; give one that "
-            "divides it, or set accuracy_from='training'"
+            f"val_check_interval={getattr(trainer, 'val_check_interval', 'of time')} with check_val_every_n_epoch="
+            f"{trainer.check_val_every_n_epoch} may validate no more in an epoch of {batches} batches, in whose last "
+            "validation the errors of the training set are looked at; give a share or number of its batches, or set "
+            "accuracy_from='training'"
+        )
+    if batches % every:
+        rank_zero_info(
+            f"the last validation of an epoch is after batch {batches - batches % every} of {batches}: the weights of "
+            "the next one come from the predictions made then"
         )
 
 

@@ -327,9 +327,9 @@ def test_training_classes_are_not_counted_where_labels_may_be_others(trainer, tm
     plain, module, train = ERM(network=own_network()), method(network=own_network()), own_loaders()[0].dataset
     run = trainer()
     run.fit(plain, DataLoader(train, 5))
-    assert plain.class_count == train.dataset.tensors[1].bincount().tolist()
+    assert plain.progress.class_count == train.dataset.tensors[1].bincount().tolist()
     run.save_checkpoint(tmp_path / "plain.ckpt")
     trainer().fit(module, DataLoader(train, 5, **options))
-    assert module.class_count is None
+    assert module.progress.class_count is None
     loaded = method.load_from_checkpoint(tmp_path / "plain.ckpt", network=own_network())
-    assert loaded.class_count == (plain.class_count if method is ERM else None)
+    assert loaded.progress.class_count == (plain.progress.class_count if method is ERM else None)

@@ -196,7 +196,6 @@ def test_command_line_chooses_in_the_second_stage_and_logs_both(fit, run, tmp_pa
         (["--model.first_stage_epochs", 1, "--trainer.max_steps", 4], "max_steps is 4 and the first stage has 4"),
         (["--trainer.limit_val_batches", 1], "limit_val_batches 1 leaves out training rows"),
         (["--trainer.limit_val_batches", 0], "limit_val_batches 0 leaves out training rows"),
-        (["--trainer.val_check_interval", 3], "val_check_interval 3 leaves out the end of an epoch of 4 batches"),
         (["--trainer.fast_dev_run", "true"], "fast_dev_run trains one epoch and JTT two stages"),
         (["--model.upweight_factor", 0], "upweight_factor is 0"),
         (["--model.semantics", "twice"], "twice"),

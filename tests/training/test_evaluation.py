@@ -1,19 +1,27 @@
 """What is counted in each split, and under which keys."""
 
+import math
 import warnings
 from types import SimpleNamespace
 
 import pytest
 import torch
-from lightning.pytorch.callbacks import EarlyStopping
+import torch.distributed as dist
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
+from lightning.pytorch.cli import ReduceLROnPlateau
 from lightning.pytorch.loggers.logger import DummyLogger
+from torch import nn
+from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, SubsetRandomSampler
 
-from drurank.data import GroupedDataset, evaluation_loader
+from drurank import methods
+from drurank.data import GroupedDataset, Shortcut, evaluation_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.training.evaluation import Evaluation, key_prefixes
+from drurank.training.losses import CrossEntropy
 from drurank.training.record import EpochRecord
+from drurank.training.split_loss import SplitLoss
 from fits import Failing, network, own_loaders, own_network, own_rows, small
 
 
@@ -59,7 +67,8 @@ def test_prediction_that_is_nan_counts_as_wrong(trainer):
             assert module.record.correct.tolist() == right.int().tolist()
         else:
             assert float(run.callback_metrics["val_overall"]) == pytest.approx(float(right.float().mean()))
-    assert all(value.isfinite() for value in run.callback_metrics.values())
+    assert run.callback_metrics["val_loss"].isnan()
+    assert all(value.isfinite() for key, value in run.callback_metrics.items() if key != "val_loss")
 
 
 def test_min_count_of_0_is_refused():
@@ -203,3 +212,149 @@ def test_tested_rows_that_are_left_out_are_told(trainer):
     val.dataset.split = "test"
     with pytest.warns(UserWarning, match="14 of 24 rows of split 'test' were counted"):
         trainer(limit_test_batches=2).test(ERM(network=own_network()), val, verbose=False)
+
+
+@pytest.mark.parametrize("key", ["val_worst_acc", "val_ndcg10", "val_stat"])
+def test_keys_of_ones_own_end_no_run(trainer, key):
+    class Theirs(ERM):
+        def on_validation_epoch_end(self):
+            super().on_validation_epoch_end()
+            self.log(key, 0.5 - 0.1 * self.current_epoch)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*never logged.*")
+        run = trainer(max_epochs=2, callbacks=[EarlyStopping(key, mode="min")])
+        run.fit(Theirs(network=network()), datamodule=small())
+    assert float(run.callback_metrics[key]) == pytest.approx(0.4)
+
+
+def test_a_monitored_key_that_is_never_logged_is_answered_with_ours(trainer):
+    run = trainer(callbacks=[EarlyStopping("val_qdgc10", mode="min")])
+    with (
+        pytest.warns(UserWarning, match="'val_qdgc10' is monitored and was never logged; did you mean 'val_qdcg10'"),
+        pytest.raises(RuntimeError, match="val_qdgc10"),
+    ):
+        run.fit(ERM(network=network()), datamodule=small())
+
+
+def test_loss_of_a_split_is_the_mean_over_its_rows(trainer):
+    # batches of 7, 7, 7 and 3: not the mean of their means
+    train, val = own_loaders()
+    run, method = trainer(), DRU(network=own_network())
+    run.fit(method, train, [val, evaluation_loader(train)])
+    x, label = val.dataset.dataset.tensors
+    with torch.no_grad():
+        want = cross_entropy(method(x), label)
+    assert float(run.callback_metrics["val_loss"]) == pytest.approx(float(want), rel=1e-6)
+    tests = DataLoader(GroupedDataset(*own_rows(seed=1)), batch_size=7)
+    (tested,) = run.test(method, tests, verbose=False)
+    assert tested["test_loss"] == pytest.approx(float(want), rel=1e-6)
+
+
+def test_each_split_has_its_loss(trainer):
+    run, method = trainer(), ERM(network=network())
+    data = Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16)
+    run.fit(method, datamodule=data)
+    for split in data.splits():
+        rows = data.dataset(split)
+        batch = rows[list(range(len(rows)))]
+        with torch.no_grad():
+            want = float(cross_entropy(method(batch["inputs"]), batch["label"]))
+        key = {"ood_val": "val_loss", "id_val": "id_val_loss"}.get(split)
+        if key is not None:
+            assert float(run.callback_metrics[key]) == pytest.approx(want, rel=1e-5)
+
+
+def test_a_row_that_is_read_twice_counts_once():
+    loss = SplitLoss(3, torch.device("cpu"))
+    loss.write(torch.tensor([0, 1]), torch.tensor([1.0, 2.0]))
+    loss.write(torch.tensor([1, 2]), torch.tensor([2.0, 6.0]))
+    assert float(loss.mean()) == 3
+
+
+def test_rows_that_several_processes_read_count_once(monkeypatch):
+    # Another process read rows 1 and 2 with losses 4 and 6
+    other = torch.tensor([[0.0, 4.0, 6.0], [0, 1, 1]])
+    loss = SplitLoss(3, torch.device("cpu"))
+    loss.write(torch.tensor([0, 1]), torch.tensor([1.0, 2.0]))
+    with monkeypatch.context() as patch:
+        patch.setattr(dist, "is_initialized", lambda: True)
+        patch.setattr(dist, "all_reduce", lambda table: table.add_(other))
+        assert float(loss.mean()) == pytest.approx((1 + 3 + 6) / 3)
+
+
+def test_loss_of_a_class_without_an_output_is_infinite_in_evaluation_alone():
+    loss, logits = CrossEntropy(), torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    label = torch.tensor([1, 2, -1])
+    assert loss.eval()(logits, label).tolist() == pytest.approx([math.log(2), math.inf, math.inf])
+    with pytest.raises(IndexError):
+        loss.train()(logits, label)
+
+
+@pytest.mark.parametrize("name", [name for name in methods.__all__ if name != "GroupModule"])
+def test_val_loss_can_be_monitored_with_every_method(trainer, name, tmp_path):
+    method = getattr(methods, name)(
+        network=network(),
+        lr_scheduler=lambda optimizer: ReduceLROnPlateau(optimizer, monitor="val_loss"),
+        **({"subsets": 1} if name == "DFR" else {}),
+    )
+    keep = ModelCheckpoint(tmp_path, monitor="val_loss")
+    callbacks = [keep] if name == "DFR" else [keep, EarlyStopping("val_loss")]
+    run = trainer(max_epochs=2, callbacks=callbacks, enable_checkpointing=True)
+    run.fit(method, datamodule=small())
+    assert keep.best_model_score is not None
+    assert run.callback_metrics["val_loss"].isfinite()
+
+
+def test_loss_of_a_part_of_the_rows_goes_to_no_logger(trainer):
+    noted = {}
+
+    class Logger(DummyLogger):
+        def log_metrics(self, metrics, step=None):
+            noted.update(metrics)
+
+    run = trainer(logger=Logger(), limit_val_batches=1)
+    with pytest.warns(UserWarning, match="were counted"):
+        run.fit(ERM(network=network()), datamodule=small(eval_batch_size=8))
+    assert "val_loss" in run.callback_metrics
+    assert not [key for key in noted if key.startswith(("val_", "id_val_"))]
+
+
+@pytest.mark.parametrize("where", ["validation_step", "before", "after"])
+def test_val_loss_of_ones_own_is_kept(trainer, where):
+    class Theirs(DRU):
+        def validation_step(self, batch, batch_idx):
+            super().validation_step(batch, batch_idx)
+            if where == "validation_step":
+                self.log("val_loss", torch.tensor(7.0))
+
+        def on_validation_epoch_end(self):
+            if where == "before":
+                self.log("val_loss", 7.0)
+            super().on_validation_epoch_end()
+            if where == "after":
+                self.log("val_loss", 7.0)
+
+    train, val = own_loaders()
+    run = trainer(max_epochs=3, callbacks=[EarlyStopping("val_loss")])
+    run.fit(Theirs(network=own_network()), train, [val, evaluation_loader(train)])
+    assert float(run.callback_metrics["val_loss"]) == 7
+    assert not any("dataloader_idx" in key for key in run.callback_metrics)
+
+
+def test_a_criterion_of_ours_is_not_logged_by_another_hand(trainer):
+    class Theirs(ERM):
+        def on_validation_epoch_end(self):
+            super().on_validation_epoch_end()
+            self.log("val_worst", 0.5)
+
+    with pytest.raises(InputError, match="the module logs 'val_worst', the name of a criterion of ours"):
+        trainer().fit(Theirs(network=network()), datamodule=small())
+
+
+def test_a_loss_that_cannot_be_made_of_a_checkpoints_scores_is_left_out(trainer):
+    # As after load_from_checkpoint, which does not bring a loss that was given as an object
+    tests = DataLoader(GroupedDataset(*own_rows()), batch_size=7)
+    (found,) = trainer().test(ERM(network=nn.Linear(3, 1)), tests, verbose=False)
+    assert "test_overall" in found
+    assert "test_loss" not in found

@@ -6,11 +6,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, Timer
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.data import GroupedDataset, evaluation_loader
-from drurank.data.dataset import make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.training import preflight
@@ -82,7 +80,21 @@ BY_GROUP = {"draw_of": lambda method: "groups_per_batch"}
         (preflight.whole_accumulation, None, {"trainer": {"accumulate_grad_batches": 1}}),
         (preflight.whole_accumulation, "accumulate_grad_batches is 0", {"trainer": {"accumulate_grad_batches": 0}}),
         (preflight.sampler_is_kept, None, {"trainer": {"overfit_batches": 0.0}}),
-        (preflight.sampler_is_kept, "use limit_train_batches", {"trainer": {"overfit_batches": 0.5}}),
+        (
+            preflight.sampler_is_kept,
+            "sampler that knows the rows; use limit_train_batches",
+            {"trainer": {"overfit_batches": 0.5}, "datamodule": BY_GROUP},
+        ),
+        (
+            preflight.sampler_is_kept,
+            "sampler of evaluation_loader",
+            {"trainer": {"overfit_batches": 0.5}, "method": {"accuracy_from": "evaluation"}},
+        ),
+        (
+            preflight.sampler_is_kept,
+            None,
+            {"trainer": {"overfit_batches": 0.5}, "method": {"accuracy_from": "training"}},
+        ),
         (preflight.group_options_have_groups, None, {"method": {"evaluation": SHRINKS}}),
         (
             preflight.group_options_have_groups,
@@ -149,20 +161,20 @@ def test_penalty_comes_into_force_within_the_run(steps, passes):
     of(preflight.penalty_comes_into_force, None, {**method, "penalty_weight": 1}, RUN)
 
 
-def test_a_fit_without_the_watch_is_refused():
+def test_a_run_without_our_callbacks_is_refused():
     watch, other = NonFiniteWatch("stop", detect=False), NonFiniteWatch("stop", detect=False)
-    method = SimpleNamespace(watch=watch)
+    fit, test = SimpleNamespace(fn="fit"), SimpleNamespace(fn="test")
+    refused = pytest.raises(InputError, match=r"return \[\*super\(\).configure_callbacks\(\), ...\]")
+    method = SimpleNamespace(watch=watch, roll=SimpleNamespace(attached=True))
     for callbacks in ([], [other]):  # that of another method does not watch this one
-        with pytest.raises(InputError, match=r"return \[\*super\(\).configure_callbacks\(\), ...\]"):
-            preflight.check_attached(method, SimpleNamespace(state=SimpleNamespace(fn="fit"), callbacks=callbacks))
-        preflight.check_attached(method, SimpleNamespace(state=SimpleNamespace(fn="test"), callbacks=callbacks))
-    preflight.check_attached(method, SimpleNamespace(state=SimpleNamespace(fn="fit"), callbacks=[watch]))
-
-
-def test_a_hook_that_did_not_end_the_epoch_before_is_noticed():
-    preflight.check_hooks(SimpleNamespace(ended_epoch=1, current_epoch=2))
-    with pytest.raises(InputError, match="does not call super"):
-        preflight.check_hooks(SimpleNamespace(ended_epoch=0, current_epoch=2))
+        with refused:
+            preflight.check_attached(method, SimpleNamespace(state=fit, callbacks=callbacks))
+        preflight.check_attached(method, SimpleNamespace(state=test, callbacks=callbacks))
+    preflight.check_attached(method, SimpleNamespace(state=fit, callbacks=[watch]))
+    method.roll.attached = False
+    for state in (fit, test):
+        with refused:
+            preflight.check_attached(method, SimpleNamespace(state=state, callbacks=[watch]))
 
 
 def test_criterion_without_a_value_is_refused_but_in_the_sanity_check():
@@ -194,16 +206,6 @@ def test_checkpoints_that_cannot_be_used_are_refused(checkpoint, to_train, said)
 def test_checkpoint_that_can_be_used_gives_what_is_ours():
     checkpoint = {"drurank": {"method": "drurank.methods.DRU"}, "state_dict": {"a": torch.ones(1)}}
     assert preflight.check_loaded(checkpoint, to_train=False) == {"method": "drurank.methods.DRU"}
-
-
-def test_hook_that_hides_ours_is_noticed(trainer):
-    class Other(DRU):
-        def on_train_epoch_end(self):
-            pass
-
-    rows = GroupedDataset(TensorDataset(torch.randn(8, 2), torch.arange(8) % 2), torch.arange(8) % 4)
-    with pytest.raises(InputError, match=r"does not call super\(\)'s"):
-        trainer(max_epochs=2).fit(Other(network=nn.Linear(2, 2), accuracy_from="training"), make_loader(rows, 4))
 
 
 def test_a_criterion_of_ones_own_without_a_value_is_named():

@@ -87,7 +87,11 @@ def fit(trainer, make, *callbacks, ckpt_path=None, workers=0, lr_scheduler=None,
     data = Shortcut(groups=[6, 5, 4], group_size=10, batch_size=16, eval_batch_size=10, agreement=0.5)
     data.num_workers = workers
     run.fit(method, datamodule=data, ckpt_path=ckpt_path)
-    made = {**method.state_dict(), **method.state, **({"correct": method.record.correct} if method.begun else {})}
+    made = {
+        **method.state_dict(),
+        **method.state,
+        **({"correct": method.record.correct} if method.progress.begun else {}),
+    }
     return made, watch.seen, run
 
 
