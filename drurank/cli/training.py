@@ -29,7 +29,8 @@ from drurank.callbacks.selection import read_selection
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
-from drurank.cli.training_parser import TrainingParser
+from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.words import classes_first, names_as_text, with_recipes
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
@@ -246,7 +247,8 @@ def run(words: ArgsType) -> GroupCLI:
         warnings.filterwarnings("ignore", message)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
-    words = with_config_of_run(words) if isinstance(words, list) else words
+    if isinstance(words, list):
+        words = names_as_text(classes_first(with_config_of_run(with_recipes(words))), takes_text)
     try:
         finished = GroupCLI(words)
     except MisconfigurationException as error:

@@ -17,6 +17,7 @@ from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.entries import SECTIONS, combinations, read_entry, search_space
+from drurank.yaml_files import PlanLoader, read_yaml
 
 KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria", "search", "trials", "by", "keep_checkpoints")
 SEARCHES = ("grid", "random", "tpe")
@@ -82,7 +83,7 @@ class Plan:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = read_yaml(file.read_text(encoding="utf-8"), PlanLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{file} cannot be read: {reason}; give a YAML file, as configs/study/table.yaml") from error
