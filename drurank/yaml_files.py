@@ -45,7 +45,7 @@ DOTTED = re.compile(
 TAG = "tag:yaml.org,2002:"
 
 
-class CoreLoader(yaml.SafeLoader):
+class CoreLoader(yaml.SafeLoader):  # type: ignore[misc]
     """Reads scalars as YAML 1.2 does."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
@@ -81,7 +81,8 @@ class TextLoader(CoreLoader):
                         None, None, f"the key {key.value!r} stands there twice", key.start_mark
                     )
                 key.tag = f"{TAG}str"
-        return super().construct_mapping(node, deep)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
@@ -129,7 +130,7 @@ def _with_texts(read: Any, node: Any, place: tuple[str, ...] = ()) -> Any:
         name = getattr(key, "value", None)
         if name not in found:
             continue  # Merged from elsewhere, or no text.
-        path = (*place, *(word for word in name.split(".") if word != "init_args"))
+        path = (*place, *(word for word in str(name).split(".") if word != "init_args"))
         if path[-1] in TEXTS and path[-2:-1] == ("data",):
             found[name] = TextLoader("").construct_document(value)
         else:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from drurank.cli.parser import reason_of
+from drurank.cli.program import usage
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
 from drurank.imports import import_code
@@ -67,7 +68,7 @@ def overview() -> str:
     """All commands, one per line."""
     lines = [f"  {name:<9} {what}" for name, what in (TRAINING | COMMANDS).items()]
     more = "--import FILE, with any command: Python code that registers criteria of your own (docs/criteria.md)."
-    return "\n".join(["usage: python cli.py COMMAND ...", *lines, "COMMAND --help explains each.", more])
+    return "\n".join([f"usage: {usage()} COMMAND ...", *lines, "COMMAND --help explains each.", more])
 
 
 def _without_imports(words: list[str]) -> list[str]:

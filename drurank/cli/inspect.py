@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from drurank.cli.flags import in_flags, named_as_flags
+from drurank.cli.program import usage
 from drurank.cli.training_parser import TrainingParser
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
@@ -35,7 +36,7 @@ def run(words: list[str]) -> Inspection:
     Raises:
         InputError: if there is no such data, or it cannot be read.
     """
-    parser = TrainingParser(prog="cli.py inspect", description=DESCRIPTION)
+    parser = TrainingParser(prog=usage("inspect"), description=DESCRIPTION)
     parser.add_argument("--config", action="config", help="A configuration, of which only the section data is read.")
     parser.add_subclass_arguments(GroupDataModule, "data", required=True)
     parser.add_argument(

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import torch
 import torch.distributed as dist
-from lightning.pytorch import Callback
+from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import MisconfigurationException, SIGTERMException
@@ -27,16 +27,18 @@ from yaml.representer import RepresenterError
 from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.selection import read_selection
 from drurank.cli.flags import logged_as_flags, named_as_flags
-from drurank.cli.parser import reason_of
+from drurank.cli.parser import import_problem, reason_of
+from drurank.cli.program import program, usage
 from drurank.cli.run_folder import OF_THIS_PROCESS, run_of, with_config_of_run
 from drurank.cli.training_parser import TrainingParser, takes_text
-from drurank.cli.words import classes_first, names_as_text, with_recipes
+from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
 from drurank.methods import GroupModule
+from drurank.networks import Sizes
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import SELECTION_FILE
 from drurank.run_folder.logger import RunLogger
@@ -68,7 +70,7 @@ class GroupCLI(LightningCLI):
         with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags):
             super().__init__(
                 GroupModule,
-                GroupDataModule,
+                LightningDataModule,
                 subclass_mode_model=True,
                 subclass_mode_data=True,
                 auto_configure_optimizers=False,
@@ -77,7 +79,7 @@ class GroupCLI(LightningCLI):
                 save_config_kwargs={"overwrite": True},
                 trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
                 parser_class=TrainingParser,
-                parser_kwargs={"prog": "cli.py"},
+                parser_kwargs={"prog": usage()},
                 args=args,
             )
 
@@ -119,6 +121,10 @@ class GroupCLI(LightningCLI):
         config = self._get(self.config_init, "trainer")
         if config.get("barebones"):
             raise InputError("barebones keeps no checkpoints and logs no criteria; leave --trainer.barebones out")
+        for name in ("strategy", "profiler"):  # Text may be anything else, so the parser takes it.
+            problem = import_problem(str(config.get(name)))
+            if isinstance(config.get(name), str) and problem is not None:
+                raise InputError(f"--trainer.{name} {config[name]}: {problem}")
         callbacks: list[Callback] = [GroupHistory(), GroupReport(), PredictionWriter()]
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
@@ -161,6 +167,9 @@ class GroupCLI(LightningCLI):
     def before_fit(self) -> None:
         """Check everything before a folder is made or written to: a run that cannot start leaves no trace."""
         preflight.check_run(self.model, self.trainer, self.datamodule)
+        if not isinstance(self.datamodule, GroupDataModule):
+            self._try_network(getattr(self.datamodule, "sizes", None))
+            return
         self.datamodule.setup("fit")
         if self.model.needs_groups:
             preflight.check_groups(
@@ -176,10 +185,21 @@ class GroupCLI(LightningCLI):
             self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
             if state is not None:
                 self.datamodule.load_state_dict(state)
-        elif self.model.network is None and not self.model.forwards_itself:
-            # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
-            with torch.random.fork_rng(devices=[]):
-                self.model.builder.factory(self.datamodule.sizes)
+        else:
+            self._try_network(self.datamodule.sizes)
+
+    def _try_network(self, sizes: Sizes | None) -> None:
+        if self.model.network is not None or self.model.forwards_itself:
+            return
+        if sizes is None and self.model.builder.takes_sizes:
+            kind = type(self.datamodule).__name__
+            raise InputError(
+                f"{kind} has no sizes, which the network is made from: give {kind} a property sizes that returns "
+                "drurank.networks.Sizes, or a network whose constructor has no argument sizes"
+            )
+        # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
+        with torch.random.fork_rng(devices=[]):
+            self.model.builder.make(sizes)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""
@@ -200,6 +220,8 @@ class GroupCLI(LightningCLI):
         # What the trainer does once it has made the folder; the datasets that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
         preflight.check_run(self.model, self.trainer, self.datamodule)
+        if not isinstance(self.datamodule, GroupDataModule):
+            return
         state = next((saved[name] for name in _kin(type(self.datamodule)) if name in saved), None)
         if state is not None:
             self.datamodule.load_state_dict(state)
@@ -228,7 +250,7 @@ class GroupCLI(LightningCLI):
         for name, entry in read_selection(Path(folder)).items():
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(entry["file"]))
         Console().print(table)
-        print(f"Test them: {shlex.join(['python', 'cli.py', *import_words(), 'test', '--run', str(folder)])}")
+        print(f"Test them: {shlex.join([*program(), *import_words(), 'test', '--run', str(folder)])}")
 
 
 def run(words: ArgsType) -> GroupCLI:
@@ -248,7 +270,7 @@ def run(words: ArgsType) -> GroupCLI:
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
     if isinstance(words, list):
-        words = names_as_text(classes_first(with_config_of_run(with_recipes(words))), takes_text)
+        words = names_as_text(classes_first(optimizers_of_model(with_config_of_run(with_recipes(words)))), takes_text)
     try:
         finished = GroupCLI(words)
     except MisconfigurationException as error:

@@ -22,14 +22,13 @@ from drurank.cli.flags import class_flags
 from drurank.cli.own_defaults import own_defaults
 from drurank.cli.parser import SentenceParser
 from drurank.cli.words import usual_text
-from drurank.data import GroupDataModule
 from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.yaml_files import read_yaml
 
 BASES: dict[str, type] = {
     "model": GroupModule,
-    "data": GroupDataModule,
+    "data": LightningDataModule,
     "network": nn.Module,
     "loss": nn.Module,
     "optimizer": torch.optim.Optimizer,

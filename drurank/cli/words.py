@@ -18,6 +18,8 @@ from drurank.recipes import find_config
 from drurank.yaml_files import TEXTS, read_text, read_yaml
 
 CONFIG = ("--config", "-c")
+OF_MODEL = ("optimizer", "lr_scheduler")
+"""Options of LightningCLI that are the model's here."""
 TextOption = Callable[[str, str], tuple[bool, bool] | None]
 """Whether an option of a class of data takes a list, and a mapping, of text; ``None`` if it takes other things."""
 
@@ -75,6 +77,31 @@ def with_recipes(words: list[str]) -> list[str]:
     return found
 
 
+def optimizers_of_model(words: list[str]) -> list[str]:
+    """The words with ``--optimizer`` and ``--lr_scheduler``, as LightningCLI calls them, as options of the model.
+
+    Args:
+        words: those after the program's name; the first one is the command.
+    """
+    found = list(words)
+    for given in reversed(list(given_options(words))):
+        if given.option == "config":
+            content = given.content
+            inner = {key: content.pop(key) for key in OF_MODEL if key in content}
+            if inner:
+                content["model"] = _with_arguments(content.get("model"), inner)
+                found[given.place : given.end] = ["--config", json.dumps(content)]
+        elif given.option.partition(".")[0] in OF_MODEL:
+            found[given.place] = f"--model.{words[given.place].removeprefix('--')}"
+    return found
+
+
+def _with_arguments(section: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """A section that names a class, or not yet, with more arguments of it."""
+    named = {"class_path": section} if isinstance(section, str) else dict(section or {})
+    return {**named, "init_args": {**(named.get("init_args") or {}), **arguments}}
+
+
 def classes_first(words: list[str]) -> list[str]:
     """The words with each class before the first of its options, where it is named only after it.
 
@@ -86,7 +113,7 @@ def classes_first(words: list[str]) -> list[str]:
     for given in given_options(words):
         if given.option == "config":
             content = given.content
-            for key, class_path in _sections({**content, **(content.get(words[0]) or {})}):
+            for key, class_path in _sections(_of_command(content, words[0])):
                 if class_path is not None:
                     named.setdefault(key, (given.place, class_path))
                 touched.setdefault(key, given.place)
@@ -109,7 +136,7 @@ def named_classes(words: list[str], key: str) -> list[str]:
     for given in given_options(words):
         if given.option == "config":
             content = given.content
-            sections = _sections({**content, **(content.get(words[0]) or {})})
+            sections = _sections(_of_command(content, words[0]))
             found += [path for name, path in sections if name == key and path is not None]
         elif given.option == key and given.value:
             found.append(given.value)
@@ -157,6 +184,11 @@ def _is_nested(value: str) -> bool:
         return isinstance(read_yaml(value), list | dict)
     except yaml.YAMLError:
         return False
+
+
+def _of_command(content: dict[str, Any], command: str) -> dict[str, Any]:
+    inner = content.get(command)
+    return {**content, **inner} if isinstance(inner, dict) else content
 
 
 def _sections(content: dict[str, Any], key: str = "") -> Iterator[tuple[str, str | None]]:
