@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from drurank.cli.early import check
 from drurank.cli.parser import reason_of
 from drurank.cli.program import usage
 from drurank.errors import InputError, nearest
@@ -47,6 +48,8 @@ def main(args: Any = None) -> Any:
             words = _without_imports(words)
         if isinstance(words, list) and words[:1] in ([], ["--help"], ["-h"]):
             return print(overview())
+        if isinstance(words, list):
+            check(words)
         if isinstance(words, list) and words[0] in COMMANDS:
             return _command(f"drurank.cli.{words[0]}")(words[1:])
         if isinstance(words, list) and not words[0].startswith("-") and words[0] not in TRAINING:

@@ -83,13 +83,13 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         owner = re.search(r"class_path='([\w.]+)'", option[2]) or _last(r"given class_path '([\w.]+)'", message)
         name = owner[1] if owner else path
         if not name:
-            return f"there is no option --{option[1]}: {_nearest_option(f'--{option[1]}', options)}"
+            return f"there is no option --{option[1]}: {nearest_option(f'--{option[1]}', options)}"
         return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], options_of(name))}"
     foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
     unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
     if unknown or foreign:
         word = unknown[1] if unknown else f"--{foreign[1] or foreign[2]}"  # type: ignore[index]
-        return f"there is no option {word.split('=')[0]}: {_nearest_option(word.split('=')[0], options)}"
+        return f"there is no option {word.split('=')[0]}: {nearest_option(word.split('=')[0], options)}"
     if re.search(r"(Given|Got) value: [^A-Z]*ReduceLROnPlateau", message):
         return "to watch a criterion write lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
     no_class = re.search(r"Expected a dot import path string: (\S+)", message)
@@ -193,7 +193,8 @@ def options_of(class_path: str) -> list[str]:
     return [name for name in names if name not in given]
 
 
-def _nearest_option(word: str, options: list[str]) -> str:
+def nearest_option(word: str, options: list[str]) -> str:
+    """The end of a sentence about an unknown option: the closest one and those beside it."""
     known = [option for option in options if option.startswith("--") and not option.endswith(("+", ".help"))]
     head, _, rest = word.partition(".")
     same = [option for option in known if rest and option.startswith(f"{head}.")]
