@@ -24,7 +24,9 @@ AS_TYPED = {
 }
 
 
-@pytest.mark.parametrize("options", ["data: {init_args: {relabel: %s}}", "data: {relabel: %s}", "fit: {data: {relabel: %s}}"])
+@pytest.mark.parametrize(
+    "options", ["data: {init_args: {relabel: %s}}", "data: {relabel: %s}", "fit: {data: {relabel: %s}}"]
+)
 def test_names_in_a_configuration_are_text(options):
     read = read_yaml(options % RELABEL)
     while "no" not in read:
@@ -49,7 +51,18 @@ def test_key_that_stands_there_twice_is_refused():
 
 def test_other_values_are_read_as_in_yaml_1_2():
     read = read_yaml("a: [1, -2, 1.5, 1e-3, true, False, null, ~, .inf, no, on, 010, 1:30, 1_000, 2001-01-01]")
-    assert read["a"] == [1, -2, 1.5, 0.001, True, False, None, None, float("inf"), *"no on 010 1:30 1_000 2001-01-01".split()]
+    assert read["a"] == [
+        1,
+        -2,
+        1.5,
+        0.001,
+        True,
+        False,
+        None,
+        None,
+        float("inf"),
+        *"no on 010 1:30 1_000 2001-01-01".split(),
+    ]
 
 
 def test_merged_sections_are_read():

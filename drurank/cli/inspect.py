@@ -15,11 +15,13 @@ from rich.table import Table
 
 from drurank.cli.flags import in_flags, named_as_flags
 from drurank.cli.program import usage
-from drurank.cli.training_parser import TrainingParser
+from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.words import names_as_text, with_recipes
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
 from drurank.tabular.rules.finding import counted
+from drurank.yaml_files import read_yaml
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN = 10, 5, 8
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -45,7 +47,8 @@ def run(words: list[str]) -> Inspection:
         default=None,
         help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; without it nothing is written.",
     )
-    settings = parser.parse_args(data_words(words))
+    words = names_as_text(["inspect", *data_words(with_recipes(words))], takes_text)
+    settings = parser.parse_args(words[1:])
     flags = parser.flags_of(settings)
     with named_as_flags(lambda: flags):
         inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
@@ -85,7 +88,7 @@ def read_config(path: str) -> dict[str, object]:
         InputError: if it cannot be read, or has no sections.
     """
     try:
-        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
+        content = read_yaml(Path(path).expanduser().read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(

@@ -28,7 +28,9 @@ def classes() -> dict[str, Any]:
     found: dict[str, Any] = {"versions": {name: version(name) for name in VERSIONS}}
     for key, module, base in (("model", drurank.methods, GroupModule), ("data", drurank.data, GroupDataModule)):
         named = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, base)]
-        paths = [f"{module.__name__}.{cls.__name__}" for cls in named if cls is not base and not inspect.isabstract(cls)]
+        paths = [
+            f"{module.__name__}.{cls.__name__}" for cls in named if cls is not base and not inspect.isabstract(cls)
+        ]
         found[key] = {path: options_of(path) for path in sorted(paths)}
     return found
 

@@ -17,6 +17,7 @@ from drurank.cli.study_shown import draw, show_comparison, show_concordance, sho
 from drurank.cli.study_workers import Workers, watch
 from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words
+from drurank.recipes import find_config
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, optuna_installed
@@ -95,7 +96,12 @@ def run_study(
     with StopSignals(*STOP) as stop:
         queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
         words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
-        words += [str(Path(config).expanduser().resolve()), str(folder.resolve()), storage or "", str(grace)]
+        words += [
+            str(Path(find_config(config)).expanduser().resolve()),
+            str(folder.resolve()),
+            storage or "",
+            str(grace),
+        ]
         number = min(workers, len(plan.candidates))
         watch(queue, Workers(words, folder / LOG_FOLDER, number), len(plan.candidates), stop)
     states = queue.states()

@@ -15,6 +15,7 @@ import yaml
 
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
+from drurank.recipes import find_config
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.entries import SECTIONS, combinations, read_entry, search_space
 from drurank.yaml_files import PlanLoader, read_yaml
@@ -67,7 +68,7 @@ class Plan:
         Raises:
             InputError: if it cannot be read, or names something unknown.
         """
-        file = Path(path).expanduser()
+        file = Path(find_config(str(path))).expanduser()
         content, source = _read(file), str(path)
         _check_keys(source, content)
         shared = tuple(_config(_beside(file, name)) for name in _as_list(content.get("configs")))
@@ -131,6 +132,7 @@ def _config(file: Path) -> dict[str, Any]:
 def _beside(file: Path, name: Any) -> Path:
     """A configuration, named from the working directory or from the folder of the study's file."""
     if isinstance(name, str):
+        name = find_config(name)
         for place in (Path(name).expanduser(), file.parent / name):
             if place.is_file():
                 return place.resolve()

@@ -21,7 +21,10 @@ CASES = {
     "of a method of one's own": ("model.head", "clashing.Head", "OtherHead", {"width": 11}),
 }
 """Option, built-in class, own class, its own defaults."""
-NEEDED = {"EarlyStopping": ["--trainer.callbacks.monitor", "val_worst"], "TensorBoardLogger": ["--trainer.logger.save_dir", "x"]}
+NEEDED = {
+    "EarlyStopping": ["--trainer.callbacks.monitor", "val_worst"],
+    "TensorBoardLogger": ["--trainer.logger.save_dir", "x"],
+}
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_arguments_by_place_are_in_no_description():
 
 
 def test_sizes_and_parameters_are_in_no_description():
-    assert describe_factory(partial(LastArgument, 4))is None
+    assert describe_factory(partial(LastArgument, 4)) is None
     assert describe_factory(partial(LastArgument, width=4))["init_args"] == {"width": 4}
     adam = describe_factory(partial(torch.optim.AdamW, lr=0.5), torch.optim.Optimizer)["init_args"]
     assert adam["lr"] == 0.5
