@@ -61,7 +61,7 @@ def test_other_values_are_read_as_in_yaml_1_2():
         None,
         None,
         float("inf"),
-        *"no on 010 1:30 1_000 2001-01-01".split(),
+        *["no", "on", "010", "1:30", "1_000", "2001-01-01"],
     ]
 
 

@@ -1,7 +1,7 @@
 """What can be said of a command line before torch is imported: help, misspelt options, missing files.
 
-What the full parser knows is kept in ``known/``, which ``python -m drurank.cli.make_known`` writes. Whatever is not certain
-from that is left to the full parser, as is all where other versions of Lightning and jsonargparse are installed.
+What the full parser knows is kept in ``known/``, which ``python -m drurank.cli.make_known`` writes. Whatever is not
+certain from that is left to the full parser, as is all where other versions of Lightning or jsonargparse are there.
 """
 
 from __future__ import annotations

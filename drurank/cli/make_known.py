@@ -6,7 +6,7 @@ import inspect
 import io
 import json
 import os
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,8 @@ def classes() -> dict[str, Any]:
 def help_of(command: str) -> str:
     """The help of a command, at a fixed width."""
     shown = io.StringIO()
-    with patch.dict(os.environ, {"COLUMNS": COLUMNS}), redirect_stdout(shown):
-        try:
-            main([command, "--help"])
-        except SystemExit:
-            pass
+    with patch.dict(os.environ, {"COLUMNS": COLUMNS}), redirect_stdout(shown), suppress(SystemExit):
+        main([command, "--help"])
     return shown.getvalue()
 
 

@@ -47,8 +47,19 @@ def test_batches_without_groups_are_refused(letters, refused):
 
 @pytest.mark.parametrize(
     "option",
-    ["model", "data", "model.network", "model.loss", "model.optimizer", "model.lr_scheduler", "trainer.callbacks"]
-    + ["trainer.logger", "trainer.strategy", "trainer.profiler", "trainer.plugins"],
+    [
+        "model",
+        "data",
+        "model.network",
+        "model.loss",
+        "model.optimizer",
+        "model.lr_scheduler",
+        "trainer.callbacks",
+        "trainer.logger",
+        "trainer.strategy",
+        "trainer.profiler",
+        "trainer.plugins",
+    ],
 )
 @pytest.mark.parametrize(
     ("path", "said"),

@@ -86,7 +86,7 @@ def test_every_option_of_names_is_text_in_configurations():
 
 
 def test_optimizer_of_lightning_is_the_models(tmp_path):
-    words = "fit --model ERM --optimizer SGD --optimizer.lr 0.1 --lr_scheduler=StepLR".split()
+    words = ["fit", "--model", "ERM", "--optimizer", "SGD", "--optimizer.lr", "0.1", "--lr_scheduler=StepLR"]
     expected = "fit --model ERM --model.optimizer SGD --model.optimizer.lr 0.1 --model.lr_scheduler=StepLR"
     assert optimizers_of_model(words) == expected.split()
     file = tmp_path / "c.yaml"
