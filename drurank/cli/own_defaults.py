@@ -36,7 +36,7 @@ def own_defaults() -> Iterator[None]:
 def _drop_defaults(class_path: str, arguments: Any) -> None:
     """Take those arguments away that are the class's defaults."""
     try:
-        defaults = ActionTypeHint.get_class_parser(class_path).get_defaults()
+        defaults = ActionTypeHint.get_class_parser(class_path).get_defaults()  # type: ignore[no-untyped-call]
     except (ImportError, AttributeError, ValueError):
         return  # It is refused where it is used.
     names = arguments.items(branches=True, nested=False) if isinstance(arguments, Namespace) else arguments.items()

@@ -12,6 +12,7 @@ from drurank.cli.parser import SentenceParser
 from drurank.cli.program import program, usage
 from drurank.cli.split_file import TextOptions, split_file
 from drurank.cli.split_shown import show
+from drurank.cli.words import with_recipes
 from drurank.errors import InputError
 from drurank.tabular.splitting import SplitOptions
 
@@ -28,7 +29,7 @@ def run(words: list[str]) -> dict[str, Any]:
     """
     parser = _parser()
     # Without defaults, so that an option of the other method is known to be given.
-    given = vars(parser.parse_args(words, defaults=False))
+    given = vars(parser.parse_args(with_recipes(words), defaults=False))
     given.pop("config", None)
     method = given.pop("method", "group")
     _refuse_others(method, given)

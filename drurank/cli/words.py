@@ -98,7 +98,7 @@ def optimizers_of_model(words: list[str]) -> list[str]:
 
 def _with_arguments(section: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """A section that names a class, or not yet, with more arguments of it."""
-    named = {"class_path": section} if isinstance(section, str) else dict(section or {})
+    named: dict[str, Any] = {"class_path": section} if isinstance(section, str) else dict(section or {})
     return {**named, "init_args": {**(named.get("init_args") or {}), **arguments}}
 
 
