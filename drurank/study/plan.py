@@ -94,7 +94,7 @@ def _read(file: Path) -> dict[str, Any]:
         json.dumps(content, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
-            f"{file} has a value other than text, numbers, lists and mappings ({error}); quote dates and the like"
+            f"{file} has a value other than text, numbers, lists and mappings ({error}); write text in quotes"
         ) from error
     return content
 
