@@ -61,7 +61,7 @@ def test_a_configuration_that_names_a_method_is_refused(tmp_path):
         ({"candidates": [{"model": "../../evil"}]}, "model is '../../evil'; give the class of a method"),
         ({"candidates": [{"model": "DRU", "cutoff": []}]}, "cutoff is an empty list"),
         ({"candidates": [{"model": "DRU", "cutoff": 5, "model.cutoff": 9}]}, "names model.cutoff twice"),
-        ({"candidates": [{"model": "DRU", "cutoff": b"5"}]}, "quote dates and the like"),
+        ({"candidates": [{"model": "DRU", "cutoff": b"5"}]}, "write text in quotes"),
         ({"candidates": [{"model": "DRU", "seed_everything": 5}]}, "cannot vary; give seeds"),
         ({"candidates": [{"model": "DRU", "data": "x"}]}, "cannot vary; give data.<option>"),
         ({"candidates": [{"model": "DRU", "min_count": [1, 5]}]}, "names min_count, which .* is the same for all"),
