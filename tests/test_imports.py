@@ -167,7 +167,7 @@ def test_a_run_of_imported_code_says_what_to_import_again(run, refused, tmp_path
     file = tmp_path / "mine.py"
     file.write_text(METHOD, encoding="utf-8")
     run("fit", "--import", str(file), "--model", "Mine", *SMALL, "--trainer.max_epochs", "1")
-    assert f"python cli.py --import {file} test --run runs/version_0" in capsys.readouterr().out
+    assert f"drurank --import {file} test --run runs/version_0" in capsys.readouterr().out
     fresh()
     said = refused("test", "--run", "runs/version_0")
     assert said == "the run was made with --import mine.py; give it again, before the other words"

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from drurank.cli.early import check
 from drurank.cli.parser import reason_of
+from drurank.cli.program import usage
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
 from drurank.imports import import_code
@@ -46,6 +48,8 @@ def main(args: Any = None) -> Any:
             words = _without_imports(words)
         if isinstance(words, list) and words[:1] in ([], ["--help"], ["-h"]):
             return print(overview())
+        if isinstance(words, list):
+            check(words)
         if isinstance(words, list) and words[0] in COMMANDS:
             return _command(f"drurank.cli.{words[0]}")(words[1:])
         if isinstance(words, list) and not words[0].startswith("-") and words[0] not in TRAINING:
@@ -67,7 +71,7 @@ def overview() -> str:
     """All commands, one per line."""
     lines = [f"  {name:<9} {what}" for name, what in (TRAINING | COMMANDS).items()]
     more = "--import FILE, with any command: Python code that registers criteria of your own (docs/criteria.md)."
-    return "\n".join(["usage: python cli.py COMMAND ...", *lines, "COMMAND --help explains each.", more])
+    return "\n".join([f"usage: {usage()} COMMAND ...", *lines, "COMMAND --help explains each.", more])
 
 
 def _without_imports(words: list[str]) -> list[str]:

@@ -14,12 +14,15 @@ from rich.padding import Padding
 from rich.table import Table
 
 from drurank.cli.flags import in_flags, named_as_flags
-from drurank.cli.training_parser import TrainingParser
+from drurank.cli.program import usage
+from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.words import names_as_text, with_recipes
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
 from drurank.tabular.rules.finding import counted
 from drurank.tabular.taken import columns_taken
+from drurank.yaml_files import read_yaml
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN, COLUMNS_SHOWN = 10, 5, 8, 40
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -36,7 +39,7 @@ def run(words: list[str]) -> Inspection:
     Raises:
         InputError: if there is no such data, or it cannot be read.
     """
-    parser = TrainingParser(prog="cli.py inspect", description=DESCRIPTION)
+    parser = TrainingParser(prog=usage("inspect"), description=DESCRIPTION)
     parser.add_argument("--config", action="config", help="A configuration, of which only the section data is read.")
     parser.add_subclass_arguments(GroupDataModule, "data", required=True)
     parser.add_argument(
@@ -45,7 +48,8 @@ def run(words: list[str]) -> Inspection:
         default=None,
         help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; without it nothing is written.",
     )
-    settings = parser.parse_args(data_words(words))
+    words = names_as_text(["inspect", *data_words(with_recipes(words))], takes_text)
+    settings = parser.parse_args(words[1:])
     flags = parser.flags_of(settings)
     with named_as_flags(lambda: flags):
         inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
@@ -85,7 +89,7 @@ def read_config(path: str) -> dict[str, object]:
         InputError: if it cannot be read, or has no sections.
     """
     try:
-        content = yaml.safe_load(Path(path).expanduser().read_text(encoding="utf-8"))
+        content = read_yaml(Path(path).expanduser().read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(

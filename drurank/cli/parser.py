@@ -75,18 +75,21 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         ]
         said = f"{', '.join(f'--{name}' for name in names)} is missing; give it on the command line"
         return f"{said} or by --config" if "--config" in options else said
+    broken = _broken_class(message)
+    if broken is not None:
+        return f"--{path} {broken[0]}: {broken[1]}"
     option = re.search(r"Option '([^']+)' is not accepted(.*)", message)
     if option:
         owner = re.search(r"class_path='([\w.]+)'", option[2]) or _last(r"given class_path '([\w.]+)'", message)
         name = owner[1] if owner else path
         if not name:
-            return f"there is no option --{option[1]}: {_nearest_option(f'--{option[1]}', options)}"
+            return f"there is no option --{option[1]}: {nearest_option(f'--{option[1]}', options)}"
         return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], options_of(name))}"
     foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
     unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
     if unknown or foreign:
         word = unknown[1] if unknown else f"--{foreign[1] or foreign[2]}"  # type: ignore[index]
-        return f"there is no option {word.split('=')[0]}: {_nearest_option(word.split('=')[0], options)}"
+        return f"there is no option {word.split('=')[0]}: {nearest_option(word.split('=')[0], options)}"
     if re.search(r"(Given|Got) value: [^A-Z]*ReduceLROnPlateau", message):
         return "to watch a criterion write lightning.pytorch.cli.ReduceLROnPlateau, with .monitor val_qdcg10"
     no_class = re.search(r"Expected a dot import path string: (\S+)", message)
@@ -113,6 +116,9 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         return f"{path} is {value[1].strip()!r}: {nearest(value[1].strip(), choices)}"
     if "Problem with given class_path" in message and plain[-1:] == ["NoneType"]:
         plain.pop()  # Of the class as a whole.
+    if plain and value and path and value[1].strip() == "None":
+        wanted = " or ".join(dict.fromkeys(PLAIN.get(name, name) for name in plain if name != "NoneType"))
+        return f"{path} holds null; give {wanted}, and if the word null is meant put it in quotes"
     if plain and value and path:
         wanted = " or ".join(dict.fromkeys(PLAIN.get(name, name) for name in plain))
         if wanted == "nothing":
@@ -123,6 +129,36 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         commands = re.findall(r"\w+", choice[2])
         return f"there is no command {choice[1]!r}: {nearest(choice[1], commands)}"
     return " ".join(re.sub(r'Parser key "([^"]+)":', r"--\1:", message).split())
+
+
+def import_problem(class_path: str) -> str | None:
+    """Why a class cannot be imported, by its import path; ``None`` if it can, or this is no import path."""
+    module, _, name = class_path.rpartition(".")
+    if not module or not all(part.isidentifier() for part in class_path.split(".")):
+        return None
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            return f"there is no module {error.name!r}, neither in the current folder nor installed"
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return f"the module {module} cannot be imported ({said})"
+    if hasattr(found, name):
+        return None
+    classes = [key for key, value in vars(found).items() if isinstance(value, type)]
+    return f"the module {module} has no {name!r}: {nearest(name, classes)}"
+
+
+def _broken_class(message: str) -> tuple[str, str] | None:
+    """The class that an error is about, and why it cannot be imported; ``None`` if it is about something else."""
+    if not re.search(r"class_path|callable class|[Ss]ubclass", message):
+        return None
+    named = re.findall(r"(?:given class_path|Given value:|Got value:|val=)\s*'?([A-Za-z_][\w.]*)'?", message)
+    for class_path in dict.fromkeys(reversed(named)):
+        problem = import_problem(class_path)
+        if problem is not None:
+            return class_path, problem
+    return None
 
 
 def reason_of(error: BaseException | None) -> InputError | None:
@@ -157,7 +193,8 @@ def options_of(class_path: str) -> list[str]:
     return [name for name in names if name not in given]
 
 
-def _nearest_option(word: str, options: list[str]) -> str:
+def nearest_option(word: str, options: list[str]) -> str:
+    """The end of a sentence about an unknown option: the closest one and those beside it."""
     known = [option for option in options if option.startswith("--") and not option.endswith(("+", ".help"))]
     head, _, rest = word.partition(".")
     same = [option for option in known if rest and option.startswith(f"{head}.")]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import yaml
 
+from drurank.cli.early import refuse_missing_checkpoint
 from drurank.errors import InputError
 from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
@@ -28,8 +29,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
     """
     checkpoint = _value_of("--ckpt_path", words)
     if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
-        if not Path(checkpoint).is_file():
-            raise InputError(f"there is no checkpoint {checkpoint}; give a file such as <run>/checkpoints/last.ckpt")
+        refuse_missing_checkpoint(checkpoint)
         read_saved(checkpoint)
     typed = {word.split("=", 1)[0] for word in words}
     if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:

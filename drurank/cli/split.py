@@ -9,8 +9,10 @@ from typing import Any, Literal
 
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
+from drurank.cli.program import program, usage
 from drurank.cli.split_file import TextOptions, split_file
 from drurank.cli.split_shown import show
+from drurank.cli.words import with_recipes
 from drurank.errors import InputError
 from drurank.tabular.splitting import SplitOptions
 
@@ -27,7 +29,7 @@ def run(words: list[str]) -> dict[str, Any]:
     """
     parser = _parser()
     # Without defaults, so that an option of the other method is known to be given.
-    given = vars(parser.parse_args(words, defaults=False))
+    given = vars(parser.parse_args(with_recipes(words), defaults=False))
     given.pop("config", None)
     method = given.pop("method", "group")
     _refuse_others(method, given)
@@ -42,7 +44,7 @@ def run(words: list[str]) -> dict[str, Any]:
 
 def _parser() -> SentenceParser:
     # A configuration printed whole would give options of both methods.
-    parser = SentenceParser(prog="cli.py split", description="Split a table by group.", print_config=None)
+    parser = SentenceParser(prog=usage("split"), description="Split a table by group.", print_config=None)
     parser.add_argument("--config", action="config", help="A YAML file of these options, as configs/split/imdb.yaml.")
     parser.add_argument(
         "--method",
@@ -87,7 +89,7 @@ def _refuse_others(method: str, given: Mapping[str, Any]) -> None:
 def _fit(manifest: Mapping[str, Any], output: str) -> list[str]:
     """The words of a fit on what was written, with the encoder of the split if one was used."""
     columns, options, clusters = manifest["columns"], manifest["options"], manifest["method"] == "cluster"
-    words = ["python", "cli.py", "fit", "--data", "Text" if clusters else "Table", "--data.path", output]
+    words = [*program(), "fit", "--data", "Text" if clusters else "Table", "--data.path", output]
     if clusters:
         words += ["--data.text", ",".join(columns["text"])]
     words += ["--data.label", columns["label"], "--data.group", ",".join(columns["group"])]

@@ -12,10 +12,12 @@ from typing import Any
 
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
+from drurank.cli.program import program, usage
 from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words
+from drurank.recipes import find_config
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, optuna_installed
@@ -46,12 +48,12 @@ def run(words: list[str]) -> Any:
     commands = {"run": run_study, **SHOWN}
     if words[:1] in ([], ["--help"], ["-h"]):
         lines = [f"  {name:<12} {(command.__doc__ or '').splitlines()[0]}" for name, command in commands.items()]
-        return print("\n".join(["usage: python cli.py study COMMAND ...", *lines, "COMMAND --help says more."]))
+        return print("\n".join([f"usage: {usage('study')} COMMAND ...", *lines, "COMMAND --help says more."]))
     if words[0] == WORKER and len(words) == 5:
         return _work(*words[1:])
     if words[0] not in commands:
         raise InputError(f"there is no command study {words[0]!r}: {nearest(words[0], commands)}")
-    parser = SentenceParser(prog=f"cli.py study {words[0]}")
+    parser = SentenceParser(prog=usage("study", words[0]))
     parser.add_function_arguments(commands[words[0]])
     parser.let_stand_alone("retry_failed")
     settings = vars(parser.parse_args(words[1:]))
@@ -94,7 +96,12 @@ def run_study(
     with StopSignals(*STOP) as stop:
         queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
         words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
-        words += [str(Path(config).expanduser().resolve()), str(folder.resolve()), storage or "", str(grace)]
+        words += [
+            str(Path(find_config(config)).expanduser().resolve()),
+            str(folder.resolve()),
+            storage or "",
+            str(grace),
+        ]
         number = min(workers, len(plan.candidates))
         watch(queue, Workers(words, folder / LOG_FOLDER, number), len(plan.candidates), stop)
     states = queue.states()
@@ -155,5 +162,5 @@ def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: P
         print(f"The workers ended before the others were run; see {folder / LOG_FOLDER}, and run the command again.")
     if counts["COMPLETE"]:
         by = ["--by", plan.criteria[0]] if "qdcg10" not in plan.criteria else []  # the default of table
-        words = ["python", "cli.py", *import_words(), "study", "table", "--folder", str(folder), *by]
+        words = [*program(), *import_words(), "study", "table", "--folder", str(folder), *by]
         print(f"Compare them: {shlex.join(words)}")

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from drurank.cli.program import program
 from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.imports import import_words
@@ -230,8 +231,8 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "
     commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --by {by} --on {on}"]
     commands += [f"plot --by {by} --on {on} --cells {cells}"]
     lines += ["## Commands", "", "```"]
-    program = shlex.join(["python", "cli.py", *import_words()])
-    lines += [f"{program} study {words} --folder {shlex.quote(folder)}" for words in commands] + ["```", ""]
+    called = shlex.join([*program(), *import_words()])
+    lines += [f"{called} study {words} --folder {shlex.quote(folder)}" for words in commands] + ["```", ""]
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
     print(f"Written: {file}")
     return file

@@ -18,7 +18,7 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 from jsonargparse import Namespace
-from lightning.pytorch import Callback
+from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
@@ -32,16 +32,19 @@ from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, Predi
 from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
 from drurank.cli.flags import logged_as_flags, named_as_flags
-from drurank.cli.parser import reason_of
+from drurank.cli.parser import import_problem, reason_of
+from drurank.cli.program import program, usage
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
-from drurank.cli.training_parser import TrainingParser
+from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
 from drurank.methods import GroupModule
+from drurank.networks import Sizes
 from drurank.report.words import listed
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import SELECTION_FILE, TEST_FOLDER
@@ -83,7 +86,7 @@ class GroupCLI(LightningCLI):
         with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags):
             super().__init__(
                 GroupModule,
-                GroupDataModule,
+                LightningDataModule,
                 subclass_mode_model=True,
                 subclass_mode_data=True,
                 auto_configure_optimizers=False,
@@ -92,7 +95,7 @@ class GroupCLI(LightningCLI):
                 save_config_callback=RunConfig,
                 trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
                 parser_class=TrainingParser,
-                parser_kwargs={"prog": "cli.py"},
+                parser_kwargs={"prog": usage()},
                 args=args,
             )
 
@@ -154,6 +157,10 @@ class GroupCLI(LightningCLI):
         config = self._get(self.config_init, "trainer")
         if config.get("barebones"):
             raise InputError("barebones keeps no checkpoints and logs no criteria; leave --trainer.barebones out")
+        for name in ("strategy", "profiler"):  # Text may be anything else, so the parser takes it.
+            problem = import_problem(str(config.get(name)))
+            if isinstance(config.get(name), str) and problem is not None:
+                raise InputError(f"--trainer.{name} {config[name]}: {problem}")
         callbacks: list[Callback] = [GroupHistory(), GroupReport()]
         if self.subcommand == "predict":
             callbacks.append(PredictionWriter(*(self._get(self.config_init, name) for name in OF_PREDICT)))
@@ -220,6 +227,9 @@ class GroupCLI(LightningCLI):
         if named is not None and not self._get(self.config_init, "ckpt_path"):
             refuse_taken(self.trainer.logger)
         preflight.check_run(self.model, self.trainer, self.datamodule)
+        if not isinstance(self.datamodule, GroupDataModule):
+            self._try_network(getattr(self.datamodule, "sizes", None))
+            return
         self.datamodule.setup("fit")
         if self.model.needs_groups:
             preflight.check_groups(
@@ -235,10 +245,21 @@ class GroupCLI(LightningCLI):
             self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
             if state is not None:
                 self.datamodule.load_state_dict(state)
-        elif self.model.network is None and not self.model.forwards_itself:
-            # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
-            with torch.random.fork_rng(devices=[]):
-                self.model.builder.factory(self.datamodule.sizes)
+        else:
+            self._try_network(self.datamodule.sizes)
+
+    def _try_network(self, sizes: Sizes | None) -> None:
+        if self.model.network is not None or self.model.forwards_itself:
+            return
+        if sizes is None and self.model.builder.takes_sizes:
+            kind = type(self.datamodule).__name__
+            raise InputError(
+                f"{kind} has no sizes, which the network is made from: give {kind} a property sizes that returns "
+                "drurank.networks.Sizes, or a network whose constructor has no argument sizes"
+            )
+        # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
+        with torch.random.fork_rng(devices=[]):
+            self.model.builder.make(sizes)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""
@@ -262,6 +283,8 @@ class GroupCLI(LightningCLI):
         # What the trainer does once it has made the folder; the datasets that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
         preflight.check_run(self.model, self.trainer, self.datamodule)
+        if not isinstance(self.datamodule, GroupDataModule):
+            return
         state = next((saved[name] for name in _kin(type(self.datamodule)) if name in saved), None)
         if state is not None:
             self.datamodule.load_state_dict(state)
@@ -295,7 +318,7 @@ class GroupCLI(LightningCLI):
             file = Path(os.path.relpath(entry["file"], folder))
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
         Console().print(table)
-        print(f"Test them: {shlex.join(['python', 'cli.py', *import_words(), 'test', '--run', str(folder)])}")
+        print(f"Test them: {shlex.join([*program(), *import_words(), 'test', '--run', str(folder)])}")
 
 
 def run(words: ArgsType) -> GroupCLI:
@@ -314,7 +337,8 @@ def run(words: ArgsType) -> GroupCLI:
         warnings.filterwarnings("ignore", message)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
-    words = with_config_of_run(words) if isinstance(words, list) else words
+    if isinstance(words, list):
+        words = names_as_text(classes_first(optimizers_of_model(with_config_of_run(with_recipes(words)))), takes_text)
     try:
         finished = GroupCLI(words)
     except MisconfigurationException as error:

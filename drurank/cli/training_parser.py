@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import torch
-from jsonargparse import DefaultHelpFormatter
-from lightning.pytorch import Callback, LightningModule
+from jsonargparse import DefaultHelpFormatter, set_loader
+from lightning.pytorch import Callback, LightningDataModule, LightningModule
 from lightning.pytorch.cli import LightningArgumentParser
 from lightning.pytorch.loggers import Logger
 from torch import nn
 from torchmetrics import Metric
+from yaml import YAMLError
 
 from drurank.cli.flags import class_flags
+from drurank.cli.own_defaults import own_defaults
 from drurank.cli.parser import SentenceParser
-from drurank.data import GroupDataModule
+from drurank.cli.words import usual_text
 from drurank.files import replace_file
 from drurank.methods import GroupModule
+from drurank.yaml_files import read_yaml
 
 BASES: dict[str, type] = {
     "model": GroupModule,
-    "data": GroupDataModule,
+    "data": LightningDataModule,
     "network": nn.Module,
     "loss": nn.Module,
     "optimizer": torch.optim.Optimizer,
@@ -32,6 +37,9 @@ BASES: dict[str, type] = {
     "logger": Logger,
 }
 MANY = 25
+MODE = "drurank"
+"""How values and configurations are read."""
+set_loader(MODE, read_yaml, (YAMLError,))
 
 
 class ShortHelp(DefaultHelpFormatter):
@@ -51,7 +59,18 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", ShortHelp)
+        kwargs.setdefault("parser_mode", MODE)
         super().__init__(*args, **kwargs)
+
+    def parse_args(self, *args: Any, **kwargs: Any) -> Any:
+        """As ever, with the own defaults of each class that is named."""
+        with own_defaults():
+            return super().parse_args(*args, **kwargs)
+
+    def parse_object(self, *args: Any, **kwargs: Any) -> Any:
+        """As ever, with the own defaults of each class that is named."""
+        with own_defaults():
+            return super().parse_object(*args, **kwargs)
 
     def save(self, namespace: Any, path: Any, *args: Any, **kwargs: Any) -> None:
         """Write a configuration in one step, so that a kill leaves a readable one."""
@@ -83,6 +102,44 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         classes = list(concrete(base))
         classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
         return list(dict.fromkeys(found.__name__ for found in classes))
+
+
+def takes_text(class_path: str, name: str) -> tuple[bool, bool] | None:
+    """Whether an option of a class of data takes a list, and a mapping, of text; ``None`` if it takes other things."""
+    cls = _class_of_data(class_path)
+    for base in inspect.getmro(cls) if cls is not None else ():
+        if "__init__" in vars(base):
+            try:
+                hints = get_type_hints(vars(base)["__init__"])
+            except (NameError, TypeError):
+                continue
+            if name in hints:
+                return _kinds_of_text(hints[name])
+    return usual_text(class_path, name) if cls is None else None
+
+
+def _class_of_data(class_path: str) -> type | None:
+    module, _, name = class_path.rpartition(".")
+    if not module:
+        return next((cls for cls in concrete(LightningDataModule) if cls.__name__ == name), None)
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except (ImportError, ValueError):
+        return None
+    return found if isinstance(found, type) else None
+
+
+def _kinds_of_text(hint: Any) -> tuple[bool, bool] | None:
+    kinds = {get_origin(part) or part: get_args(part) for part in _alternatives(hint)}
+    inner = [alternative for args in kinds.values() for arg in args for alternative in _alternatives(arg)]
+    if not kinds.keys() <= {str, list, dict, type(None)} or not set(inner) <= {str, int}:
+        return None
+    is_text = str in kinds or (inner and all(str in _alternatives(arg) for args in kinds.values() for arg in args))
+    return (list in kinds, dict in kinds) if is_text else None
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
 
 
 def concrete(base: type) -> Iterator[type]:

@@ -503,7 +503,7 @@ class GroupModule(LightningModule):
         """Build the network from the data's sizes before a fit; a checkpoint to evaluate brings its own."""
         trainer: Any = self._trainer
         if self.network is None and not self.forwards_itself and trainer is not None and trainer.state.fn == "fit":
-            self.network = self.builder.build(preflight.sizes_of(trainer.datamodule))
+            self.network = self.builder.build(preflight.sizes_of(trainer.datamodule, needed=self.builder.takes_sizes))
 
     def configure_callbacks(self) -> Sequence[Callback]:
         """The watch for nan and inf, the roll call of our hooks and SLURM's, unless an earlier run attached them."""

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
 
 from torch import nn
 
 from drurank.errors import InputError
 from drurank.networks import Sizes
 
-NetworkFactory = Callable[[Sizes], nn.Module]
+GIVEN = "sizes"
+"""The argument that a network gets from the data, if its constructor has one of that name."""
+
+PASSED_ON = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+class NetworkFactory(Protocol):
+    """Makes a network; the command line takes any ``nn.Module`` class with its own arguments."""
+
+    def __call__(self, sizes: Sizes) -> nn.Module:
+        """The network for these sizes."""
+        ...
 
 
 def is_plain(value: Any) -> bool:
@@ -35,20 +46,80 @@ def describe_factory(factory: Any, base: type = nn.Module) -> dict[str, Any] | N
     Returns:
         ``{"class_path": ..., "init_args": {...}}``, defaults written out, or ``None`` where that cannot say it all.
     """
-    kwargs: dict[str, Any] = {}
-    target = factory
-    if isinstance(factory, functools.partial):
-        # The command line hands over partial(<instantiator>, <class>, **kwargs).
-        target = next((part for part in (factory.func, *factory.args) if isinstance(part, type)), None)
-        kwargs = dict(factory.keywords)
-    if not isinstance(target, type) or not issubclass(target, base) or "<locals>" in target.__qualname__:
+    target, args, kwargs = _taken_apart(factory)
+    if target is None or args or not issubclass(target, base) or "<locals>" in target.__qualname__:
         return None
-    parameters = list(inspect.signature(target).parameters.values())[1:]
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    parameters = inspect.signature(target).parameters
+    given = GIVEN if GIVEN in parameters else _first_required(parameters, kwargs)
+    defaults = {p.name: p.default for p in parameters.values() if p.default is not p.empty and p.name != given}
     kwargs = {**defaults, **kwargs}
     if not is_plain(kwargs):
         return None
     return {"class_path": f"{target.__module__}.{target.__qualname__}", "init_args": kwargs}
+
+
+def takes_sizes(factory: Any) -> bool:
+    """Whether the sizes of the data are needed: a class that has no argument for them makes its network without."""
+    return _how_to_give(factory) != "not"
+
+
+def make_network(factory: Any, sizes: Sizes | None) -> nn.Module:
+    """The network of a factory.
+
+    Args:
+        factory: a class, a ``partial`` of one, or any other callable.
+        sizes: of the data; ``None`` only where they are not needed.
+    """
+    how = _how_to_give(factory)
+    network: nn.Module = {"not": factory, "by name": partial(factory, sizes=sizes), "first": partial(factory, sizes)}[
+        how
+    ]()
+    return network
+
+
+def _how_to_give(factory: Any) -> str:
+    """How a factory gets the sizes: ``by name``, as its ``first`` argument, or ``not``."""
+    target, args, kwargs = _taken_apart(factory)
+    if target is None:
+        return "first"
+    own = inspect.signature(target).parameters
+    kinds = {parameter.kind for parameter in own.values()}
+    if GIVEN in own:
+        return "by name"
+    if GIVEN in _inherited(target):
+        return "by name" if inspect.Parameter.VAR_KEYWORD in kinds else "first"
+    return "not" if args or _first_required(own, kwargs) is None else "first"
+
+
+def _inherited(target: type) -> set[str]:
+    """Names of the arguments of a constructor, and of those that it passes on to, as far as ``*`` and ``**`` reach."""
+    names: set[str] = set()
+    for base in inspect.getmro(target):
+        if "__init__" in vars(base):
+            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+            names |= {parameter.name for parameter in parameters}
+            if not any(parameter.kind in PASSED_ON for parameter in parameters):
+                break
+    return names
+
+
+def _first_required(parameters: Mapping[str, inspect.Parameter], kwargs: dict[str, Any]) -> str | None:
+    """The first argument of a constructor, where it has no default and no value: it is for the sizes."""
+    first = next(iter(parameters.values()), None)
+    if first is None or first.kind in (*PASSED_ON, first.KEYWORD_ONLY):
+        return None
+    return first.name if first.default is first.empty and first.name not in kwargs else None
+
+
+def _taken_apart(factory: Any) -> tuple[type | None, tuple[Any, ...], dict[str, Any]]:
+    """Class, arguments by place and arguments by name; no class where it is neither one nor a ``partial`` of one."""
+    if isinstance(factory, partial):
+        # The command line hands over partial(<instantiator>, <class>, **kwargs).
+        place, target = next(
+            ((i, part) for i, part in enumerate((factory.func, *factory.args)) if isinstance(part, type)), (0, None)
+        )
+        return target, factory.args[place:], dict(factory.keywords)
+    return (factory if isinstance(factory, type) else None), (), {}
 
 
 def differences(one: dict[str, Any], other: dict[str, Any] | None) -> str:
@@ -59,7 +130,7 @@ def differences(one: dict[str, Any], other: dict[str, Any] | None) -> str:
     return f"{name}({arguments})"
 
 
-def find_factory(description: dict[str, Any]) -> NetworkFactory:
+def find_factory(description: dict[str, Any]) -> partial[nn.Module]:
     """The factory that ``describe_factory`` described.
 
     Only modules that are imported already are looked at, and only ``nn.Module`` classes taken, so that a checkpoint
@@ -76,4 +147,4 @@ def find_factory(description: dict[str, Any]) -> NetworkFactory:
             f"the checkpoint's network {description['class_path']} is not imported; import {module} first, "
             "or give network=..."
         )
-    return functools.partial(target, **description["init_args"])
+    return partial(target, **description["init_args"])

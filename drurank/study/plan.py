@@ -15,8 +15,10 @@ import yaml
 
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
+from drurank.recipes import find_config
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.entries import SECTIONS, combinations, read_entry, search_space
+from drurank.yaml_files import PlanLoader, read_yaml
 
 KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria", "search", "trials", "by", "keep_checkpoints")
 SEARCHES = ("grid", "random", "tpe")
@@ -66,7 +68,7 @@ class Plan:
         Raises:
             InputError: if it cannot be read, or names something unknown.
         """
-        file = Path(path).expanduser()
+        file = Path(find_config(str(path))).expanduser()
         content, source = _read(file), str(path)
         _check_keys(source, content)
         shared = tuple(_config(_beside(file, name)) for name in _as_list(content.get("configs")))
@@ -82,7 +84,7 @@ class Plan:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = read_yaml(file.read_text(encoding="utf-8"), PlanLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{file} cannot be read: {reason}; give a YAML file, as configs/study/table.yaml") from error
@@ -92,7 +94,7 @@ def _read(file: Path) -> dict[str, Any]:
         json.dumps(content, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
-            f"{file} has a value other than text, numbers, lists and mappings ({error}); quote dates and the like"
+            f"{file} has a value other than text, numbers, lists and mappings ({error}); write text in quotes"
         ) from error
     return content
 
@@ -130,6 +132,7 @@ def _config(file: Path) -> dict[str, Any]:
 def _beside(file: Path, name: Any) -> Path:
     """A configuration, named from the working directory or from the folder of the study's file."""
     if isinstance(name, str):
+        name = find_config(name)
         for place in (Path(name).expanduser(), file.parent / name):
             if place.is_file():
                 return place.resolve()

@@ -8,7 +8,7 @@ from torch import nn
 
 from drurank.errors import InputError
 from drurank.networks import MLP, Sizes
-from drurank.networks.factory import NetworkFactory, describe_factory, find_factory
+from drurank.networks.factory import NetworkFactory, describe_factory, find_factory, make_network, takes_sizes
 
 
 class NetworkBuilder:
@@ -25,13 +25,21 @@ class NetworkBuilder:
         self.description = describe_factory(network)
         """Class and arguments of the factory; ``None`` where it has no import path."""
         self.sizes: Sizes | None = None
-        """What the network was built for; ``None`` before, and where it was given built."""
+        """What the network was built for; ``None`` before, and where it was given built or the data tells none."""
 
-    def build(self, sizes: Sizes) -> nn.Module:
-        """The network for these sizes."""
+    @property
+    def takes_sizes(self) -> bool:
+        """Whether the sizes of the data are needed to build the network."""
+        return self.given is None and takes_sizes(self.factory)
+
+    def make(self, sizes: Sizes | None) -> nn.Module:
+        """A network for these sizes; ``None`` only where they are not needed."""
+        return make_network(self.factory, sizes)
+
+    def build(self, sizes: Sizes | None) -> nn.Module:
+        """The network for these sizes, which are kept."""
         self.sizes = sizes
-        network: nn.Module = self.factory(sizes)
-        return network
+        return self.make(sizes)
 
     def state_dict(self, network: nn.Module | None) -> dict[str, Any]:
         """Plain values from which the network can be built again."""
@@ -61,4 +69,4 @@ class NetworkBuilder:
                 "the checkpoint's network was given as an object, not as a class, and cannot be built from the file; "
                 f"give it again: {method}.load_from_checkpoint(path, network=...)"
             )
-        return self.build(Sizes(**saved["sizes"]))
+        return self.build(None if saved["sizes"] is None else Sizes(**saved["sizes"]))

@@ -237,10 +237,11 @@ def fitted_split_chooses_nothing(method: Any, trainer: Any, datamodule: Any) -> 
     split = method.split
     if split == "train":
         return
-    if datamodule is None or split not in datamodule.splits():
-        have = "no data module" if datamodule is None else f"only {', '.join(datamodule.splits())}"
+    splits = datamodule.splits() if hasattr(datamodule, "splits") else []
+    if split not in splits:
+        have = f"only {', '.join(splits)}" if splits else "no data module of drurank"
         raise InputError(f"DFR is to fit rows of split {split!r} and there is {have}; give split='train'")
-    prefix = key_prefixes([name for name in datamodule.splits() if name.endswith("val")], "val")[split]
+    prefix = key_prefixes([name for name in splits if name.endswith("val")], "val")[split]
     keys = [str(getattr(callback, "monitor", None)) for callback in trainer.callbacks]
     if prefix == "val" or any(key.startswith(f"{prefix}_") for key in keys):
         raise InputError(
@@ -483,14 +484,14 @@ def _refuse_other_optimization(saved: dict[str, Any], now: dict[str, Any]) -> No
 # Of what a method is given on the way.
 
 
-def sizes_of(datamodule: Any) -> Sizes:
+def sizes_of(datamodule: Any, *, needed: bool = True) -> Sizes | None:
     """The sizes by which a network is built.
 
     Raises:
-        InputError: if the data does not tell them.
+        InputError: if they are needed and the data does not tell them.
     """
     sizes: Sizes | None = getattr(datamodule, "sizes", None)
-    if sizes is None:
+    if sizes is None and needed:
         raise InputError("without a drurank data module nothing tells the network's sizes; give a built network")
     return sizes
 

@@ -139,7 +139,7 @@ def test_the_manifest_agrees_with_the_table(group, capsys):
     said = capsys.readouterr().out
     assert "Left out: 3 rows of 2 groups with fewer than 3 rows" in said
     fit = f"fit --data Table --data.path out/s.csv --data.label y --data.group {group} --data.split split --model DRU"
-    assert f"python cli.py {fit}" in said
+    assert f"drurank {fit}" in said
 
 
 def test_of_very_many_groups_the_largest_are_named_as_left_out(capsys):

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "data_sources.md"
 @pytest.fixture
 def words(tmp_path, monkeypatch):
     """Options that name the class of the page, and a file of 3 training wards and 2 others."""
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    block, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     (tmp_path / "visits.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     rng = np.random.default_rng(0)

@@ -1,6 +1,5 @@
 """What the file of a study may say."""
 
-import datetime
 import re
 
 import pytest
@@ -62,7 +61,7 @@ def test_a_configuration_that_names_a_method_is_refused(tmp_path):
         ({"candidates": [{"model": "../../evil"}]}, "model is '../../evil'; give the class of a method"),
         ({"candidates": [{"model": "DRU", "cutoff": []}]}, "cutoff is an empty list"),
         ({"candidates": [{"model": "DRU", "cutoff": 5, "model.cutoff": 9}]}, "names model.cutoff twice"),
-        ({"candidates": [{"model": "DRU", "cutoff": datetime.date(2026, 1, 1)}]}, "quote dates and the like"),
+        ({"candidates": [{"model": "DRU", "cutoff": b"5"}]}, "write text in quotes"),
         ({"candidates": [{"model": "DRU", "seed_everything": 5}]}, "cannot vary; give seeds"),
         ({"candidates": [{"model": "DRU", "data": "x"}]}, "cannot vary; give data.<option>"),
         ({"candidates": [{"model": "DRU", "min_count": [1, 5]}]}, "names min_count, which .* is the same for all"),
@@ -152,3 +151,18 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     assert plan.criteria == ("qdcg10", "worst")
     write_shared(tmp_path, plan)
     check_options(tmp_path, plan, train)
+
+
+def test_names_of_labels_are_text(tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "data: {class_path: Table, init_args: {path: t.csv, relabel: {no: 0, 010: ten}}}\n"
+        "candidates: [{model: ERM, data.exclude: [[01, on]]}, {model: DRU, cutoff: 2026-01-01}]\n"
+        "seeds: [0]\n"
+    )
+    plan = Plan.read(file)
+    assert plan.shared[0]["data"]["init_args"]["relabel"] == {"no": "0", "010": "ten"}
+    assert [candidate.options for candidate in plan.candidates] == [
+        {"data.exclude": ["01", "on"]},
+        {"model.cutoff": "2026-01-01"},
+    ]

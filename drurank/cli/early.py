@@ -1,0 +1,144 @@
+"""What can be said of a command line before torch is imported: help, misspelt options, missing files.
+
+What the full parser knows is kept in ``known/``, which ``python -m drurank.cli.make_known`` writes. Whatever is not
+certain from that is left to the full parser, as is all where other versions of Lightning or jsonargparse are there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NoReturn
+
+from drurank.cli.parser import nearest_option
+from drurank.cli.program import usage
+from drurank.cli.words import Given, given_options, named_classes, with_recipes
+from drurank.errors import InputError, nearest
+
+KNOWN = Path(__file__).parent / "known"
+CLASSES_FILE = KNOWN / "classes.json"
+COMMANDS = ("fit", "validate", "test", "predict", "inspect")
+VERSIONS = ("lightning", "jsonargparse")
+SPEC = ("init_args", "dict_kwargs", "class_path", "help")
+OF_THIS_PROCESS = ("best", "last", "hpc")
+"""Values of ``ckpt_path`` that are no file."""
+FILE = re.compile(r"[^*?\[\],:]+\.(csv|tsv|jsonl|ndjson|json|parquet|feather|arrow)(\.\w+)?")
+
+
+def check(words: list[str]) -> None:
+    """Answer what needs no torch; where nothing is found, return.
+
+    Args:
+        words: those after the program's name.
+
+    Raises:
+        InputError: of an option or a class that does not exist, or of a file that is missing.
+        SystemExit: once the help was printed.
+    """
+    if words[0] not in COMMANDS:
+        return
+    words = with_recipes(words)
+    given = list(given_options(words))
+    _check_configurations(given)
+    if "torch" in sys.modules or "--import" in " ".join(words):
+        return  # Nothing is gained, and classes that are not ours may be known by their short names.
+    _check_files(given)
+    known = _known()
+    if known is None:
+        return
+    if len(words) == 2 and words[1] in ("--help", "-h"):
+        _print(words[0])
+    classes = {key: _classes(words, key, known[key]) for key in ("model", "data")}
+    options = options_of_command(words[0])
+    for option in given:
+        _check_option(words[option.place].partition("=")[0], options, classes, known)
+
+
+def options_of_command(command: str) -> list[str]:
+    """All options that the help of a command names."""
+    lines = re.findall(r"^  (-.*)$", (KNOWN / f"{command}.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    return list(dict.fromkeys(option for line in lines for option in re.findall(r"(?<!\S)--?[\w.]+\+?", line)))
+
+
+def _known() -> dict[str, Any] | None:
+    try:
+        known: dict[str, Any] = json.loads(CLASSES_FILE.read_text(encoding="utf-8"))
+        same = all(version(name) == known["versions"][name] for name in VERSIONS)
+    except (OSError, ValueError, PackageNotFoundError):
+        return None
+    return known if same else None
+
+
+def _print(command: str) -> NoReturn:
+    text = (KNOWN / f"{command}.txt").read_text(encoding="utf-8")
+    print(text.replace("usage: drurank", f"usage: {usage()}", 1), end="")
+    raise SystemExit(0)
+
+
+def _classes(words: list[str], key: str, known: dict[str, list[str]]) -> list[str] | None:
+    """Import paths of the classes named for an option; ``None`` if one of them is not ours, or none is named.
+
+    Raises:
+        InputError: if one has no dot and is none of ours.
+    """
+    named = named_classes(words, key)
+    if not named and key == "data" and words[0] == "inspect":
+        named = ["Table"]
+    short = {path.rpartition(".")[2]: path for path in known}
+    if any("." in name or not name.isidentifier() for name in named if name not in known):
+        return None
+    for name in named:
+        if name not in known and name not in short:
+            raise InputError(f"there is no {key} {name!r}: {nearest(name, short)}")
+    return [name if name in known else short[name] for name in named] or None
+
+
+def _check_option(word: str, options: list[str], classes: dict[str, list[str] | None], known: dict[str, Any]) -> None:
+    if not word.startswith("--") or word in options:
+        return
+    head, *rest = word.removeprefix("--").removesuffix("+").split(".")
+    if head in classes and rest:
+        named = classes[head]
+        taken = [name for path in named or () for name in known[head][path]]
+        if named is not None and rest[0] not in (*taken, *SPEC):
+            cls = named[-1]
+            own = nearest(rest[0], known[head][cls])
+            raise InputError(f"{cls.rpartition('.')[2]} has no option {rest[0]!r}: {own}")
+    elif head not in ("optimizer", "lr_scheduler") and not any(
+        option == f"--{'.'.join([head, *rest[:1]])}" for option in options
+    ):
+        raise InputError(f"there is no option {word}: {nearest_option(word, options)}")
+
+
+def _check_configurations(given: list[Given]) -> None:
+    for option in given:
+        named = option.option == "config" and re.fullmatch(r"[\w./~-]+\.ya?ml", option.value)
+        if named and not Path(option.value).expanduser().is_file():
+            raise InputError(
+                f"--config {option.value} cannot be read: there is no such file; give a YAML file of options, or "
+                "drurank:<name> for one that comes with the package"
+            )
+
+
+def _check_files(given: list[Given]) -> None:
+    for option in given:
+        if option.option == "ckpt_path":
+            refuse_missing_checkpoint(option.value)
+        missing = not Path(option.value).expanduser().exists()
+        if option.option == "data.path" and FILE.fullmatch(option.value) and missing:
+            from drurank.tabular.reading import read_table
+
+            read_table(option.value)
+
+
+def refuse_missing_checkpoint(path: str) -> None:
+    """Refuse a checkpoint that is no file.
+
+    Raises:
+        InputError: naming it.
+    """
+    if path and path not in OF_THIS_PROCESS and "://" not in path and not Path(path).is_file():
+        raise InputError(f"there is no checkpoint {path}; give a file such as <run>/checkpoints/last.ckpt")

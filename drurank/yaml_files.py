@@ -1,0 +1,138 @@
+"""YAML files of options: numbers, true, false and null as in YAML 1.2, and names of columns and labels as text.
+
+YAML 1.1, which PyYAML reads, takes ``no`` for false, ``010`` for 8 and ``1:30`` for 90. Here they are text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+TEXTS = frozenset(
+    {
+        "label",
+        "group",
+        "split",
+        "split_names",
+        "relabel",
+        "features",
+        "exclude",
+        "categorical",
+        "allow_leaks",
+        "delimiter",
+        "text",
+        "text_encoding",
+    }
+)
+"""Options of data whose values are names of columns, labels, groups or splits: text as it is typed, keys too."""
+SPELT = {
+    "null": ("~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": ("true|True|TRUE|false|False|FALSE", list("tTfF")),
+    "int": (r"[-+]?(?:0|[1-9][0-9]*)", list("-+0123456789")),
+    "float": (
+        r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        list("-+0123456789."),
+    ),
+    "merge": ("<<", ["<"]),
+}
+"""How values other than text are spelt, and what they begin with; the first that fits is taken."""
+DOTTED = re.compile(
+    r"^(?:[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+)
+"""Numbers with a point, as YAML 1.1 spells floats."""
+TAG = "tag:yaml.org,2002:"
+
+
+class CoreLoader(yaml.SafeLoader):  # type: ignore[misc]
+    """Reads scalars as YAML 1.2 does."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+
+for _name, (_spelling, _first) in SPELT.items():
+    CoreLoader.add_implicit_resolver(f"{TAG}{_name}", re.compile(f"^(?:{_spelling})$"), _first)
+
+
+class PlanLoader(CoreLoader):
+    """Reads ``1e-5`` as text, since the digests of studies are of what was read so from the first."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, DOTTED if tag == f"{TAG}float" else spelling) for tag, spelling in spellings]
+        for first, spellings in CoreLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class TextLoader(CoreLoader):
+    """Reads all scalars as the text that is typed but a plain null that is no key."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """A mapping whose keys are text.
+
+        Raises:
+            yaml.constructor.ConstructorError: if a key stands there twice, of which only the last would count.
+        """
+        keys = [key for key, _ in node.value]
+        for place, key in enumerate(keys):
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in [one.value for one in keys[:place]]:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key.value!r} stands there twice", key.start_mark
+                    )
+                key.tag = f"{TAG}str"
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
+
+
+def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    return str(node.value)
+
+
+for _name in ("bool", "int", "float"):
+    TextLoader.add_constructor(f"{TAG}{_name}", _text)
+
+
+def read_yaml(content: str, loader: type[CoreLoader] = CoreLoader) -> Any:
+    """The content of a YAML file of options.
+
+    Args:
+        content: of the file.
+        loader: how it reads what is no name.
+
+    Raises:
+        yaml.YAMLError: if it is not YAML.
+    """
+    read = yaml.load(content, loader)
+    return _with_texts(read, yaml.compose(content, loader)) if isinstance(read, dict) else read
+
+
+def read_text(content: str) -> Any:
+    """A value in YAML, as ``{no: 0}`` or ``[a, 01]``, whose scalars and keys are text as typed, but a plain null.
+
+    Raises:
+        yaml.YAMLError: if it is not YAML.
+    """
+    return yaml.load(content, TextLoader)
+
+
+def _with_texts(read: Any, node: Any, place: tuple[str, ...] = ()) -> Any:
+    """The content with the text of the options of data that are ``TEXTS``.
+
+    They stand under ``data`` or its ``init_args``, or are called ``data.<name>``, as in a study.
+    """
+    if isinstance(read, list) and isinstance(node, yaml.SequenceNode):
+        return [_with_texts(*pair, place) for pair in zip(read, node.value, strict=True)]
+    if not isinstance(read, dict) or not isinstance(node, yaml.MappingNode):
+        return read
+    found = dict(read)
+    for key, value in node.value:
+        name = getattr(key, "value", None)
+        if name not in found:
+            continue  # Merged from elsewhere, or no text.
+        path = (*place, *(word for word in str(name).split(".") if word != "init_args"))
+        if path[-1] in TEXTS and path[-2:-1] == ("data",):
+            found[name] = TextLoader("").construct_document(value)
+        else:
+            found[name] = _with_texts(found[name], value, path)
+    return found

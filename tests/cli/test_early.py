@@ -1,0 +1,100 @@
+"""What is answered without torch."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from drurank.cli.early import CLASSES_FILE, COMMANDS, KNOWN, check
+from drurank.cli.make_known import classes, help_of
+from drurank.errors import InputError
+
+ANSWERED = {
+    "fit --model DRU --model.cutof 5": "DRU has no option 'cutof': did you mean 'cutoff'",
+    "fit --config drurank:method/qdru_m --model.cutof 5": "DRU has no option 'cutof': did you mean 'cutoff'",
+    "fit --modl DRU": "there is no option --modl: did you mean '--model'",
+    "fit --trainer.max_epoch 5": "there is no option --trainer.max_epoch: did you mean '--trainer.max_epochs'",
+    "fit --model DUR --data Table": "there is no model 'DUR': did you mean 'DRU'",
+    "fit --data Tabel": "there is no data 'Tabel': did you mean 'Table'",
+    "inspect --data.pth t.csv": "Table has no option 'pth': did you mean 'path'",
+    "fit --config none.yaml": "--config none.yaml cannot be read: there is no such file",
+    "fit --data Table --data.path none.csv": "there is no file none.csv",
+    "fit --ckpt_path none.ckpt": "there is no checkpoint none.ckpt",
+    "predict --help": "--ckpt_path",
+    "inspect -h": "--output",
+    "report --label y": "--predictions is missing",
+    "report --help": "--predictions",
+    "split --help": "--group",
+    "study table --folde x": "there is no option --folde",
+}
+SCRIPT = """
+import contextlib, io, json, sys
+from drurank.cli import main
+answers = {}
+for line in json.loads(sys.argv[1]):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            main(line.split())
+        except SystemExit as stop:
+            print("status", stop.code)
+    answers[line] = said.getvalue(), sorted({"torch", "lightning"} & set(sys.modules))
+print(json.dumps(answers))
+"""
+
+
+def test_help_typing_errors_and_missing_files_need_no_torch(tmp_path):
+    words = [sys.executable, "-c", SCRIPT, json.dumps(list(ANSWERED))]
+    shown = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=os.environ, check=True)
+    answers = json.loads(shown.stdout.splitlines()[-1])
+    for line, begins in ANSWERED.items():
+        said, imported = answers[line]
+        assert begins in said, line
+        assert f"status {0 if line.split()[-1] in ('--help', '-h') else 2}" in said, line
+        assert imported == [], line
+
+
+def without_classes(text):
+    """The help without the classes that it lists, which are those imported so far, nor how the program was called."""
+    text = re.sub(
+        r"usage: \S+", "", re.sub(r",\s+(?:known\s+subclasses|any\s+by\s+its).*?\)", ")", text, flags=re.DOTALL)
+    )
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_kept_help_is_that_of_the_parser(command):
+    kept = (KNOWN / f"{command}.txt").read_text(encoding="utf-8")
+    assert without_classes(kept) == without_classes(help_of(command)), "run python -m drurank.cli.make_known"
+
+
+def test_kept_classes_are_those_of_the_package():
+    assert json.loads(CLASSES_FILE.read_text(encoding="utf-8")) == classes(), "run python -m drurank.cli.make_known"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit --model mine.Method --model.anything 1 --data mine.Data --data.other 2",
+        "fit --model DRU --model.init_args.cutoff 1 --model.network.anything 2 --trainer.callbacks.monitor x",
+        "fit --model.anything 1 --data.anything 2",
+        "fit --model DRU --model.cutoff=1 --trainer.callbacks+=a --optimizer.lr 1 --print_config",
+        "fit --help --model DRU",
+        "test --run nowhere --import x.py --anything",
+        "fit --config {data:1} --data.path pattern*.csv --data.path org/name",
+    ],
+)
+def test_what_is_not_certain_is_left_to_the_parser(monkeypatch, line):
+    monkeypatch.delitem(sys.modules, "torch")
+    check(line.split())
+
+
+def test_other_versions_are_left_to_the_parser(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch")
+    with pytest.raises(InputError):
+        check(["fit", "--modl", "DRU"])
+    monkeypatch.setattr("drurank.cli.early.version", lambda name: "0")
+    check(["fit", "--modl", "DRU"])

@@ -1,0 +1,98 @@
+"""Modules, networks, data and methods of a person's own, named by their import paths."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import drurank.__main__
+from drurank.cli.program import program
+from runs import ROOT, SMALL, read_json
+
+PAGE = ROOT / "docs/data_sources.md"
+
+
+@pytest.fixture
+def letters(tmp_path, monkeypatch):
+    """The page's data module and network in the current folder."""
+    (block,) = [text for text in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "Letters" in text]
+    (tmp_path / "letters.py").write_text(block)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "letters", raising=False)
+    return tmp_path
+
+
+def test_lightning_data_module_and_network_of_ones_own(letters, run, refused):
+    words = ["--data", "letters.Letters", "--model", "DRU", "--trainer.max_epochs", 2]
+    network = ["--model.network", "letters.Small", "--model.network.width", 8]
+    run("fit", *words, *network, "--optimizer", "SGD", "--optimizer.lr", 0.25)
+    config = yaml.safe_load(Path("runs/version_0/config.yaml").read_text())["model"]["init_args"]
+    assert config["network"] == {"class_path": "letters.Small", "init_args": {"width": 8, "dropout": 0.1}}
+    assert config["optimizer"]["class_path"] == "torch.optim.SGD"
+    assert config["optimizer"]["init_args"]["lr"] == 0.25
+    run("test", "--run", "runs/version_0")
+    assert read_json("runs/version_0/test/qdcg10/report.json")["splits"]
+    assert "Letters has no sizes" in refused("fit", *words)
+
+
+def test_batches_without_groups_are_refused(letters, refused):
+    text = Path("letters.py").read_text().replace("GroupedDataset(plain, writers, split=split)", "plain")
+    Path("plainly.py").write_text(text)
+    said = refused("fit", "--data", "plainly.Letters", "--model", "ERM", "--model.network", "plainly.Small")
+    assert re.search(r"TensorDataset; wrap it as GroupedDataset\(dataset, groups\)", said)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "model",
+        "data",
+        "model.network",
+        "model.loss",
+        "model.optimizer",
+        "model.lr_scheduler",
+        "trainer.callbacks",
+        "trainer.logger",
+        "trainer.strategy",
+        "trainer.profiler",
+        "trainer.plugins",
+    ],
+)
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("broken.Class", r"the module broken cannot be imported \(ModuleNotFoundError: No module named 'not_there'\)"),
+        ("letters.Smal", r"the module letters has no 'Smal': did you mean 'Small'\?"),
+        ("nowhere.Class", "there is no module 'nowhere'"),
+    ],
+)
+def test_class_that_cannot_be_imported_is_named_with_the_reason(letters, refused, option, path, said):
+    Path("broken.py").write_text("import not_there\n")
+    found = refused("fit", "--model", "ERM", *SMALL, f"--{option}", path)
+    assert re.search(f"^--{option} {path}: {said}", found)
+
+
+@pytest.mark.parametrize(
+    ("called", "words"),
+    [
+        ("/usr/bin/drurank", ["drurank"]),
+        ("cli.py", ["python", "cli.py"]),
+        ("../cli.py", ["python", "../cli.py"]),
+        ("/x/site-packages/drurank/__main__.py", ["python", "-m", "drurank"]),
+        ("/x/pytest/__main__.py", ["drurank"]),
+    ],
+)
+def test_hints_name_the_program_as_it_was_called(monkeypatch, called, words):
+    monkeypatch.setattr(sys, "argv", [called, "fit"])
+    assert program() == words
+
+
+def test_command_finds_modules_in_the_current_folder(letters, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(letters))])
+    monkeypatch.setattr(drurank.__main__, "main", lambda: seen.append(sys.path[0]))
+    drurank.__main__.console()
+    assert seen == [str(letters)]
