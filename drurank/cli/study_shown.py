@@ -20,7 +20,7 @@ from drurank.imports import import_words
 from drurank.study.choosing import Checkpoints, CriterionConcordance, criteria_concordance, standing_for
 from drurank.study.comparing import compare, find
 from drurank.study.concordance import Concordance
-from drurank.study.results import Study
+from drurank.study.finished import Study
 from drurank.study.tables import Format, StudyTable
 from drurank.study.tabulating import Test, study_table
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError, nearest
 from drurank.study.result import Counts, Result
-from drurank.study.results import Study
+from drurank.study.finished import Study
 
 DRAWS = 4000
 ENDS = (2.5, 97.5)

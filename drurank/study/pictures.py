@@ -14,7 +14,7 @@ from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.report.pictures import BELOW, DPI, tidy
 from drurank.study.result import Result
-from drurank.study.results import Study
+from drurank.study.finished import Study
 
 ACROSS = 3
 
