@@ -19,7 +19,7 @@ from drurank.imports import import_words
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, optuna_installed
-from drurank.study.runs import check_options
+from drurank.study.runs import Rehearse, check_options
 from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, work
 
@@ -105,13 +105,13 @@ def run_study(
 
 
 def prepare(folder: Path, plan: Plan) -> None:
-    """Check the options of all candidates, and write what workers and tables read.
+    """Rehearse the settings of all candidates, and write what workers and tables read.
 
     Raises:
-        InputError: naming the first candidate whose options ``fit`` cannot take.
+        InputError: naming the first candidate whose ``fit`` cannot begin.
     """
     write_shared(folder, plan)
-    check_options(folder, plan, _train)
+    check_options(folder, plan, _rehearsal())
     write_plan(folder, plan)
 
 
@@ -141,6 +141,12 @@ def _train(words: list[str]) -> object:
     from drurank.cli.training import run as train  # here, since it is slow to import
 
     return train(words)
+
+
+def _rehearsal() -> Rehearse:
+    from drurank.cli.study_checks import Rehearsal  # here, since it is slow to import
+
+    return Rehearsal()
 
 
 def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,10 +109,11 @@ class SearchTrial:
         }
         return Candidate(self.method, options, self.seed, self.base)
 
-    def example(self) -> Candidate:
-        """A run that could be proposed."""
-        first = {name: c.low if isinstance(c, Range) else c[0] for name, c in self.choices.items()}
-        return self.with_options(first)
+    def examples(self) -> Iterator[Candidate]:
+        """Runs that could be proposed, which together have both ends of each range and every other choice."""
+        every = {name: (c.low, c.high) if isinstance(c, Range) else c for name, c in self.choices.items()}
+        for place in range(max((len(choices) for choices in every.values()), default=1)):
+            yield self.with_options({name: c[min(place, len(c) - 1)] for name, c in every.items()})
 
 
 def _short_digest(content: str) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError, nearest
-from drurank.study.result import Counts, Result
 from drurank.study.finished import Study
+from drurank.study.result import Counts, Result
 
 DRAWS = 4000
 ENDS = (2.5, 97.5)

@@ -33,6 +33,13 @@ def folder_of(study: Path, candidate: Candidate) -> Path:
     return study / CANDIDATE_FOLDER / candidate.key
 
 
+def study_of(run: Path) -> Path | None:
+    """The study whose candidate a run is, by the run's folder; ``None`` if it is of none."""
+    candidates = run.resolve().parent.parent
+    is_of_study = run.resolve().name == RUN_FOLDER and candidates.name == CANDIDATE_FOLDER
+    return candidates.parent if is_of_study and (candidates.parent / PLAN_FILE).is_file() else None
+
+
 def is_finished(study: Path, candidate: Candidate) -> bool:
     """Whether a candidate has a manifest, which is written last."""
     return (folder_of(study, candidate) / MANIFEST_FILE).is_file()

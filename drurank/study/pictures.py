@@ -13,8 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.report.pictures import BELOW, DPI, tidy
-from drurank.study.result import Result
 from drurank.study.finished import Study
+from drurank.study.result import Result
 
 ACROSS = 3
 

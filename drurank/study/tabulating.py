@@ -12,8 +12,8 @@ from drurank.errors import InputError, check_choice
 from drurank.groups import STANDARD_ERROR_FLOOR
 from drurank.noise import noise_floor
 from drurank.study.differences import Compare, bootstrapped_t, differences_from
-from drurank.study.result import Result, shown_values, stacked
 from drurank.study.finished import Study
+from drurank.study.result import Result, shown_values, stacked
 from drurank.study.tables import Cell, Column, Row, StudyTable
 
 CELLS = ("average", "p10", "worst")

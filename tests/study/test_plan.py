@@ -6,7 +6,7 @@ import re
 import pytest
 
 import drurank.methods
-from drurank.cli.training import run as train
+from drurank.cli.study_checks import Rehearsal
 from drurank.errors import InputError
 from drurank.study import Plan
 from drurank.study.folder import write_shared
@@ -151,4 +151,4 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     assert len(plan.candidates) == (4 + 4) * 3
     assert plan.criteria == ("qdcg10", "worst")
     write_shared(tmp_path, plan)
-    check_options(tmp_path, plan, train)
+    check_options(tmp_path, plan, Rehearsal())
