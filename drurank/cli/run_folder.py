@@ -65,13 +65,9 @@ def with_config_of_run(words: list[str]) -> list[str]:
 
 def _outside_of_study(trainer: dict[str, Any], run: Path) -> dict[str, Any]:
     """The trainer's options, without those by which a candidate of a study writes into the study."""
-    from drurank.study.folder import study_of  # here, since most runs are of no study
+    from drurank.study.folder import outside_of_study, study_of  # here, since most runs are of no study
 
-    if study_of(run) is None:
-        return trainer
-    callbacks = trainer.get("callbacks") or []
-    kept = [one for one in callbacks if not str(one.get("class_path")).endswith(".ValidationCounts")]
-    return {**trainer, "default_root_dir": None, "callbacks": kept or None}
+    return trainer if study_of(run) is None else outside_of_study(trainer)
 
 
 def _value_of(option: str, words: list[str]) -> str | None:

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from drurank.cli.compare_shown import gathered, show_comparison
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
-from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
+from drurank.cli.study_shown import draw, export, show_concordance, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words
@@ -32,6 +33,7 @@ SHOWN: dict[str, Callable[..., Any]] = {
     "table": show_table,
     "concordance": show_concordance,
     "compare": show_comparison,
+    "export-best": export,
     "plot": draw,
     "report": write,
 }
@@ -54,7 +56,7 @@ def run(words: list[str]) -> Any:
     parser = SentenceParser(prog=f"cli.py study {words[0]}")
     parser.add_function_arguments(commands[words[0]])
     parser.let_stand_alone("retry_failed")
-    settings = vars(parser.parse_args(words[1:]))
+    settings = vars(parser.parse_args(gathered(words[1:], "--runs")))
     with named_as_flags(parser.all_options):
         return commands[words[0]](**settings)
 
@@ -154,7 +156,7 @@ def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: P
     print(f"\n{counts['COMPLETE']} of {len(plan.candidates)} candidates are finished in {folder}")
     for candidate in plan.candidates:
         if states[candidate.key] == "FAIL":
-            print(f"failed: {candidate.setting}, seed {candidate.seed}: {reasons[candidate.key]}")
+            print(f"failed: {candidate.name}: {reasons[candidate.key]}")
     if counts["FAIL"]:
         print(f"Their output is in {folder / LOG_FOLDER}; --retry_failed runs them once more.")
     if counts["WAITING"] + counts["RUNNING"]:

@@ -54,12 +54,14 @@ def check_options(study: Path, plan: Plan, rehearse: Rehearse) -> None:
     Raises:
         InputError: naming the first candidate that has one.
     """
-    seen = set()
+    seen, splits = set(), set()
     for entry in plan.candidates:
         for candidate in entry.examples() if isinstance(entry, SearchTrial) else [entry]:
-            if candidate.setting in seen or is_finished(study, candidate):
+            split = candidate.repeat and candidate.repeat.number
+            if (candidate.setting in seen and split in splits) or is_finished(study, candidate):
                 continue
             seen.add(candidate.setting)
+            splits.add(split)
             try:
                 _check_trainer(rehearse(_fit_words(study, plan, candidate, study, several=False)))
             except InputError as error:
