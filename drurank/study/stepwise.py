@@ -84,7 +84,7 @@ def stepwise(
     found = [Difference(0.0, 0.0, 1.0, is_distinguishable=False)] * len(value)
     while len(left) > 1:
         some = left
-        lot = None if by_lot is None else cache(lambda some=some: by_lot(some))  # type: ignore[misc]
+        lot = None if by_lot is None else cache(lambda some=some: by_lot(some))
         others = left[left != one]
         told = _told(value[others], error[others], degrees[others], len(left), lot)
         for place, is_told in zip(others.tolist(), told.tolist(), strict=True):

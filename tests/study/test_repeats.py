@@ -29,7 +29,7 @@ def test_the_test_of_two_is_that_of_nadeau_and_bengio():
     half = stats.t.ppf(0.975, 3) * error
     assert found.interval == pytest.approx((apart.mean() - half, apart.mean() + half))
     for wrong in (values[:1], values[:, :1], values[0]):
-        with pytest.raises(InputError, match="give .methods, repeats., two or more of each"):
+        with pytest.raises(InputError, match="two or more of each"):
             differences_over_repeats(wrong, 0.25)
 
 
@@ -45,7 +45,7 @@ def repeated(rng, repeats, kind):
 @pytest.mark.parametrize("kind", ["spread", "broken"])
 def test_two_equals_are_rarely_called_different_and_far_more_often_without_the_correction(kind):
     rng = np.random.default_rng(1)
-    tables = [repeated(rng, 5, kind) for _ in range(400)]
+    tables = [repeated(rng, 15, kind) for _ in range(400)]
     wrong = {
         share: np.mean([differences_over_repeats(one, share)[1].is_distinguishable for one in tables])
         for share in (SHARE, 0.0)
