@@ -18,7 +18,10 @@ def run(words: list[str]) -> Any:
     With two tables of predictions for the same rows the two are compared instead.
     """
     first, second = _two(words)
-    parser = SentenceParser(prog="cli.py report", description="How well groups are served by anybody's predictions.")
+    what = (
+        "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows."
+    )
+    parser = SentenceParser(prog="cli.py report", description=what)
     parser.add_function_arguments(report_predictions)
     parser.let_stand_alone("shrink")
     settings = vars(parser.parse_args(first))

@@ -161,7 +161,7 @@ def _degrees(by_seed: float, of_seeds: int, by_group: np.ndarray, of_groups: int
 
 
 def _by_lot(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:
-    """Range of methods that are exchanged by lot in each seed and group, float ``[draws]``."""
+    """Range of methods that are exchanged at random in each seed and group, float ``[draws]``."""
     found = []
     for portion in _portions(draws, correct.size):
         order = rng.random((portion, *correct.shape)).argsort(axis=1)

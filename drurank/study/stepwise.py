@@ -11,7 +11,7 @@ import numpy as np
 LEVEL = 0.05
 TIE = 1e-12
 ByLot = Callable[[], np.ndarray]
-"""Gives the range of methods that are exchanged by lot, float ``[draws]``."""
+"""Gives the range of methods that are exchanged at random, float ``[draws]``."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Difference:
         is_distinguishable: whether equals would seem so different in less than 5 % of cases.
         methods: among how many methods the difference was tested.
         earlier: the largest ``p`` of those that were found distinguishable before; ``p`` is not below it.
-        by_lot: range of these methods where they are exchanged by lot, which a difference must exceed too.
+        by_lot: range of these methods where they are exchanged at random, which a difference must exceed too.
     """
 
     value: float
@@ -50,7 +50,10 @@ class Difference:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """95 % interval, which holds for all methods at once; 0 is in it unless the difference is distinguishable."""
+        """95 % interval, which holds for all methods at once; 0 is in it unless the difference is distinguishable.
+
+        Where the difference is many times what chance makes, it is wider than it need be.
+        """
         half = _width_of_range(self.methods, self.degrees) * self.error
         if self.by_lot is not None:
             half = max(half, _largest_by_chance(self.by_lot()))
@@ -75,7 +78,7 @@ def stepwise(
         error: standard error of each, float ``[K]``.
         degrees: degrees of freedom of each, float ``[K]``.
         one: place of the method.
-        by_lot: gives, for the places of some methods, their range when exchanged by lot, ``[draws]``.
+        by_lot: gives, for the places of some methods, their range when exchanged at random, ``[draws]``.
 
     Returns:
         One a method, in their order; that of the method itself is 0 and not distinguishable.

@@ -21,7 +21,7 @@ def test_the_commands_are_listed(capsys):
     for words in (["study"], ["study", "--help"]):
         main(words)
         said = capsys.readouterr().out
-        for command in ("run", "table", "concordance", "compare", "plot", "report"):
+        for command in ("run", "table", "concordance", "compare", "export-best", "plot", "report"):
             assert re.search(rf"^  {command} +\w", said, re.MULTILINE)
 
 

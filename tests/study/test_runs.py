@@ -22,6 +22,7 @@ def test_every_candidate_is_run_and_noted(undisturbed, tmp_path):
         for name, entry in manifest["selection"].items():
             assert manifest["history"][entry["epoch"]][f"val_{name}"] == pytest.approx(entry["value"])
         assert manifest["versions"]["torch"]
+        assert (manifest["data"]["training_rows"], manifest["data"]["training_groups"]) == (60, 6)
         assert manifest["config"]["seed_everything"] == manifest["seed"]
         assert (undisturbed / "candidates" / key / "groups.parquet").is_file()
     assert len({manifest["data"]["fingerprint"] for manifest in found.values()}) == 1
