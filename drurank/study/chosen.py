@@ -37,6 +37,7 @@ class Chosen:
         count: by repeat, rows by group, int64 ``[m]``.
         min_count: criteria leave out groups with fewer rows.
         share: data that is held out over data that is trained on; 0 with one repeat, where it is not used.
+        groups: names of the groups, ``m``; empty with several repeats, whose groups differ.
     """
 
     methods: tuple[str, ...]
@@ -45,6 +46,7 @@ class Chosen:
     count: tuple[np.ndarray, ...]
     min_count: int = 1
     share: float = 0.0
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, chosen: Mapping[str, Sequence[Result]], by: str, split: str, min_count: int) -> Chosen:
@@ -66,8 +68,12 @@ class Chosen:
             right, rows = stacked(some, by, split)
             correct.append(right.reshape(len(chosen), -1, len(rows)))
             count.append(rows)
-        share = held_out_share(first, by, split) if len(count) > 1 else 0.0
-        return cls(tuple(chosen), tuple(result.run for result in first), tuple(correct), tuple(count), min_count, share)
+        runs = tuple(result.run for result in first)
+        if len(count) == 1:
+            groups = first[0].counts(by, split).groups
+            return cls(tuple(chosen), runs, tuple(correct), tuple(count), min_count, groups=groups)
+        share = held_out_share(first, by, split)
+        return cls(tuple(chosen), runs, tuple(correct), tuple(count), min_count, share)
 
     @property
     def repeats(self) -> int:

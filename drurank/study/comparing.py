@@ -78,13 +78,12 @@ def compare_counts(
         remarks: sentences on what is compared.
     """
     correct = np.stack([one.correct for one in counts])[:, None]
-    side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count)
-    return compare_chosen(side, counts[0].groups, names, split, cells, remarks)
+    side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count, groups=counts[0].groups)
+    return compare_chosen(side, names, split, cells, remarks)
 
 
 def compare_chosen(
     side: Chosen,
-    groups: Sequence[str],
     names: tuple[str, str],
     split: str,
     cells: Sequence[str],
@@ -94,7 +93,6 @@ def compare_chosen(
 
     Args:
         side: the chosen candidates of all methods, among which the two are tested.
-        groups: names of the groups, where there is one split of the data.
         names: of the two.
         split: whose groups these are.
         cells: criteria to compare.
@@ -105,12 +103,13 @@ def compare_chosen(
     for cell in cells:
         values = side.values(cell).mean(axis=1)
         if np.isnan(values).any():
-            continue  # as tstat of groups that do not differ
+            remarks = (*remarks, f"{cell} is left out: with some run the groups do not differ, or none is left.")
+            continue
         found.append(Compared(cell, values[one], values[other], side.compared(cell, other)[one]))
     table = None
     if side.repeats == 1:
         pair = [
-            Counts(tuple(groups), side.correct[0][place].mean(axis=0), side.count[0], side.min_count)
+            Counts(side.groups, side.correct[0][place].mean(axis=0), side.count[0], side.min_count)
             for place in (one, other)
         ]
         table = compare(*pair)

@@ -62,8 +62,7 @@ def compare_in_study(
         side, _, lacking = study.side_by_side(by, split)
     else:
         side, lacking = _settings_side_by_side(study, (first, second), by, split), []
-    names = study.results[0].counts(by, split).groups if side.repeats == 1 else ()
-    return compare_chosen(side, names, (first, second), split, cells or default_cells(by), (*lacking, *study.caveats()))
+    return compare_chosen(side, (first, second), split, cells or default_cells(by), (*lacking, *study.caveats()))
 
 
 def _settings_side_by_side(study: Study, names: tuple[str, str], by: str, split: str) -> Chosen:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from drurank.criteria import criterion
@@ -94,6 +95,11 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
         return first, (
             f"By {by} on validation {first} is best, but with one seed no difference between methods can be told from "
             "chance in training; run three seeds or more before you choose."
+        )
+    if np.isnan(side.values(by)).any():
+        return first, (
+            f"By {by} on validation {first} is best; on {split} the methods are not compared by it, since the groups do "
+            "not differ with some run."
         )
     few = _of_few(side, split)
     place = side.methods.index(BASELINE if BASELINE in chosen else first)
