@@ -98,8 +98,8 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
         )
     if np.isnan(side.values(by)).any():
         return first, (
-            f"By {by} on validation {first} is best; on {split} the methods are not compared by it, since the groups do "
-            "not differ with some run."
+            f"By {by} on validation {first} is best; on {split} the methods are not compared by it, since the groups "
+            "do not differ with some run."
         )
     few = _of_few(side, split)
     place = side.methods.index(BASELINE if BASELINE in chosen else first)
