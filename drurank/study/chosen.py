@@ -167,7 +167,7 @@ def held_out_share(results: Sequence[Result], by: str, split: str) -> float:
     """
     first = {result.repeat: result for result in reversed(results)}
     known: dict[str, int] = {}
-    shares = []
+    shares: list[float] = []
     for repeat, result in sorted(first.items()):
         same = known.setdefault(result.manifest["data"]["fingerprint"], repeat)
         if same != repeat:
