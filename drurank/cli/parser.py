@@ -22,6 +22,8 @@ PLAIN = {
     "NoneType": "nothing",
 }
 """Names of types in messages."""
+ANY_CLASS = ("torch.optim.Optimizer", "torch.nn.Module", "typing.Union")
+"""What jsonargparse takes for the class of an option that names none."""
 SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
 
 
@@ -84,6 +86,8 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         name = owner[1] if owner else path
         if not name:
             return f"there is no option --{option[1]}: {nearest_option(f'--{option[1]}', options)}"
+        if name in ANY_CLASS:
+            return _no_class(f"{path}.{option[1]}", path, class_names)
         return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], options_of(name))}"
     foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
     unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
@@ -98,10 +102,7 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         return f"there is no {kind or 'class'} {no_class[1]!r}: {nearest(no_class[1], class_names(kind))}"
     unnamed = re.search(r"Given value: NestedArg\(key='([\w.]+)'", message)
     if unnamed and "Problem with given class_path" not in message:
-        return (
-            f"--{path}.{unnamed[1]} is an option of a class, but no class is given; write --{path} <class> first, "
-            f"{nearest('', class_names(path.rpartition('.')[2]))}"
-        )
+        return _no_class(f"{path}.{unnamed[1]}", path, class_names)
     config = re.search(r"(?:Unexpected config|Problems parsing config): (.*)", message, re.DOTALL)
     if config and not path:
         return f"--config does not hold named options: {' '.join(config[1].split())[:200]}; give a YAML file of options"
@@ -159,6 +160,11 @@ def _broken_class(message: str) -> tuple[str, str] | None:
         if problem is not None:
             return class_path, problem
     return None
+
+
+def _no_class(option: str, path: str, class_names: Callable[[str], list[str]]) -> str:
+    known = nearest("", class_names(path.rpartition(".")[2]))
+    return f"--{option} is an option of a class, but no class is given; write --{path} <class> first, {known}"
 
 
 def reason_of(error: BaseException | None) -> InputError | None:

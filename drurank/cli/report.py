@@ -1,20 +1,57 @@
-"""report: how well groups are served by anybody's predictions."""
+"""report: how well groups are served by anybody's predictions, or how two such differ."""
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import Any
 
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import usage
+from drurank.errors import InputError
 from drurank.report import report_predictions
 
 
-def run(words: list[str]) -> dict[str, Any]:
-    """Write and show the report; the content of ``report.json``."""
-    parser = SentenceParser(prog=usage("report"), description="How well groups are served by anybody's predictions.")
+def run(words: list[str]) -> Any:
+    """Write and show the report; the content of ``report.json``.
+
+    With two tables of predictions for the same rows the two are compared instead.
+    """
+    first, second = _two(words)
+    what = (
+        "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows."
+    )
+    parser = SentenceParser(prog=usage("report"), description=what)
     parser.add_function_arguments(report_predictions)
     parser.let_stand_alone("shrink")
-    settings = vars(parser.parse_args(words))
+    settings = vars(parser.parse_args(first))
     with named_as_flags(parser.all_options):
-        return report_predictions(**settings)
+        return report_predictions(**settings) if second is None else _compare(settings, second)
+
+
+def _two(words: list[str]) -> tuple[list[str], str | None]:
+    """The words with one table of predictions, and the second table if ``--predictions`` names two."""
+    place = words.index("--predictions") + 2 if "--predictions" in words else len(words)
+    if place >= len(words) or words[place].startswith("--"):
+        return words, None
+    if words[place + 1 :] and not words[place + 1].startswith("--"):
+        raise InputError(f"--predictions names {words[place + 1]!r} too; give one table, or two to compare them")
+    return [*words[:place], *words[place + 1 :]], words[place]
+
+
+def _compare(settings: dict[str, Any], second: str) -> Any:
+    from drurank.cli.compare_shown import print_comparison, write_groups
+    from drurank.study.comparing_files import compare_predictions
+
+    known = inspect.signature(compare_predictions).parameters
+    if settings["shrink"]:
+        raise InputError("two tables are compared by observed accuracies; leave shrink out")
+    output = settings["output"]
+    given = {name: value for name, value in settings.items() if name in known}
+    found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})
+    for one in found:
+        print_comparison(one)
+        if output is not None:
+            write_groups(one, Path(output).expanduser() / f"comparison_{one.split}.csv")
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -24,8 +25,8 @@ def with_config_of_run(words: list[str]) -> list[str]:
         words: the words after the program's name.
 
     Returns:
-        The words, with the model, data, trainer and seed of the run first; unchanged if a ``--config`` or the class of
-        the model is typed.
+        The words, with the model, data, trainer and seed of the run first, without the folder of a study that it is
+        part of; unchanged if a ``--config`` or the class of the model is typed.
     """
     checkpoint = _value_of("--ckpt_path", words)
     if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
@@ -48,10 +49,19 @@ def with_config_of_run(words: list[str]) -> list[str]:
     except (yaml.YAMLError, ValueError, TypeError) as error:
         said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
         raise InputError(said) from error
+    if words[0] != "fit" and run is None:
+        config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
     for named in (config.get(key) for key in ("model", "data")):
         if isinstance(named, dict):
             refuse_missing(str(named.get("class_path", "")))
     return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
+
+
+def _outside_of_study(trainer: dict[str, Any], run: Path) -> dict[str, Any]:
+    """The trainer's options, without those by which a candidate of a study writes into the study."""
+    from drurank.study.folder import outside_of_study, study_of  # here, since most runs are of no study
+
+    return trainer if study_of(run) is None else outside_of_study(trainer)
 
 
 def _value_of(option: str, words: list[str]) -> str | None:

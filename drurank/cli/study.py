@@ -10,10 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from drurank.cli.compare_shown import gathered, show_comparison
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import program, usage
-from drurank.cli.study_shown import draw, show_comparison, show_concordance, show_table, write
+from drurank.cli.study_shown import draw, export, show_concordance, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words
@@ -21,7 +22,7 @@ from drurank.recipes import find_config
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, optuna_installed
-from drurank.study.runs import check_options
+from drurank.study.runs import Rehearse, check_options
 from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, work
 
@@ -34,6 +35,7 @@ SHOWN: dict[str, Callable[..., Any]] = {
     "table": show_table,
     "concordance": show_concordance,
     "compare": show_comparison,
+    "export-best": export,
     "plot": draw,
     "report": write,
 }
@@ -56,7 +58,7 @@ def run(words: list[str]) -> Any:
     parser = SentenceParser(prog=usage("study", words[0]))
     parser.add_function_arguments(commands[words[0]])
     parser.let_stand_alone("retry_failed")
-    settings = vars(parser.parse_args(words[1:]))
+    settings = vars(parser.parse_args(gathered(words[1:], "--runs")))
     with named_as_flags(parser.all_options):
         return commands[words[0]](**settings)
 
@@ -112,13 +114,13 @@ def run_study(
 
 
 def prepare(folder: Path, plan: Plan) -> None:
-    """Check the options of all candidates, and write what workers and tables read.
+    """Rehearse the settings of all candidates, and write what workers and tables read.
 
     Raises:
-        InputError: naming the first candidate whose options ``fit`` cannot take.
+        InputError: naming the first candidate whose ``fit`` cannot begin.
     """
     write_shared(folder, plan)
-    check_options(folder, plan, _train)
+    check_options(folder, plan, _rehearsal())
     write_plan(folder, plan)
 
 
@@ -150,12 +152,18 @@ def _train(words: list[str]) -> object:
     return train(words)
 
 
+def _rehearsal() -> Rehearse:
+    from drurank.cli.study_checks import Rehearsal  # here, since it is slow to import
+
+    return Rehearsal()
+
+
 def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: Path) -> None:
     counts = Counter(states.values())
     print(f"\n{counts['COMPLETE']} of {len(plan.candidates)} candidates are finished in {folder}")
     for candidate in plan.candidates:
         if states[candidate.key] == "FAIL":
-            print(f"failed: {candidate.setting}, seed {candidate.seed}: {reasons[candidate.key]}")
+            print(f"failed: {candidate.name}: {reasons[candidate.key]}")
     if counts["FAIL"]:
         print(f"Their output is in {folder / LOG_FOLDER}; --retry_failed runs them once more.")
     if counts["WAITING"] + counts["RUNNING"]:

@@ -1,15 +1,14 @@
-"""study table, concordance, compare, plot and report: finished candidates compared."""
+"""study table, concordance, export-best, plot and report: what finished candidates say."""
 
 from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Literal
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,14 +17,16 @@ from drurank.cli.program import program
 from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.imports import import_words
+from drurank.run_folder.layout import CHECKPOINT_FOLDER
 from drurank.study.choosing import Checkpoints, CriterionConcordance, criteria_concordance, standing_for
-from drurank.study.comparing import compare, find
+from drurank.study.chosen import Test
 from drurank.study.concordance import Concordance
-from drurank.study.results import Study
+from drurank.study.finished import Study
+from drurank.study.latex import latex_table, tex
+from drurank.study.shipping import Recommendation, export_best
 from drurank.study.tables import Format, StudyTable
-from drurank.study.tabulating import Test, study_table
+from drurank.study.tabulating import default_cells, study_table
 
-GROUPS_SHOWN = 10
 Layout = Literal["criteria", "splits"]
 HOW_TO_READ = (
     "Distance (0 is best) and cosine (1) of the ranks, NDCG (1), Kendall's tau (1), share of pairs of candidates that "
@@ -39,7 +40,7 @@ def show_table(
     folder: str,
     by: str = "qdcg10",
     on: str | None = None,
-    cells: str = "average,p10,worst",
+    cells: str | None = None,
     layout: Layout = "criteria",
     test: Test = "paired",
     format: Format | None = None,
@@ -51,7 +52,7 @@ def show_table(
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown, as ood_test, id_test or ood_val, or several, comma-separated, with layout=splits; by
             default the split of unseen groups, with that layout all.
-        cells: criteria that are shown, with commas.
+        cells: criteria that are shown, with commas; that of by, average, p10 and worst, if not given.
         layout: columns: the criteria of one split, or splits with all criteria in a cell.
         test: what tells the best from the others: paired for a paired bootstrap of seeds and groups, corrected for the
             number of methods, or t for a bootstrapped t-test over groups, as in the paper, which leaves out chance in
@@ -68,7 +69,7 @@ def show_table(
     splits = _words(on) if on else list(study.results[0].splits) if layout == "splits" else [study.split(None)]
     if layout == "criteria" and len(splits) > 1:
         raise InputError(f"on is {on!r}; give one split, or --layout splits for several")
-    table = study_table(study, by, on=splits, cells=_words(cells), test=test)
+    table = study_table(study, by, on=splits, cells=cells and _words(cells), test=test)
     if format is None:
         Console().print(table.rich())
     else:
@@ -83,6 +84,8 @@ def show_concordance(
     on: str | None = None,
     criteria: str | None = None,
     against: str | None = None,
+    format: Format | None = None,
+    repeat: int | None = None,
 ) -> list[CriterionConcordance]:
     """How well each criterion on validation orders the candidates by the accuracy of the worst group on test.
 
@@ -94,6 +97,8 @@ def show_concordance(
         on: split of the worst group; that of groups never seen in training, if not given.
         criteria: those to compare, with commas, with same any; all that kept checkpoints, if not given.
         against: show the others as differences from this criterion.
+        format: markdown, latex or csv; a table for the terminal, if not given.
+        repeat: the split of the data whose candidates are ordered, in a study with several.
 
     Returns:
         One entry a criterion.
@@ -102,10 +107,13 @@ def show_concordance(
         InputError: if there are too few candidates, or they cannot be compared.
     """
     names = None if criteria is None else _words(criteria)
-    study = Study.load(folder)
+    study = Study.load(folder).of_repeat(repeat)
     found = criteria_concordance(study, names, checkpoints=checkpoints, by=by, on=on, against=against)
     caption = f"{_ordered(study, checkpoints, by, on)} {HOW_TO_READ}"
     title = f"How well criteria choose{'' if against is None else f', less the figures of {against}'}"
+    if format is not None:
+        print(concordance_text(found, format, title, [caption, *study.caveats()]), end="")
+        return found
     table = Table(title=title, caption=caption, caption_justify="left")
     table.add_column("criterion")
     for field in fields(Concordance):
@@ -118,47 +126,60 @@ def show_concordance(
     return found
 
 
-def show_comparison(
-    folder: str, first: str, second: str, by: str = "qdcg10", on: str | None = None, output: str | None = None
-) -> pa.Table:
-    """Two candidates on the same groups: which groups does the second serve better, and which worse?
+def concordance_text(
+    found: Sequence[CriterionConcordance], format: Format, title: str, remarks: Sequence[str] = ()
+) -> str:
+    """How well criteria choose, as text.
+
+    Args:
+        found: one entry a criterion.
+        format: of the text; CSV has a line a figure.
+        title: what the table shows.
+        remarks: sentences under it.
+    """
+    head = ["criterion", *(field.name for field in fields(Concordance))]
+    rows = [[choice.criterion, *_figures(choice, " ")] for choice in found]
+    if format == "latex":
+        as_tex = [[tex(cell) for cell in row] for row in rows]
+        return latex_table(
+            [tex(name) for name in head], as_tex, f"{title}. {remarks[0] if remarks else ''}", remarks[1:]
+        )
+    if format == "csv":
+        lines = ["criterion,figure,value,low,high"]
+        for choice in found:
+            value, low, high = (asdict(figures) for figures in (choice.value, choice.low, choice.high))
+            for key in value:
+                numbers = ("" if math.isnan(one[key]) else repr(one[key]) for one in (value, low, high))
+                lines.append(",".join([choice.criterion, key, *numbers]))
+        return "\n".join(lines) + "\n"
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    lines.insert(1, f"|{'---|' * len(head)}")
+    return "\n".join([f"{title}:", "", *lines, "", *(f"- {sentence}" for sentence in remarks)]) + "\n"
+
+
+def export(
+    folder: str, output: str, by: str = "qdcg10", on: str | None = None, method: str | None = None
+) -> Recommendation:
+    """Copy the checkpoint to take, that `study table` names, into a folder that other commands take.
 
     Args:
         folder: of a study.
-        first: a candidate, by its key (the name of its folder), or as 'DRU cutoff=5 seed=0'.
-        second: the other one.
-        by: criterion; the best checkpoint by it is compared.
-        on: split; that of groups never seen in training, if not given.
-        output: CSV file for all groups; none is written, if not given.
+        output: folder to make, with the checkpoint and its configuration, as that of a run.
+        by: criterion that chooses on validation, and compares methods on test.
+        on: split of that comparison; that of groups never seen in training, if not given.
+        method: take the best run of this method, as qDRU+M; the one that the comparison speaks for, if not given.
 
     Returns:
-        One row a group.
+        What was taken, and why.
 
     Raises:
-        InputError: if there are no such candidates, or they were tested on other groups.
+        InputError: if the output exists, or the checkpoint was not kept.
     """
-    study = Study.load(folder)
-    on = study.split(on)
-    found = compare(*(find(study, name).counts(by, on) for name in (first, second)))
-    verdict = found["verdict"].to_pylist()
-    table = Table(title=f"{escape(second)} against {escape(first)}, {on}")
-    for column in ("group", "rows", "first", "second", "difference", "2.5 to 97.5 %"):
-        table.add_column(column, justify="left" if column == "group" else "right")
-    apart = [row for row in found.to_pylist() if row["verdict"] != "like"]
-    for row in apart if len(apart) <= 2 * GROUPS_SHOWN else [*apart[:GROUPS_SHOWN], *apart[-GROUPS_SHOWN:]]:
-        interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
-        numbers = [f"{row['count']:,}", f"{row['first']:.3f}", f"{row['second']:.3f}", f"{row['difference']:+.3f}"]
-        table.add_row(escape(row["group"]), *numbers, interval)
-    Console().print(table)
-    print(
-        f"Of {len(verdict):,} groups {verdict.count('better'):,} are served better by the second, "
-        f"{verdict.count('worse'):,} worse, and {verdict.count('like'):,} do not differ by more than chance; by chance "
-        f"alone up to about {0.05 * len(verdict):.1f} would be called better or worse."
-    )
-    if output is not None:
-        file = Path(output).expanduser()
-        replace_file(file, lambda path: pa_csv.write_csv(found, path))
-        print(f"Written: {file}")
+    found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method)
+    file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
+    program = shlex.join(["python", "cli.py", *import_words()])
+    print(f"{found.why}\nCopied: {found.result.name}, to {file}")
+    print(f"Use it: {program} predict --ckpt_path {shlex.quote(str(file))}")
     return found
 
 
@@ -166,8 +187,9 @@ def draw(
     folder: str,
     by: str = "qdcg10",
     on: str | None = None,
-    cells: str = "average,p10,worst",
+    cells: str | None = None,
     output: str | None = None,
+    repeat: int | None = None,
 ) -> list[Path]:
     """Pictures: criteria against the worst group, methods side by side, groups by method, and options with a grid.
 
@@ -175,8 +197,10 @@ def draw(
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown; that of groups never seen in training, if not given.
-        cells: criteria to show, comma-separated; option plots show only the first.
+        cells: criteria to show, comma-separated; option plots show only the first. That of by, average, p10 and worst,
+            if not given.
         output: folder for the pictures; that of the study, if not given.
+        repeat: the split of the data to draw, in a study with several.
 
     Returns:
         The files.
@@ -187,8 +211,8 @@ def draw(
     from drurank.report.pictures import save_picture  # here, since matplotlib is slow to import
     from drurank.study import pictures
 
-    study, where = Study.load(folder), Path(output or folder).expanduser()
-    on, names = study.split(on), _words(cells)
+    study, where = Study.load(folder).of_repeat(repeat), Path(output or folder).expanduser()
+    on, names = study.split(on), _words(cells) if cells else default_cells(by)
     figures = {
         "choosing.png": pictures.draw_choosing(study, by, on),
         "methods.png": pictures.draw_methods(study, by, on, names),
@@ -202,14 +226,14 @@ def draw(
     return [where / name for name in figures]
 
 
-def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "average,p10,worst") -> Path:
+def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | None = None) -> Path:
     """One Markdown file, report.md, with the tables, the pictures and the commands that make them again.
 
     Args:
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown; that of groups never seen in training, if not given.
-        cells: criteria of the table, with commas.
+        cells: criteria of the table, with commas; that of by, average, p10 and worst, if not given.
 
     Returns:
         The file.
@@ -218,18 +242,25 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str = "
         InputError: if the candidates cannot be compared.
     """
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
-    on = study.split(on)
+    on, names = study.split(on), _words(cells) if cells else list(default_cells(by))
+    shown = ",".join(names)
     lines = [f"# {study.folder.resolve().name}", "", *_what(study), ""]
-    lines += ["## Methods", "", study_table(study, by, on=on, cells=_words(cells)).render("markdown")]
-    if len(study.results) > 2:
-        head = ["criterion", *(field.name for field in fields(Concordance))]
-        lines += ["## How well criteria choose", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-        for choice in criteria_concordance(study, by=by, on=on):
-            lines.append(f"| {' | '.join([choice.criterion, *_figures(choice, ' ')])} |")
-        lines += ["", f"{_ordered(study, 'same', by, on)} {HOW_TO_READ}", ""]
-    lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in draw(folder, by, on, cells)), ""]
-    commands = [f"table --by {by} --on {on} --cells {cells}", f"concordance --by {by} --on {on}"]
-    commands += [f"plot --by {by} --on {on} --cells {cells}"]
+    lines += ["## Methods", "", study_table(study, by, on=on, cells=names).render("markdown")]
+    # Orders and pictures are of one split of the data; the others have other groups.
+    number, of_split = study.repeats[0], ""
+    if len(study.repeats) > 1:
+        of_split = f" --repeat {number}"
+        lines += [f"What follows is of the first of {len(study.repeats)} splits of the data.", ""]
+    one = study.of_repeat(number)
+    if len(one.results) > 2:
+        title = "How well criteria choose"
+        remarks = [f"{_ordered(one, 'same', by, on)} {HOW_TO_READ}"]
+        found = criteria_concordance(one, by=by, on=on)
+        lines += [f"## {title}", "", concordance_text(found, "markdown", title, remarks)]
+    pictures = draw(folder, by, on, shown, repeat=number)
+    lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in pictures), ""]
+    commands = [f"table --by {by} --on {on} --cells {shown}", f"concordance --by {by} --on {on}{of_split}"]
+    commands += [f"plot --by {by} --on {on} --cells {shown}{of_split}"]
     lines += ["## Commands", "", "```"]
     called = shlex.join([*program(), *import_words()])
     lines += [f"{called} study {words} --folder {shlex.quote(folder)}" for words in commands] + ["```", ""]

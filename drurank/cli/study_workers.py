@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from drurank.study.queue import Queue
+from drurank.study.queue import Queue, worker_name
 from drurank.study.working import StopSignals
 
 LOOK = 1.0
@@ -29,11 +29,15 @@ class Workers:
         words: their command line.
         logs: folder for what they print.
         number: how many.
+
+    Attributes:
+        killed: those that did not end when they were told to, as the queue calls them.
     """
 
     def __init__(self, words: list[str], logs: Path, number: int) -> None:
         self._words, self._logs, self._number = words, logs, number
         self._started: list[subprocess.Popen[bytes]] = []
+        self.killed: list[str] = []
 
     def start(self) -> None:
         """Start all of them."""
@@ -65,8 +69,10 @@ class Workers:
             if self.have_ended(PATIENCE):
                 return
         for process in self._started:
-            process.kill()
-            process.wait()
+            if process.poll() is None:
+                self.killed.append(worker_name(process.pid))
+                process.kill()
+                process.wait()
 
 
 def device_of(place: int) -> dict[str, str]:
@@ -104,6 +110,7 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
             if workers.have_ended():
                 break
             time.sleep(LOOK)
+    queue.put_back_from(workers.killed)
     if stop.status is not None:
         raise SystemExit(stop.status)
 

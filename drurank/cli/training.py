@@ -216,7 +216,7 @@ class GroupCLI(LightningCLI):
         self._loggers = config["trainer"].get("logger")
         checkpoint = config.get("ckpt_path") if self.subcommand == "fit" else None
         run = run_of(checkpoint) or requeue.folder_of(checkpoint) if checkpoint else None
-        if run is not None and self._loggers not in (None, True, False):
+        if checkpoint and run is not None and self._loggers not in (None, True, False):
             step = first_step_to_log(read_checkpoint(checkpoint))
             config["trainer"]["logger"] = with_runs_of(run, self._loggers, step)
 

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One of several splits of the same data, on each of which every setting is run.
+
+    Attributes:
+        number: its place in the plan, from 0.
+        options: of the data, which make the split; option of ``fit`` to value.
+    """
+
+    number: int
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -18,17 +31,21 @@ class Candidate:
         options: what it varies, option of ``fit`` to value; ``model.cutoff``.
         seed: of the run.
         base: digest of what all candidates of the study share.
+        repeat: the split of the data, if the study has several.
     """
 
     method: str
     options: Mapping[str, Any]
     seed: int
     base: str
+    repeat: Repeat | None = None
 
     @property
     def key(self) -> str:
         """A name that is the same for the same run, whatever else the study holds."""
-        content = json.dumps([self.method, sorted(self.options.items()), self.seed, self.base], sort_keys=True)
+        content = json.dumps(
+            [self.method, sorted(self.options.items()), self.seed, self.base, *_split_of(self.repeat)], sort_keys=True
+        )
         return f"{self.method}-{_short_digest(content)}"
 
     @property
@@ -37,11 +54,17 @@ class Candidate:
         short = {name.removeprefix("model."): value for name, value in self.options.items()}
         return " ".join([self.method, *(f"{name}={_for_people(value)}" for name, value in short.items())])
 
+    @property
+    def name(self) -> str:
+        """Setting, repeat and seed, for people."""
+        return f"{self.setting}, {_in_words(self.repeat)}seed {self.seed}"
+
     def words(self) -> list[str]:
         """What follows the shared configurations on the command line of ``fit``."""
+        every = {**self.options, **(self.repeat.options if self.repeat else {})}
         # A class must come before its options, in whatever order the file has them.
-        names = sorted(self.options, key=lambda name: name.count("."))
-        options = [word for name in names for word in (f"--{name}", _as_word(self.options[name]))]
+        names = sorted(every, key=lambda name: name.count("."))
+        options = [word for name in names for word in (f"--{name}", _as_word(every[name]))]
         return [*options, "--seed_everything", str(self.seed)]
 
 
@@ -72,6 +95,7 @@ class SearchTrial:
         number: of the trial, counted by method and seed.
         seed: of the run.
         base: digest of what all candidates of the study share.
+        repeat: the split of the data, if the study has several.
     """
 
     sampler: str
@@ -81,11 +105,12 @@ class SearchTrial:
     number: int
     seed: int
     base: str
+    repeat: Repeat | None = None
 
     @property
     def search(self) -> str:
-        """Name of the search that the trial belongs to; ``tpe`` searches each seed apart, since tables choose so."""
-        of_seed = [self.seed, self.by] if self.sampler == "tpe" else []
+        """Name of the search that the trial belongs to; ``tpe`` searches each run apart, since tables choose so."""
+        of_seed = [self.seed, self.by, *_split_of(self.repeat)] if self.sampler == "tpe" else []
         content = json.dumps(
             [self.sampler, self.method, sorted(self.choices.items()), self.base, *of_seed], default=repr
         )
@@ -94,12 +119,18 @@ class SearchTrial:
     @property
     def key(self) -> str:
         """A name that is the same for the same trial."""
-        return f"{self.search}-{self.seed}-{self.number}"
+        of_split = "".join(f"-{_short_digest(json.dumps(one))}" for one in _split_of(self.repeat))
+        return f"{self.search}-{self.seed}-{self.number}{of_split}"
 
     @property
     def setting(self) -> str:
         """Method and number, for people."""
         return f"{self.method} trial {self.number}"
+
+    @property
+    def name(self) -> str:
+        """Method, number, repeat and seed, for people."""
+        return f"{self.setting}, {_in_words(self.repeat)}seed {self.seed}"
 
     def with_options(self, proposed: Mapping[str, Any]) -> Candidate:
         """The run with the options that the search proposed."""
@@ -107,12 +138,22 @@ class SearchTrial:
             name: proposed[name] if isinstance(choices, Range) else json.loads(proposed[name])
             for name, choices in self.choices.items()
         }
-        return Candidate(self.method, options, self.seed, self.base)
+        return Candidate(self.method, options, self.seed, self.base, self.repeat)
 
-    def example(self) -> Candidate:
-        """A run that could be proposed."""
-        first = {name: c.low if isinstance(c, Range) else c[0] for name, c in self.choices.items()}
-        return self.with_options(first)
+    def examples(self) -> Iterator[Candidate]:
+        """Runs that could be proposed, which together have both ends of each range and every other choice."""
+        every = {name: (c.low, c.high) if isinstance(c, Range) else c for name, c in self.choices.items()}
+        for place in range(max((len(choices) for choices in every.values()), default=1)):
+            yield self.with_options({name: c[min(place, len(c) - 1)] for name, c in every.items()})
+
+
+def _split_of(repeat: Repeat | None) -> list[Any]:
+    """What tells a run's split from others; nothing where there is one split, as in studies before there were more."""
+    return [] if repeat is None else [sorted(repeat.options.items())]
+
+
+def _in_words(repeat: Repeat | None) -> str:
+    return "" if repeat is None else f"repeat {repeat.number}, "
 
 
 def _short_digest(content: str) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, check_choice, nearest
 from drurank.study.concordance import Concordance, concordance
+from drurank.study.finished import Study
 from drurank.study.result import stacked
-from drurank.study.results import Study
 
 DRAWS = 500
 ENDS = (5, 95)

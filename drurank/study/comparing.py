@@ -1,33 +1,123 @@
-"""Two candidates, group by group."""
+"""Two methods, candidates, runs or files of predictions: differences of the criteria, and then group by group."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from drurank.errors import InputError, nearest
-from drurank.study.result import Counts, Result
-from drurank.study.results import Study
+from drurank.errors import InputError
+from drurank.study.chosen import Chosen
+from drurank.study.result import Counts
+from drurank.study.stepwise import Difference
 
 DRAWS = 4000
 ENDS = (2.5, 97.5)
+ONE_RUN = (
+    "About these two models: what another seed of training would do is not counted; methods are compared over several "
+    "seeds."
+)
 
 
-def find(study: Study, name: str) -> Result:
-    """The candidate of a key, or of a setting and its seed, as ``DRU cutoff=5 seed=0``.
+@dataclass(frozen=True)
+class Compared:
+    """A criterion of two.
 
-    Raises:
-        InputError: if there is none, or several.
+    Attributes:
+        criterion: its name.
+        first: of the first, mean over runs.
+        second: of the second.
+        difference: the second less the first.
     """
-    named: dict[str, list[Result]] = {result.manifest["key"]: [result] for result in study}
-    for result in study:
-        named.setdefault(f"{result.setting} seed={result.seed}", []).append(result)
-    if name not in named:
-        raise InputError(f"{study.folder} has no finished candidate {name!r}: {nearest(name, named)}")
-    if len(named[name]) > 1:
-        keys = ", ".join(result.manifest["key"] for result in named[name])
-        raise InputError(f"{study.folder} has several candidates {name!r}; give the key of one: {keys}")
-    return named[name][0]
+
+    criterion: str
+    first: float
+    second: float
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two of something that were tested on the same groups.
+
+    Attributes:
+        first: its name.
+        second: its name.
+        split: whose groups they were tested on.
+        criteria: differences of the criteria.
+        groups: one row a group, see ``compare``; ``None`` over several repeats of the split, whose groups differ.
+        remarks: sentences on what is compared.
+    """
+
+    first: str
+    second: str
+    split: str
+    criteria: tuple[Compared, ...]
+    groups: pa.Table | None
+    remarks: tuple[str, ...]
+
+
+def compare_counts(
+    counts: Sequence[Counts],
+    names: tuple[str, str],
+    split: str,
+    cells: Sequence[str],
+    min_count: int = 1,
+    remarks: Sequence[str] = (),
+) -> Comparison:
+    """Two models by their counts on the same groups.
+
+    Args:
+        counts: of the first and the second.
+        names: of both.
+        split: whose groups these are.
+        cells: criteria to compare.
+        min_count: criteria leave out groups with fewer rows.
+        remarks: sentences on what is compared.
+    """
+    correct = np.stack([one.correct for one in counts])[:, None]
+    side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count, groups=counts[0].groups)
+    return compare_chosen(side, names, split, cells, remarks)
+
+
+def compare_chosen(
+    side: Chosen,
+    names: tuple[str, str],
+    split: str,
+    cells: Sequence[str],
+    remarks: Sequence[str],
+) -> Comparison:
+    """Two of several methods, by the counts of their candidates.
+
+    Args:
+        side: the chosen candidates of all methods, among which the two are tested.
+        names: of the two.
+        split: whose groups these are.
+        cells: criteria to compare.
+        remarks: sentences on what is compared.
+    """
+    one, other = (side.methods.index(name) for name in names)
+    found = []
+    for cell in cells:
+        values = side.values(cell).mean(axis=1)
+        if np.isnan(values).any():
+            remarks = (*remarks, f"{cell} is left out: with some run the groups do not differ, or none is left.")
+            continue
+        found.append(Compared(cell, values[one], values[other], side.compared(cell, other)[one]))
+    table = None
+    if side.repeats == 1:
+        pair = [
+            Counts(side.groups, side.correct[0][place].mean(axis=0), side.count[0], side.min_count)
+            for place in (one, other)
+        ]
+        table = compare(*pair)
+    else:
+        remarks = (*remarks, "Groups are not listed, since each split of the data has others.")
+    if not side.can_tell and ONE_RUN not in remarks:
+        remarks = (*remarks, ONE_RUN)
+    return Comparison(*names, split, tuple(found), table, tuple(remarks))
 
 
 def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:
@@ -36,8 +126,11 @@ def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:
     Each accuracy of a group has the posterior of that group's rows alone (Jeffreys' prior); ``low`` and ``high`` are
     the ends of 95 % of the differences. Of many groups that are served alike, about one in twenty is called otherwise.
 
+    Each group is looked at by itself, so that many small groups may all be ``like`` where a difference over all of them
+    is plain.
+
     Args:
-        first: counts of one candidate.
+        first: counts of one candidate; of several seeds, their mean.
         second: counts of the other, of the same groups.
         seed: of the random draws.
 

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from drurank.checks import check_counts
 from drurank.criteria import compute_criteria
 from drurank.errors import InputError, is_count
+from drurank.study.stepwise import Difference, stepwise
 
 DRAWS = 1000
-LEVEL = 0.05
 CELLS = 4_000_000
 """Groups of all draws that are held at a time."""
-TIE = 1e-12
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Difference of a criterion between one method and another, and what chance does to it.
-
-    Attributes:
-        value: the one less the other, mean over seeds.
-        error: standard error of the value.
-        degrees: degrees of freedom of the error.
-        is_distinguishable: whether equals would seem so different in less than 5 % of cases.
-    """
-
-    value: float
-    error: float
-    degrees: float
-    is_distinguishable: bool
 
 
 Compare = Callable[[np.ndarray, np.ndarray, str, int], list[Difference]]
@@ -49,10 +30,9 @@ def differences_from(
     is ``sqrt(v_s + v_g)``. Its degrees of freedom are Satterthwaite's, with ``(K - 1)(S - 1)`` for ``v_s`` and
     ``m - 1`` for ``v_g``; ``v_s`` is doubled there, because few seeds estimate it poorly.
 
-    Any two of equal methods may be the farthest apart, so each difference is compared with the range of ``K`` normals
-    (Tukey's studentized range). Methods that differ significantly are removed, and the rest are tested again against
-    the smaller number, and so on. The bootstrap of a minimum over groups is inconsistent, so a difference must also
-    exceed the range of the remaining methods when they are exchanged at random in each seed and group.
+    Methods are tested step by step, see ``stepwise``. The bootstrap of a minimum over groups is inconsistent, so a
+    difference must also exceed the range of the remaining methods when they are exchanged at random in each seed and
+    group.
 
     With one seed ``v_s`` is 0, and chance in training is not seen. It assumes that seeds vary about equally in all
     methods, and that the groups are a sample of many.
@@ -80,8 +60,11 @@ def differences_from(
     value = values.mean(axis=1)[one] - values.mean(axis=1)
     error = np.sqrt(by_seed + by_group)
     degrees = _degrees(2 * by_seed, (methods - 1) * max(seeds - 1, 1), by_group, max(groups - 1, 1))
-    told = _stepwise(correct, count, name, one, np.abs(value), _ratio(value, error), degrees, rng, draws)
-    return _listed(value, error, degrees, told)
+
+    def by_lot(some: np.ndarray) -> np.ndarray:
+        return _by_lot(correct[some], count, name, np.random.default_rng([seed, len(some)]), draws)
+
+    return stepwise(value, error, degrees, one, by_lot)
 
 
 def bootstrapped_t(
@@ -108,19 +91,14 @@ def bootstrapped_t(
     Raises:
         InputError: if the shapes do not fit, or these cannot be counts.
     """
-    from scipy.stats import t
-
     correct, count = _checked(correct, count, one, draws)
     values = _values(correct, count, name).mean(axis=1)
     drawn = _drawn(correct, count, name, np.random.default_rng(seed), draws).mean(axis=1)
     value, error = values[one] - values, np.sqrt(_variances(drawn)[one])
-    degrees = np.full(len(value), max(len(count) - 1, 1))
-    return _listed(value, error, degrees, 2 * t.sf(_ratio(value, error), degrees) < LEVEL)
-
-
-def _listed(value: np.ndarray, error: np.ndarray, degrees: np.ndarray, told: np.ndarray) -> list[Difference]:
-    columns = (value.tolist(), error.tolist(), degrees.astype(float).tolist(), told.tolist())
-    return [Difference(*figures) for figures in zip(*columns, strict=True)]
+    degrees = np.full(2, float(max(len(count) - 1, 1)))
+    # Two at a time, so that no difference is tested among more.
+    pairs = ((np.array([0, value[k]]), np.array([0, error[k]])) for k in range(len(value)))
+    return [stepwise(*pair, degrees, 0)[1] for pair in pairs]
 
 
 def _checked(correct: np.ndarray, count: np.ndarray, one: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
@@ -191,62 +169,11 @@ def _degrees(by_seed: float, of_seeds: int, by_group: np.ndarray, of_groups: int
     return np.divide((by_seed + by_group) ** 2, parts, out=np.ones_like(parts), where=parts > 0)
 
 
-def _ratio(value: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """Distance in errors, float ``[K]``."""
-    far = np.where(np.abs(value) > TIE, np.inf, 0.0)
-    ratio: np.ndarray = np.divide(np.abs(value), error, out=far, where=error > 0)
-    return ratio
-
-
-def _stepwise(
-    correct: np.ndarray,
-    count: np.ndarray,
-    name: str,
-    one: int,
-    apart: np.ndarray,
-    ratio: np.ndarray,
-    degrees: np.ndarray,
-    rng: np.random.Generator,
-    draws: int,
-) -> np.ndarray:
-    """Which methods are told from one, bool ``[K]``."""
-    told, left = np.zeros(len(correct), dtype=bool), np.arange(len(correct))
-    while len(left) > 1:
-        others = left[left != one]
-        found = others[_beyond_range(ratio[others], len(left), degrees[others])]
-        if len(found):
-            by_lot = _by_lot(correct[left], count, name, rng, draws)
-            found = found[_shares_above(by_lot, apart[found]) < LEVEL]
-        if not len(found):
-            break
-        told[found] = True
-        left = np.setdiff1d(left, found)
-    return told
-
-
-def _beyond_range(ratio: np.ndarray, methods: int, degrees: np.ndarray) -> np.ndarray:
-    """Whether any two of equal methods are as many errors apart in less than 5 % of cases, bool ``[...]``."""
-    from scipy.stats import studentized_range, t
-
-    beyond = np.asarray(2 * t.sf(ratio, degrees) < LEVEL)
-    if methods > 2:
-        # The range is slow to compute, and within it lies what two alone would not tell.
-        beyond[beyond] = studentized_range.sf(ratio[beyond] * np.sqrt(2), methods, degrees[beyond]) < LEVEL
-    return beyond
-
-
 def _by_lot(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:
-    """Range of methods that are exchanged by lot in each seed and group, float ``[draws]``."""
+    """Range of methods that are exchanged at random in each seed and group, float ``[draws]``."""
     found = []
     for portion in _portions(draws, correct.size):
         order = rng.random((portion, *correct.shape)).argsort(axis=1)
         exchanged = np.take_along_axis(correct[None], order, axis=1)
         found.append(np.ptp(_values(exchanged, count, name).mean(axis=2), axis=1))
     return np.concatenate(found)
-
-
-def _shares_above(drawn: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """Share of draws that are at least as far apart, the observation among them, float ``[...]``."""
-    below = np.sort(drawn).searchsorted(apart - TIE)
-    shares: np.ndarray = (1 + len(drawn) - below) / (1 + len(drawn))
-    return shares

@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from drurank.errors import InputError
-from drurank.study.candidates import Range
+from drurank.study.candidates import Range, Repeat
 
 SECTIONS = ("model", "data", "trainer")
 """What is given as in a configuration of ``fit``."""
 SHARED = ("data", "trainer", "select", "seed_everything", "ckpt_path")
 """Options of ``fit`` that are the same for all candidates."""
 EXAMPLE = "{model: DRU, cutoff: [5, 10]}"
+REPEATS = "{path: [split_0.csv, split_1.csv]}"
 Entry = dict[str, list[Any] | Range]
 """Option of ``fit`` to its values or range; ``model`` to the class of the method, or several."""
 
@@ -76,6 +77,33 @@ def search_space(source: str, entry: Entry) -> tuple[str, dict[str, Range | tupl
         if name != "model"
     }
     return methods[0], dict(space)
+
+
+def read_repeats(source: str, content: Any, entries: Sequence[Entry]) -> list[Repeat | None]:
+    """Read the splits on each of which every setting is run; one without options, if none are named.
+
+    Raises:
+        InputError: if they are not lists of equal length of options of the data, or a candidate varies one of these.
+    """
+    if content is None:
+        return [None]
+    if not isinstance(content, dict) or not content or not all(isinstance(one, list) for one in content.values()):
+        raise InputError(f"{source}: repeats is {content!r}; give options of the data with a list each, as {REPEATS}")
+    lengths = {len(values) for values in content.values()}
+    if (
+        len(lengths) > 1
+        or min(lengths) < 2
+        or len({repr(one) for one in zip(*content.values(), strict=True)}) < max(lengths)
+    ):
+        raise InputError(f"{source}: repeats is {content!r}; give lists of one length, of two or more different splits")
+    options = {str(name) if "." in str(name) else f"data.{name}": values for name, values in content.items()}
+    for option in options:
+        if not option.startswith("data."):
+            raise InputError(f"{source}: repeats names {option!r}; give options of the data, as {REPEATS}")
+        if any(option in entry for entry in entries):
+            raise InputError(f"{source}: repeats and a candidate both name {option}; leave it out of the candidate")
+    every = zip(*options.values(), strict=True)
+    return [Repeat(number, dict(zip(options, values, strict=True))) for number, values in enumerate(every)]
 
 
 def _option(source: str, name: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -33,6 +35,20 @@ def folder_of(study: Path, candidate: Candidate) -> Path:
     return study / CANDIDATE_FOLDER / candidate.key
 
 
+def study_of(run: Path) -> Path | None:
+    """The study whose candidate a run is, by the run's folder; ``None`` if it is of none."""
+    candidates = run.resolve().parent.parent
+    is_of_study = run.resolve().name == RUN_FOLDER and candidates.name == CANDIDATE_FOLDER
+    return candidates.parent if is_of_study and (candidates.parent / PLAN_FILE).is_file() else None
+
+
+def outside_of_study(trainer: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a trainer, without those by which a candidate writes into its study."""
+    callbacks = trainer.get("callbacks") or []
+    kept = [one for one in callbacks if not str(one.get("class_path")).endswith(".ValidationCounts")]
+    return {**trainer, "default_root_dir": None, "callbacks": kept or None}
+
+
 def is_finished(study: Path, candidate: Candidate) -> bool:
     """Whether a candidate has a manifest, which is written last."""
     return (folder_of(study, candidate) / MANIFEST_FILE).is_file()
@@ -54,7 +70,7 @@ def write_shared(study: Path, plan: Plan) -> None:
 
 def write_plan(study: Path, plan: Plan) -> None:
     """Write which candidates there are, for the tables."""
-    write_json(study / PLAN_FILE, {entry.key: f"{entry.setting}, seed {entry.seed}" for entry in plan.candidates})
+    write_json(study / PLAN_FILE, {entry.key: entry.name for entry in plan.candidates})
 
 
 def write_trial(study: Path, trial: SearchTrial, candidate: Candidate) -> None:
@@ -63,7 +79,7 @@ def write_trial(study: Path, trial: SearchTrial, candidate: Candidate) -> None:
 
 
 def read_plan(study: Path) -> dict[str, str] | None:
-    """Key of each planned candidate to its setting and seed; a trial without a candidate has the trial's key.
+    """Key of each planned candidate to its setting, repeat and seed; a trial without a candidate has the trial's key.
 
     Returns:
         ``None`` if no plan was started in this folder.

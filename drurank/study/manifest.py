@@ -6,11 +6,13 @@ import csv
 import hashlib
 import json
 import platform
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import yaml
 
@@ -24,6 +26,7 @@ from drurank.run_folder.layout import (
     SELECTION_FILE,
     TEST_FOLDER,
     VALIDATION_FOLDER,
+    WEIGHTS_FILE,
 )
 from drurank.study.candidates import Candidate
 
@@ -62,6 +65,7 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
     from drurank.run_folder.checkpoint_io import KEY, read_checkpoint  # here, since torch is slow to import
 
     last, selection = read_checkpoint(run / CHECKPOINT_FOLDER / LAST_CHECKPOINT), _json(run / SELECTION_FILE)
+    training = last[KEY]["training"]
     report = _json(run / TEST_FOLDER / next(iter(selection)) / REPORT_FILE)
     return {
         "key": candidate.key,
@@ -69,7 +73,13 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
         "setting": candidate.setting,
         "options": dict(candidate.options),
         "seed": candidate.seed,
-        "data": {"source": report["data"], "fingerprint": _fingerprint(last[KEY]["training"]["fingerprint"], counts)},
+        **({} if candidate.repeat is None else {"repeat": asdict(candidate.repeat)}),
+        "data": {
+            "source": report["data"],
+            "fingerprint": _fingerprint(training["fingerprint"], counts),
+            "training_rows": len(training["record"]["correct"]),
+            "training_groups": _training_groups(run / WEIGHTS_FILE),
+        },
         "budget": {"steps": int(last["global_step"]), "epochs": int(last["epoch"]) + 1},
         "sampler": report["sampler"],
         "selection": selection,
@@ -90,6 +100,11 @@ def _fingerprint(training: str, counts: pa.Table) -> str:
     sizes = counts.select(["split", "group", "count"]).to_pylist()
     content = sorted({(row["split"], row["group"], row["count"]) for row in sizes})
     return hashlib.sha256(json.dumps([training, content]).encode()).hexdigest()[:16]
+
+
+def _training_groups(weights: Path) -> int:
+    """Number of groups that were trained on; 0 where the data names none."""
+    return len(pa_csv.read_csv(weights)["group"].unique()) if weights.is_file() else 0
 
 
 def _history(file: Path) -> list[dict[str, float]]:

@@ -15,9 +15,9 @@ from drurank.criteria import criterion
 from drurank.noise import chance_band, criteria_noise
 from drurank.report.pictures import BELOW, GREY, panels_in_rows, tidy
 from drurank.report.words import shortened
+from drurank.study.finished import Study
 from drurank.study.folder import keys_of_trials
 from drurank.study.result import Counts, Result
-from drurank.study.results import Study
 
 
 def draw_choosing(study: Study, by: str, on: str) -> Figure:

@@ -17,10 +17,11 @@ from drurank.criteria import criterion, default_criteria
 from drurank.errors import InputError, is_count, nearest
 from drurank.recipes import find_config
 from drurank.study.candidates import Candidate, SearchTrial
-from drurank.study.entries import SECTIONS, combinations, read_entry, search_space
+from drurank.study.entries import SECTIONS, combinations, read_entry, read_repeats, search_space
 from drurank.yaml_files import PlanLoader, read_yaml
 
-KEYS = ("configs", *SECTIONS, "candidates", "seeds", "criteria", "search", "trials", "by", "keep_checkpoints")
+CHOICES = ("criteria", "search", "trials", "by", "keep_checkpoints")
+KEYS = ("configs", *SECTIONS, "candidates", "seeds", "repeats", *CHOICES)
 SEARCHES = ("grid", "random", "tpe")
 
 
@@ -32,7 +33,9 @@ class Plan:
     method, as ``network``) and ``trainer`` are sections of one more. ``candidates`` is a list of settings: ``model`` is
     the class of the method, a name without a dot one of its options, and one with dots an option of ``fit``. Lists
     expand to all combinations; a value that is itself a list goes into one more list. ``seeds`` are those of every
-    setting. ``criteria`` keep a checkpoint each, and each of these is tested. ``search`` is ``grid``, which runs all
+    setting. ``repeats`` are several splits of the same data, ``{path: [a.csv, b.csv]}``: options of the data, each with
+    a list, the first of which make the first split, and so on; every setting is run on each with every seed.
+    ``criteria`` keep a checkpoint each, and each of these is tested. ``search`` is ``grid``, which runs all
     combinations, ``random`` or ``tpe``; these propose ``trials`` settings of each entry for each seed, ``tpe`` by the
     value of ``by`` on validation, and an option may be a range, ``{low: 1e-4, high: 1e-1, log: true}``.
     ``keep_checkpoints: false`` removes the checkpoints of a candidate once it is tested.
@@ -78,7 +81,7 @@ class Plan:
         keys = Counter(candidate.key for candidate in candidates)
         for candidate in candidates:
             if keys[candidate.key] > 1:
-                raise InputError(f"{path}: {candidate.setting} with seed {candidate.seed} is named twice; name it once")
+                raise InputError(f"{path}: {candidate.name} is named twice; name it once")
         return cls(source, shared, candidates, criteria, content.get("keep_checkpoints", True))
 
 
@@ -155,16 +158,21 @@ def _candidates(
 ) -> tuple[Candidate, ...] | tuple[SearchTrial, ...]:
     entries = [read_entry(source, entry) for entry in content["candidates"]]
     seeds = [_seed(source, seed) for seed in content["seeds"]]
+    repeats = read_repeats(source, content.get("repeats"), entries)
     search = _search(source, content, criteria)
     if search is None:
         settings = [setting for entry in entries for setting in combinations(source, entry)]
-        return tuple(Candidate(method, options, seed, base) for method, options in settings for seed in seeds)
+        runs = list(itertools.product(repeats, seeds))
+        return tuple(
+            Candidate(method, options, seed, base, repeat) for method, options in settings for repeat, seed in runs
+        )
     sampler, by, trials = search
     spaces = [search_space(source, entry) for entry in entries]
     # One trial of each method, then the next: a study that is cut short has equally many of each.
-    every = itertools.product(range(trials), spaces, seeds)
+    every = itertools.product(range(trials), spaces, repeats, seeds)
     return tuple(
-        SearchTrial(sampler, by, method, choices, number, seed, base) for number, (method, choices), seed in every
+        SearchTrial(sampler, by, method, choices, number, seed, base, repeat)
+        for number, (method, choices), repeat, seed in every
     )
 
 

@@ -6,10 +6,11 @@ one goes back into the queue.
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -28,7 +29,7 @@ GRACE = 30
 """Seconds without one after which its candidate goes back into the queue."""
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
-KEY, REASON = "key", "reason"
+KEY, REASON, WORKER = "key", "reason", "worker"
 PAUSE = 1.0
 
 
@@ -115,6 +116,7 @@ class Queue:
             if key is not None:
                 self._seen.add(trial.number)
                 self.storage.record_heartbeat(trial._trial_id)
+                trial.set_user_attr(WORKER, worker_name(os.getpid()))
                 return trial.number, str(key)
             # Another worker was faster, and Optuna created an empty trial instead.
             self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
@@ -162,6 +164,12 @@ class Queue:
             self._add(trial.user_attrs[KEY])
             self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED, skip_if_finished=True)
 
+    def put_back_from(self, workers: Collection[str]) -> None:
+        """Let others take what these workers were running when they were killed; see ``worker_name``."""
+        for trial in self._trials():
+            if trial.state.name == "RUNNING" and trial.user_attrs.get(WORKER) in workers:
+                self.put_back(trial.number)
+
     def states(self) -> dict[str, str]:
         """Key of each candidate to its state by its last trial: WAITING, RUNNING, COMPLETE, FAIL or PRUNED."""
         found: dict[str, str] = {}
@@ -192,6 +200,11 @@ class Queue:
 
     def _trials(self) -> list[Any]:
         return [trial for trial in self._study.get_trials(deepcopy=False) if KEY in trial.user_attrs]
+
+
+def worker_name(process: int) -> str:
+    """What a queue calls the worker of a process on this machine."""
+    return f"{os.uname().nodename}-{process}"
 
 
 def optuna_installed() -> Any:

@@ -91,6 +91,22 @@ class Result:
         return int(self.manifest["seed"])
 
     @property
+    def repeat(self) -> int:
+        """Number of the split of the data, 0 in a study with one."""
+        return int(self.manifest.get("repeat", {}).get("number", 0))
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """Repeat and seed."""
+        return self.repeat, self.seed
+
+    @property
+    def name(self) -> str:
+        """Setting, repeat (if the study has several) and seed, as commands take it."""
+        repeat = f" repeat={self.repeat}" if "repeat" in self.manifest else ""
+        return f"{self.setting}{repeat} seed={self.seed}"
+
+    @property
     def criteria(self) -> tuple[str, ...]:
         """Those by which a checkpoint was kept."""
         return tuple(self.manifest["selection"])
@@ -167,13 +183,33 @@ def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray,
         InputError: if not all have the same groups and rows.
     """
     found = [result.counts(by, split) for result in results]
-    for one, result in zip(found, results, strict=True):
-        what = "groups" if one.groups != found[0].groups else "numbers of rows"
-        if one.groups != found[0].groups or not np.array_equal(one.count, found[0].count):
-            raise InputError(
-                f"{result.folder} has other {what} of {split} than {results[0].folder}; compare like with like"
-            )
+    same_groups(found, [str(result.folder) for result in results], split)
     return np.stack([one.correct for one in found]), found[0].count
+
+
+def same_groups(counts: Sequence[Counts], names: Sequence[str], split: str) -> None:
+    """Refuse counts of different groups.
+
+    Raises:
+        InputError: naming the first that differ.
+    """
+    for one, name in zip(counts, names, strict=True):
+        what = "groups" if one.groups != counts[0].groups else "numbers of rows"
+        if one.groups != counts[0].groups or not np.array_equal(one.count, counts[0].count):
+            raise InputError(f"{name} has other {what} of {split} than {names[0]}; compare like with like")
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """What a file of JSON holds.
+
+    Raises:
+        InputError: if it cannot be read, or holds no mapping.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        return dict(content)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{file} cannot be read ({' '.join(str(error).split())[:200]})") from error
 
 
 def shown_values(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import time
-from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pa_parquet
-import yaml
 from filelock import FileLock
 
 from drurank.errors import InputError
@@ -24,54 +21,59 @@ from drurank.study.folder import COUNTS_FILE, MANIFEST_FILE, RUN_FOLDER, folder_
 from drurank.study.manifest import group_counts, manifest_of
 from drurank.study.plan import Plan
 
+Rehearse = Callable[[list[str]], Mapping[str, Any]]
+"""Goes through a fit up to its first step, without training; gives the trainer's options."""
 QUIET = ["--trainer.enable_progress_bar", "false"]
+NO_COUNTS = "without which a candidate leaves nothing to compare"
+ALL_ROWS = "but figures are compared over all rows of a split"
 NEEDED = {
-    "logger": (None, True),
-    "enable_checkpointing": (None, True),
-    "fast_dev_run": (False, None),
-    "barebones": (False, None),
-    "limit_val_batches": (None, 1.0),
-    "limit_test_batches": (None, 1.0),
-    "val_check_interval": (None, 1.0),
+    "logger": ((None, True), NO_COUNTS),
+    "enable_checkpointing": ((None, True), NO_COUNTS),
+    "fast_dev_run": ((False, None), "which tries a few batches and keeps nothing"),
+    "barebones": ((False, None), "which keeps nothing"),
+    "limit_val_batches": ((None, 1.0), ALL_ROWS),
+    "limit_test_batches": ((None, 1.0), ALL_ROWS),
+    "val_check_interval": (
+        (None, 1.0),
+        "but a study keeps the counts by group of one validation an epoch, and knows checkpoints by their epoch",
+    ),
 }
-"""Options of a trainer that must have one of these values for a study."""
+"""Options of a trainer that must have one of these values for a study, and why."""
 SEVERAL = {"devices", "num_nodes", "strategy"}
 """Options of a trainer with which a run may be of several processes."""
 
 
-def check_options(study: Path, plan: Plan, command: Command) -> None:
-    """Refuse options that ``fit`` cannot take, before the first run.
+def check_options(study: Path, plan: Plan, rehearse: Rehearse) -> None:
+    """Refuse settings with which ``fit`` cannot begin, before the first run.
 
     Args:
         study: folder of the study, in which the shared configurations are.
         plan: of the study.
-        command: what fits and tests.
+        rehearse: goes through a fit up to its first step, and gives the trainer's options.
 
     Raises:
         InputError: naming the first candidate that has one.
     """
-    seen = set()
+    seen, splits = set(), set()
     for entry in plan.candidates:
-        candidate = entry.example() if isinstance(entry, SearchTrial) else entry
-        if candidate.setting in seen or is_finished(study, candidate):
-            continue
-        seen.add(candidate.setting)
-        words = [*_fit_words(study, plan, candidate, study, several=False), "--print_config"]
-        printed = io.StringIO()
-        try:
-            with redirect_stdout(printed), redirect_stderr(io.StringIO()):
-                call(command, words)
-            _check_trainer(yaml.safe_load(printed.getvalue())["trainer"])
-        except InputError as error:
-            raise InputError(f"{plan.source}: {candidate.setting}: {str(error).removeprefix('error: ')}") from error
+        for candidate in entry.examples() if isinstance(entry, SearchTrial) else [entry]:
+            split = candidate.repeat and candidate.repeat.number
+            if (candidate.setting in seen and split in splits) or is_finished(study, candidate):
+                continue
+            seen.add(candidate.setting)
+            splits.add(split)
+            try:
+                _check_trainer(rehearse(_fit_words(study, plan, candidate, study, several=False)))
+            except InputError as error:
+                raise InputError(f"{plan.source}: {candidate.setting}: {str(error).removeprefix('error: ')}") from error
 
 
 def _check_trainer(options: Mapping[str, Any]) -> None:
     """Refuse options with which a run leaves nothing to read."""
-    for name, needed in NEEDED.items():
+    for name, (needed, why) in NEEDED.items():
         # A limit of 1 is one batch, and 1.0 all of them.
         if not any(options[name] == value and type(options[name]) is type(value) for value in needed):
-            raise InputError(f"trainer.{name} is {options[name]!r}, which leaves nothing for a table; leave it out")
+            raise InputError(f"trainer.{name} is {options[name]!r}, {why}; leave it out")
 
 
 def run_candidate(study: Path, plan: Plan, candidate: Candidate, command: Command) -> dict[str, Any]:

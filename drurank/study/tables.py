@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from drurank.criteria import criterion
+from drurank.study.latex import latex_table, tex
 
 Format = Literal["markdown", "latex", "csv"]
 Column = tuple[str, str]
@@ -23,7 +24,8 @@ class Cell:
     """A criterion of a method.
 
     Attributes:
-        values: by seed; ``nan`` where the criterion says nothing of the groups, as ``tstat`` of groups that are alike.
+        values: by seed, or by repeat if there are several (the mean over seeds); ``nan``
+            where the criterion says nothing of the groups, as ``tstat`` of groups that are alike.
         rank: 1 for the best of the column, 2 for the second; among equals the first.
         is_like_best: whether it is the best, or chance alone may have put it behind.
         is_distinguishable: whether it is the best and every other differs from it by more than chance.
@@ -38,12 +40,12 @@ class Cell:
 
     @property
     def mean(self) -> float:
-        """Mean over seeds."""
+        """Mean over seeds or repeats."""
         return float(np.mean(self.values))
 
     @property
     def sd(self) -> float:
-        """Standard deviation over seeds, 0 for one seed."""
+        """Standard deviation over seeds or repeats, 0 for one."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
 
 
@@ -53,8 +55,8 @@ class Row:
 
     Attributes:
         method: its name.
-        settings: the chosen setting by seed.
-        epochs: the chosen epoch by seed.
+        settings: the chosen setting by run.
+        epochs: the chosen epoch by run.
         cells: by split and criterion.
     """
 
@@ -72,7 +74,7 @@ class StudyTable:
         by: criterion that chose settings and epochs, on validation.
         on: splits that are shown.
         names: criteria that are shown of each.
-        seeds: sorted.
+        runs: repeat and seed of each run, sorted.
         rows: one a method.
         remarks: sentences under the table.
     """
@@ -80,7 +82,7 @@ class StudyTable:
     by: str
     on: tuple[str, ...]
     names: tuple[str, ...]
-    seeds: tuple[int, ...]
+    runs: tuple[tuple[int, int], ...]
     rows: tuple[Row, ...]
     remarks: tuple[str, ...]
 
@@ -109,8 +111,7 @@ class StudyTable:
     def title(self) -> str:
         """What the table shows."""
         shown = f"{' / '.join(self.names)}" if len(self.on) > 1 else self.on[0]
-        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
-        return f"{shown}, setting and epoch chosen by {self.by} on validation, {seeds}"
+        return f"{shown}, setting and epoch chosen by {self.by} on validation, {self._of_runs}"
 
     @property
     def legend(self) -> str:
@@ -118,11 +119,29 @@ class StudyTable:
         return self._legend("bold", "underlined")
 
     def _legend(self, best: str, second: str) -> str:
-        spread = "Mean ± standard deviation over seeds" if len(self.seeds) > 1 else "One seed"
+        over = "splits of the data (each the mean over its seeds)" if len(self.repeats) > 1 else "seeds"
+        spread = f"Mean ± standard deviation over {over}" if len(self.runs) > 1 else "One seed"
         return (
             f"{spread}; shares in percent; {best}: significantly better than every other method; {second}: the "
             "runner-up to such a one (not tested against the third)."
         )
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Sorted."""
+        return tuple(sorted({seed for _, seed in self.runs}))
+
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        """Numbers of the splits of the data, sorted."""
+        return tuple(sorted({repeat for repeat, _ in self.runs}))
+
+    @property
+    def _of_runs(self) -> str:
+        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
+        if len(self.repeats) == 1:
+            return seeds
+        return f"{len(self.repeats)} splits of the data, {seeds}{' each' if len(self.seeds) > 1 else ''}"
 
     @property
     def _head(self) -> tuple[str, ...]:
@@ -150,25 +169,28 @@ class StudyTable:
     __str__ = _markdown
 
     def _latex(self) -> str:
-        lines = [rf"\begin{{tabular}}{{l{'r' * len(self._head)}}}", r"\hline"]
-        lines.append(" & ".join(["method", *(_tex(name) for name in self._head)]) + r" \\ \hline")
-        for row in self.rows:
-            cells = self._cells(row, r"\textbf{{{}}}", r"\underline{{{}}}", r"$\pm$")
-            lines.append(" & ".join([_tex(row.method), *cells]) + r" \\")
-        lines += [r"\hline", r"\end{tabular}", *(f"% {remark}" for remark in (self.title, self.legend, *self.remarks))]
-        return "\n".join(lines) + "\n"
+        head = ["method", *(tex(name) for name in self._head)]
+        rows = [
+            [tex(row.method), *self._cells(row, r"\textbf{{{}}}", r"\underline{{{}}}", r"$\pm$")] for row in self.rows
+        ]
+        return latex_table(head, rows, f"{self.title}. {self.legend}", self.remarks)
 
     def _csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        one = len(self.on) == 1
+        one, several = len(self.on) == 1, len(self.repeats) > 1
         names = [name if one else f"{split} {name}" for split, name in self.rows[0].cells]
-        writer.writerow(["method", "seed", "setting", "epoch", *names])
+        writer.writerow(["method", "repeat" if several else "seed", "setting", "epoch", *names])
         for row in self.rows:
-            for place, seed in enumerate(self.seeds):
+            for place, unit in enumerate(self.repeats if several else self.seeds):
+                runs = (
+                    [number for number, (repeat, _) in enumerate(self.runs) if repeat == unit] if several else [place]
+                )
+                setting = "; ".join(dict.fromkeys(row.settings[run] for run in runs))
+                epoch = "; ".join(str(row.epochs[run]) for run in runs)
                 values = [cell.values[place] for cell in row.cells.values()]
                 shown = ["" if np.isnan(value) else value for value in values]
-                writer.writerow([row.method, seed, row.settings[place], row.epochs[place], *shown])
+                writer.writerow([row.method, unit, setting, epoch, *shown])
         return out.getvalue()
 
 
@@ -176,10 +198,6 @@ def _settings(row: Row) -> str:
     if len(set(row.settings)) == 1:
         return f"{row.settings[0]}, epochs {', '.join(map(str, row.epochs))}"
     return "; ".join(f"{setting}, epoch {epoch}" for setting, epoch in zip(row.settings, row.epochs, strict=True))
-
-
-def _tex(word: str) -> str:
-    return "".join(f"\\{letter}" if letter in "_%&#$" else letter for letter in word)
 
 
 def _marked(cell: Cell, text: str, best: str, second: str) -> str:

@@ -119,6 +119,6 @@ def _run(
     candidate = candidate_of(queue, entry)
     if isinstance(entry, SearchTrial):
         write_trial(study, entry, candidate)
-    print(f"== {candidate.setting}, seed {candidate.seed}: {folder_of(study, candidate)}", flush=True)
+    print(f"== {candidate.name}: {folder_of(study, candidate)}", flush=True)
     with stop.interrupting():
         return run_candidate(study, plan, candidate, command)

@@ -21,7 +21,7 @@ def test_the_commands_are_listed(capsys):
     for words in (["study"], ["study", "--help"]):
         main(words)
         said = capsys.readouterr().out
-        for command in ("run", "table", "concordance", "compare", "plot", "report"):
+        for command in ("run", "table", "concordance", "compare", "export-best", "plot", "report"):
             assert re.search(rf"^  {command} +\w", said, re.MULTILINE)
 
 
@@ -41,20 +41,31 @@ def test_a_plan_that_is_refused_changes_no_table(undisturbed, tmp_path):
     assert study_table(Study.load(tmp_path / "study"), "qdcg10").render("csv") == before
 
 
+@pytest.mark.parametrize("command", ["predict", "validate", "test"])
+def test_what_is_asked_of_a_checkpoint_of_a_study_writes_nothing_into_it(undisturbed, tmp_path, run, command):
+    before = {file: file.stat().st_mtime_ns for file in undisturbed.rglob("*")}
+    checkpoint = next(undisturbed.glob("candidates/DRU-*/version_0/checkpoints/worst.ckpt"))
+    run(command, "--ckpt_path", checkpoint)
+    assert {file: file.stat().st_mtime_ns for file in undisturbed.rglob("*")} == before
+    if command != "validate":
+        assert (tmp_path / "runs/version_0").is_dir()
+
+
 def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path, capfd):
-    candidates = [{"model": "DRU", "cutoff": [-1, 5]}, {"model": "ERM"}]
-    path = written(tmp_path / "s.yaml", candidates=candidates, seeds=[0])
+    rates = {"model": "ERM", "optimizer": "SGD", "model.optimizer.lr": [1e30, 0.01, 0.1]}
+    path = written(tmp_path / "s.yaml", candidates=[rates], seeds=[0])
     finish(path, tmp_path / "study")
     with pytest.raises(SystemExit) as stop:
         main(words_of(path, tmp_path / "study"))  # nothing is left to run
     assert stop.value.code == 1
     said = capfd.readouterr().out
+    failed = "ERM optimizer.lr=1e+30 optimizer=SGD"
     assert "2 of 3 candidates are finished" in said
     assert "--retry_failed" in said
-    assert "failed: DRU cutoff=-1, seed 0: " in said
-    assert "cutoff is -1" in said.rpartition("seed 0: ")[2]
+    assert f"failed: {failed}, seed 0: " in said
+    assert "nan" in said.rpartition("seed 0: ")[2]
     assert len(manifests(tmp_path / "study")) == 2
-    assert "Not finished: DRU cutoff=-1, seed 0." in study_table(Study.load(tmp_path / "study"), "qdcg10").remarks
+    assert f"Not finished: {failed}, seed 0." in study_table(Study.load(tmp_path / "study"), "qdcg10").remarks
 
 
 def in_process(path, folder, *words):

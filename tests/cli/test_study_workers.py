@@ -46,7 +46,9 @@ def endless(tmp_path):
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
-    ("to_all", "words"), [(False, []), (True, []), (False, ["deaf"])], ids=["first", "all", "deaf"]
+    ("to_all", "words"),
+    [(False, []), (True, []), (False, ["deaf"]), (False, ["stone"])],
+    ids=["first", "all", "deaf", "stone"],
 )
 def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, stop, to_all, words):
     """Of Ctrl-C the workers get one signal from the terminal and another from the first process."""

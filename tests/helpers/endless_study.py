@@ -1,6 +1,7 @@
-"""A study whose only candidate trains for ever without torch, so that it starts at once: FOLDER [deaf] [work].
+"""A study whose only candidate trains for ever without torch, so that it starts at once: FOLDER [deaf|stone] [work].
 
-It writes ``begun`` into the folder as soon as it trains. A deaf one loses the first exception that tells it to stop.
+It writes ``begun`` into the folder as soon as it trains. A deaf one loses the first exception that tells it to stop,
+and a stone every one.
 """
 
 import signal
@@ -18,8 +19,8 @@ WORK = "work"
 
 def main(words):
     """Be the first process, or a worker."""
-    folder, is_deaf = Path(words[0]), "deaf" in words
-    study_workers.PATIENCE = 2
+    folder, loses = Path(words[0]), 1000 if "stone" in words else 1 if "deaf" in words else 0
+    study_workers.PATIENCE = 0.3 if "stone" in words else 2
 
     def train(words):
         lost = 0
@@ -29,7 +30,7 @@ def main(words):
                 time.sleep(0.01)
             except SystemExit:
                 lost += 1
-                if not is_deaf or lost > 1:
+                if lost > loses:
                     raise
 
     plan = Plan.read(folder / "s.yaml")

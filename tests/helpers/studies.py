@@ -12,6 +12,7 @@ from drurank.cli.training import run
 from drurank.criteria import compute_criteria
 from drurank.files import write_json
 from drurank.study import Candidate, Plan
+from drurank.study.candidates import Repeat
 from drurank.study.working import StopSignals, work
 from runs import read_json
 
@@ -29,6 +30,7 @@ SMALL = {
     "criteria": ["qdcg10", "worst"],
 }
 ERM = [{"model": "ERM"}]
+BY = ("qdcg10", "worst")
 METHODS = {
     "Const+M": ("Const", "model.upweight_factor", (2, 5)),
     "ERM": ("ERM", "model.optimizer", ("AdamW", "SGD")),
@@ -80,10 +82,45 @@ def write_results(folder, seeds=(0, 1), size=10):
     return folder
 
 
+def write_counts(folder, correct, size, repeats=None):
+    """A study of one setting a method whose checkpoints got these rows right, on validation and on test alike.
+
+    Args:
+        correct: method to correct rows by seed and group, ``[S, m]``; with repeats, by repeat, seed and group.
+        size: rows of a group.
+        repeats: training rows and groups by repeat, if there are several; their groups are then different ones.
+    """
+    planned = {}
+    for method, rows in correct.items():
+        of_repeat = [rows] if repeats is None else rows
+        for number, of_seed in enumerate(of_repeat):
+            repeat = None if repeats is None else Repeat(number, {"data.seed": number})
+            for seed, right in enumerate(of_seed):
+                candidate = Candidate(method, {}, seed, "base", repeat)
+                value = {by: float(compute_criteria(right, np.full(len(right), size), [by])[by]) for by in BY}
+                selection = {by: {"file": f"checkpoints/{by}.ckpt", "value": value[by], "epoch": 1} for by in BY}
+                tables = [table_of(by, split, right, size) for by in BY for split in ("ood_val", "ood_test")]
+                root = folder / "candidates" / candidate.key
+                root.mkdir(parents=True)
+                pa_parquet.write_table(pa.concat_tables(tables), root / "groups.parquet")
+                manifest = {"key": candidate.key, "method": method, "setting": method, "seed": seed, "options": {}}
+                data = {"source": "Shortcut", "fingerprint": f"split {number}"}
+                if repeats is not None:
+                    manifest["repeat"] = {"number": number, "options": {"data.seed": number}}
+                    data |= dict(zip(("training_rows", "training_groups"), repeats, strict=True))
+                manifest |= {"selection": selection, "data": data, "budget": {"steps": 8, "epochs": 2}}
+                write_json(root / "manifest.json", manifest)
+                planned[candidate.key] = candidate.name
+    write_json(folder / "plan.json", planned)
+    return folder
+
+
 def table_of(by, split, correct, size):
     """Counts by group as a candidate keeps them."""
-    columns = {"criterion": [by] * 4, "split": [split] * 4, "group": [f"{split}_{place}" for place in range(4)]}
-    return pa.table({**columns, "count": np.full(4, size), "correct": correct})
+    number = len(correct)
+    columns = {"criterion": [by] * number, "split": [split] * number}
+    columns["group"] = [f"{split}_{place}" for place in range(number)]
+    return pa.table({**columns, "count": np.full(number, size), "correct": correct})
 
 
 def manifests(folder):

@@ -1,14 +1,19 @@
 """Two candidates, group by group."""
 
 import csv
+import re
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 from drurank.cli import main
 from drurank.errors import InputError
-from drurank.study import Study, compare, find
+from drurank.study import Study, compare, compare_in_study, compare_runs, find, study_table
+from drurank.study.comparing import ONE_RUN
 from drurank.study.result import Counts
+from studies import write_counts
 
 
 def test_a_setting_and_seed_that_several_have_needs_a_key(results):
@@ -31,7 +36,8 @@ def test_two_candidates_are_compared_group_by_group(results, tmp_path, capsys):
         difference = (after.correct[place] - before.correct[place]) / before.count[place]
         assert float(row["difference"]) == pytest.approx(difference)
         assert float(row["low"]) < difference < float(row["high"]) or difference == 0
-    assert "Of 4 groups" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.index("│ qdcg10 ") < said.index("Each of 4 groups by its own rows alone: ")
 
 
 def test_the_interval_of_a_group_is_that_of_two_posteriors():
@@ -52,3 +58,123 @@ def test_candidates_that_are_not_there(results, capsys):
     with pytest.raises(SystemExit):
         main(["study", "compare", "--folder", str(results), "--first", "DRU cutoff=5 seed=9", "--second", "x"])
     assert "did you mean 'DRU cutoff=5 seed=" in capsys.readouterr().err
+
+
+@pytest.fixture
+def apart(tmp_path):
+    """A study in which the table tells ERM from qDRU+M by the average, of 100 groups of which hardly one is told."""
+    rng, folder = np.random.default_rng(0), tmp_path / "study"
+    true = np.clip(rng.normal(0.75, 0.05, 100), 0, 1)
+    rates = {"ERM": true - 0.08, "qDRU+M": true, "Const+M": true - 0.08}
+    return write_counts(folder, {name: rng.binomial(20, rate, (3, 100)) for name, rate in rates.items()}, 20)
+
+
+def test_a_pair_that_the_table_calls_different_is_different_in_a_comparison(apart, capsys):
+    study = Study.load(apart)
+    (row,) = (row for row in study_table(study, "qdcg10", cells=["average"]).rows if row.method == "ERM")
+    assert not row.cells["ood_test", "average"].is_like_best
+    main(["study", "compare", "--folder", str(apart), "--first", "ERM", "--second", "qDRU+M"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "cannot be told" not in said
+    assert re.search(r"qDRU\+M is better than ERM by [^.]*average", said)
+    found = compare_in_study(study, "ERM", "qDRU+M", cells=["average", "worst"])
+    average = found.criteria[0]
+    low, high = average.difference.interval
+    assert average.second - average.first == pytest.approx(average.difference.value)
+    assert 0 < low < 0.08 < high < 0.16
+    assert average.difference.p < 0.05
+    verdicts = found.groups["verdict"].to_pylist()
+    assert verdicts.count("like") > 80
+
+
+def test_every_verdict_of_a_comparison_with_the_best_is_that_of_the_table(results, apart):
+    for folder in (results, apart):
+        study = Study.load(folder)
+        table = study_table(study, "qdcg10", cells=["average"])
+        best, *others = sorted(table.rows, key=lambda row: row.cells["ood_test", "average"].rank)
+        for row in others:
+            (one,) = compare_in_study(study, row.method, best.method, cells=["average"]).criteria
+            is_like = row.cells["ood_test", "average"].is_like_best
+            assert one.difference.is_distinguishable != is_like
+            assert (one.difference.p < 0.05) != is_like
+            low, high = one.difference.interval
+            assert (low <= 0 <= high) == is_like
+
+
+def test_settings_and_candidates_are_compared_by_name(results):
+    study = Study.load(results)
+    settings = [result.setting for result in study if result.method == "ERM" and result.seed == 0]
+    found = compare_in_study(study, *settings, cells=["average"]).criteria[0]
+    values = [
+        np.mean([np.mean(r.counts("qdcg10", "ood_test").correct / 10) for r in study if r.setting == setting])
+        for setting in settings
+    ]
+    assert (found.first, found.second) == pytest.approx(values)
+    one = compare_in_study(study, f"{settings[0]} seed=0", f"{settings[1]} seed=1")
+    assert ONE_RUN in one.remarks
+    for pair, said in [(("ERM", "ERM"), "are both 'ERM'"), (("ERM", "qDRU"), "did you mean 'qDRU")]:
+        with pytest.raises(InputError, match=said):
+            compare_in_study(study, *pair)
+
+
+def run_with(folder, correct, count):
+    """The folder of a run as a test leaves it."""
+    names = [f"g{place}" for place in range(len(count))]
+    tested = folder / "test/qdcg10"
+    tested.mkdir(parents=True)
+    table = pa.table({"split": ["ood_test"] * len(count), "group": names, "count": count, "correct": correct})
+    pa_parquet.write_table(table, tested / "groups.parquet")
+    (tested / "report.json").write_text('{"min_count": 1}', encoding="utf-8")
+    return str(folder)
+
+
+def test_two_runs_are_compared(tmp_path, capsys):
+    rng, count = np.random.default_rng(0), np.full(60, 50)
+    rows = [rng.binomial(count, rate) for rate in (0.7, 0.74)]
+    runs = [run_with(tmp_path / name, right, count) for name, right in zip("ab", rows, strict=True)]
+    main(["study", "compare", "--runs", *runs, "--cells", "average"])
+    said = capsys.readouterr().out
+    assert "by average, by more than chance." in " ".join(said.split())
+    (one,) = compare_runs(*runs, cells=["average"]).criteria
+    paired = (rows[1] - rows[0]) / 50
+    error = paired.std(ddof=1) / np.sqrt(60)
+    assert one.difference.value == pytest.approx(paired.mean())
+    assert np.diff(one.difference.interval) == pytest.approx(2 * 2.001 * error, rel=0.15)
+    with pytest.raises(InputError, match=r"was not tested by 'worst': .*give by='qdcg10'"):
+        compare_runs(*runs, by="worst")
+    with pytest.raises(InputError, match="has no test; run `test --run"):
+        compare_runs(runs[0], tmp_path / "c")
+    other = run_with(tmp_path / "d", rows[0][:-1], count[:-1])
+    with pytest.raises(InputError, match="has other groups of ood_test than"):
+        compare_runs(runs[0], other)
+
+
+def written_predictions(path, right, labels):
+    rows = [
+        f"{label},{label if hit else 1 - label},g{row % 40}"
+        for row, (label, hit) in enumerate(zip(labels, right, strict=True))
+    ]
+    path.write_text("\n".join(["y,yhat,g", *rows]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def test_two_files_of_predictions_are_compared(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 2000)
+    files = [
+        written_predictions(tmp_path / f"{name}.csv", rng.random(2000) < rate, labels)
+        for name, rate in (("a", 0.7), ("b", 0.8))
+    ]
+    words = ["--label", "y", "--prediction", "yhat", "--group", "g"]
+    main(["report", "--predictions", *files, *words, "--output", str(tmp_path / "out")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "by average" in said
+    assert "by more than chance." in said
+    assert len(list(csv.DictReader((tmp_path / "out/comparison_all.csv").open()))) == 40
+    written_predictions(tmp_path / "c.csv", np.ones(2000), 1 - labels)
+    with pytest.raises(SystemExit):
+        main(["report", "--predictions", files[0], str(tmp_path / "c.csv"), *words])
+    assert "row 0 (the first is 0) has y " in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["report", "--predictions", *files, files[0], *words])
+    assert "give one table, or two to compare them" in capsys.readouterr().err

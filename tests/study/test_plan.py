@@ -5,7 +5,7 @@ import re
 import pytest
 
 import drurank.methods
-from drurank.cli.training import run as train
+from drurank.cli.study_checks import Rehearsal
 from drurank.errors import InputError
 from drurank.study import Plan
 from drurank.study.folder import write_shared
@@ -144,13 +144,15 @@ def test_the_second_stage_of_jtt_has_as_many_epochs_whatever_the_first_has(name)
 
 def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     page = (CONFIGS.parent / "docs/studies.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    block, repeats = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "s.yaml").write_text(block.replace("../data", str(CONFIGS / "data")), encoding="utf-8")
     plan = Plan.read(tmp_path / "s.yaml")
     assert len(plan.candidates) == (4 + 4) * 3
     assert plan.criteria == ("qdcg10", "worst")
+    (tmp_path / "r.yaml").write_text(block.replace("../data", str(CONFIGS / "data")) + repeats, encoding="utf-8")
+    assert len(Plan.read(tmp_path / "r.yaml").candidates) == 5 * len(plan.candidates)
     write_shared(tmp_path, plan)
-    check_options(tmp_path, plan, train)
+    check_options(tmp_path, plan, Rehearsal())
 
 
 def test_names_of_labels_are_text(tmp_path):

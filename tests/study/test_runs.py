@@ -22,6 +22,7 @@ def test_every_candidate_is_run_and_noted(undisturbed, tmp_path):
         for name, entry in manifest["selection"].items():
             assert manifest["history"][entry["epoch"]][f"val_{name}"] == pytest.approx(entry["value"])
         assert manifest["versions"]["torch"]
+        assert (manifest["data"]["training_rows"], manifest["data"]["training_groups"]) == (60, 6)
         assert manifest["config"]["seed_everything"] == manifest["seed"]
         assert (undisturbed / "candidates" / key / "groups.parquet").is_file()
     assert len({manifest["data"]["fingerprint"] for manifest in found.values()}) == 1
@@ -96,7 +97,10 @@ def test_a_trainer_that_leaves_nothing_to_read_is_refused_before_anything_is_run
     with pytest.raises(SystemExit):
         main(words_of(path, tmp_path / "study"))
     (name,) = trainer
-    assert f"trainer.{name} is {trainer[name]}" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"trainer.{name} is {trainer[name]}" in said
+    if name == "val_check_interval":
+        assert "a study keeps the counts by group of one validation an epoch" in said
 
 
 def test_a_candidate_may_be_a_run_of_several_processes(tmp_path):

@@ -20,7 +20,7 @@ def test_names_with_marks_of_markdown_and_latex_break_no_table(results, tmp_path
     table = study_table(Study.load(tmp_path / "study"), "qdcg10")
     rows = [line for line in table.render("markdown").splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 3
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
     assert r"Const+M\_5\%\&\#" in table.render("latex")
     assert str(table) == table.render("markdown")
 

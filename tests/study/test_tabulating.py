@@ -13,6 +13,7 @@ from rich.console import Console
 from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.study import Study, criteria_concordance, study_table
+from drurank.study.chosen import Chosen
 from drurank.study.tables import Cell, Row, StudyTable
 from drurank.study.tabulating import column_cells
 from simulations import simulated
@@ -94,8 +95,8 @@ def test_methods_that_were_tested_on_other_rows_are_not_compared(results, tmp_pa
 
 def cells_of(correct, count, test="paired"):
     """Cells of the average of methods A, B, ... from correct rows ``[K, S, m]`` and rows ``[m]``."""
-    values = dict(zip("ABCDEFGHIJ", map(tuple, (correct / count).mean(axis=2)), strict=False))
-    return column_cells("average", values, correct, count, test)
+    runs = tuple((0, seed) for seed in range(correct.shape[1]))
+    return column_cells(Chosen(tuple("ABCDEFGHIJ"[: len(correct)]), runs, (correct,), (count,)), "average", test)
 
 
 def test_bold_is_only_what_is_distinguishable():

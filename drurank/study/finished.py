@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.study.chosen import Chosen
 from drurank.study.folder import CANDIDATE_FOLDER, MANIFEST_FILE, read_plan
 from drurank.study.result import Result
 
@@ -27,7 +28,7 @@ class Study:
 
     Attributes:
         folder: of the study.
-        results: sorted by method, setting and seed.
+        results: sorted by method, setting, repeat and seed.
         unfinished: candidates of the plan that are not finished, as ``DRU cutoff=5, seed 0``.
         others: number of finished candidates of earlier plans that are left out.
     """
@@ -52,7 +53,7 @@ class Study:
         if not found:
             others = f", and {len(every)} of earlier plans" if every else ""
             raise InputError(f"{folder} has no finished candidate{others}; give the folder of a study, or run it first")
-        found.sort(key=lambda result: (result.method, result.setting, result.seed))
+        found.sort(key=lambda result: (result.method, result.setting, result.run))
         unfinished = tuple(setting for key, setting in planned.items() if key not in keys)
         return cls(path, tuple(found), unfinished, len(every) - len(found))
 
@@ -60,6 +61,30 @@ class Study:
         """The split to show: the given one, else that of groups never seen in training, else ``test``."""
         known = self.results[0].splits
         return name or next((split for split in TESTED if split in known), known[-1])
+
+    @property
+    def repeats(self) -> tuple[int, ...]:
+        """Numbers of the splits of the data, sorted."""
+        return tuple(sorted({result.repeat for result in self.results}))
+
+    def of_repeat(self, number: int | None) -> Study:
+        """The candidates of one repeat of the split, whose groups are the same.
+
+        Args:
+            number: of the repeat; may be left out where there is one.
+
+        Raises:
+            InputError: if there is no such repeat, or there are several and none is named.
+        """
+        if number is None and len(self.repeats) == 1:
+            return self
+        if number not in self.repeats:
+            known = ", ".join(map(str, self.repeats))
+            raise InputError(
+                f"repeat is {number!r}; the splits of {self.folder} have different groups, which are only compared "
+                f"within one: give repeat={self.repeats[0]} (known: {known})"
+            )
+        return replace(self, results=tuple(result for result in self if result.repeat == number))
 
     @property
     def validation_split(self) -> str:
@@ -93,9 +118,10 @@ class Study:
         """Sentences about what makes candidates hard to compare, and about missing ones."""
         found = []
         for what in ("data", "optimizer steps"):
-            groups = self._by_value(what)
-            if len(groups) > 1:
-                found.append(f"{what} differ between candidates: {_listed(groups)}.")
+            for repeat in self.repeats:
+                groups = self.of_repeat(repeat)._by_value(what)
+                if len(groups) > 1:
+                    found.append(f"{what} differ between candidates: {_listed(groups)}.")
         shrunk = self._by_value("shrink")
         if True in shrunk:
             settings = "epochs" if len(shrunk) > 1 else "epochs and settings"
@@ -119,37 +145,54 @@ class Study:
                 "shrink": result.shrink,
                 "min_count": result.min_count,
             }[what]
-            found.setdefault(value, []).append(f"{result.setting} seed={result.seed}")
+            found.setdefault(value, []).append(result.name)
         return found
+
+    def validation(self, result: Result, by: str) -> float:
+        """Value of a criterion on validation by which a candidate is chosen.
+
+        It is the one by which the run chose its epoch; where only some candidates shrink, that of the accuracies
+        observed.
+        """
+        chosen = result.validation(by)
+        is_mixed = len({one.shrink for one in self.results}) > 1
+        return result.counts(by, self.validation_split).value(by) if is_mixed else chosen
 
     def chosen(self, by: str) -> dict[str, list[Result]]:
-        """For each method, the result by seed whose setting is best by a criterion on validation.
-
-        The value is the one by which the run chose its epoch; where only some candidates shrink, it is that of the
-        accuracies observed.
-        """
-        mode, observed = criterion(by).mode, len(self._by_value("shrink")) > 1
-
-        def value(result: Result) -> float:
-            chosen = result.validation(by)
-            return result.counts(by, self.validation_split).value(by) if observed else chosen
-
-        best: dict[tuple[str, int], Result] = {}
+        """For each method, the result by repeat and seed whose setting is best by a criterion on validation."""
+        mode = criterion(by).mode
+        best: dict[tuple[str, int, int], Result] = {}
         for result in self.results:
-            place = (result.method, result.seed)
+            place = (result.method, *result.run)
             known = best.get(place)
-            if known is None or _better(value(result), value(known), mode):
+            if known is None or _better(self.validation(result, by), self.validation(known, by), mode):
                 best[place] = result
         found: dict[str, list[Result]] = {}
-        for method, seed in sorted(best):
-            found.setdefault(method, []).append(best[method, seed])
+        for method, *run in sorted(best):
+            found.setdefault(method, []).append(best[method, run[0], run[1]])
         return found
+
+    def side_by_side(self, by: str, split: str) -> tuple[Chosen, dict[str, list[Result]], list[str]]:
+        """The chosen candidates of all methods on a split.
+
+        Args:
+            by: criterion that chooses setting and epoch, on validation.
+            split: whose groups are compared.
+
+        Returns:
+            Their counts, method to its candidates by repeat and seed, and sentences about runs that are left out.
+
+        Raises:
+            InputError: if the methods have no run in common, or were tested on other groups.
+        """
+        chosen, lacking = _of_common_runs(self.chosen(by))
+        return Chosen.of(chosen, by, split, self.min_count), chosen, lacking
 
     def frame(self) -> DataFrame:
         """All counts as a pandas data frame; pandas must be installed.
 
         One row for each candidate, criterion by which the checkpoint was kept, split and group: ``method, setting,
-        seed, key, criterion, split, group, count, correct``.
+        seed, key, criterion, split, group, count, correct``; with several repeats also ``repeat``.
         """
         import pandas as pd
 
@@ -159,6 +202,8 @@ class Study:
             for place, name in enumerate(("method", "setting", "seed")):
                 frame.insert(place, name, getattr(result, name))
             frame.insert(3, "key", result.manifest["key"])
+            if len(self.repeats) > 1:
+                frame.insert(3, "repeat", result.repeat)
             frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
@@ -169,6 +214,21 @@ class Study:
     def __iter__(self) -> Iterator[Result]:
         """The results in their order."""
         return iter(self.results)
+
+
+def _of_common_runs(chosen: dict[str, list[Result]]) -> tuple[dict[str, list[Result]], list[str]]:
+    """The chosen results of those seeds and repeats that all methods have, and sentences about the others."""
+    of_method = {method: {result.run for result in results} for method, results in chosen.items()}
+    every, common = set().union(*of_method.values()), set.intersection(*of_method.values())
+    several = len({repeat for repeat, _ in every}) > 1
+    lacking = [
+        f"Left out: {f'repeat {run[0]}, ' if several else ''}seed {run[1]}, with which "
+        f"{', '.join(m for m, runs in of_method.items() if run not in runs)} is not finished."
+        for run in sorted(every - common)
+    ]
+    if not common:
+        raise InputError(f"no seed is finished with every method: {' '.join(lacking)} Run the study to its end")
+    return {method: [one for one in results if one.run in common] for method, results in chosen.items()}, lacking
 
 
 def _listed(groups: Mapping[Any, Sequence[str]]) -> str:

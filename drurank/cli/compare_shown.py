@@ -1,0 +1,178 @@
+"""Comparisons on the terminal: differences of the criteria, a sentence, and then the groups that differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.csv as pa_csv
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from drurank.criteria import criterion
+from drurank.errors import InputError
+from drurank.files import replace_file
+from drurank.report.words import listed, short
+from drurank.study.comparing import Compared, Comparison
+from drurank.study.comparing_candidates import compare_in_study
+from drurank.study.comparing_files import compare_runs
+from drurank.study.finished import Study
+from drurank.study.shipping import in_words
+
+GROUPS_SHOWN = 10
+HOW_TO_READ = "Second less first, with a 95 % interval; shares in percent. Groups count as a sample of many."
+
+
+def show_comparison(
+    folder: str | None = None,
+    first: str | None = None,
+    second: str | None = None,
+    runs: list[str] | None = None,
+    by: str = "qdcg10",
+    on: str | None = None,
+    cells: str | None = None,
+    output: str | None = None,
+) -> Comparison:
+    """Two methods, candidates or runs on the same groups: by how much they differ, and which groups differ.
+
+    Args:
+        folder: of a study, with first and second.
+        first: a method, as ERM or qDRU+M, with the settings that a criterion chose and over all seeds; or a setting, as
+            'DRU cutoff=5'; or one candidate, as 'DRU cutoff=5 seed=0' or by its key (the name of its folder).
+        second: the other one.
+        runs: folders of two tested runs, instead of a study.
+        by: criterion that chooses settings and checkpoints, on validation.
+        on: split; that of groups never seen in training, if not given.
+        cells: criteria to compare, with commas; that of by, average, p10 and worst, if not given.
+        output: CSV file for all groups; none is written, if not given.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        InputError: if there are no such two, or they were tested on other groups.
+    """
+    names = None if cells is None else [name.strip() for name in cells.split(",")]
+    if runs is not None:
+        if folder or first or second or len(runs) != 2:
+            raise InputError("give two folders of runs, as runs=[a,b], or folder, first and second")
+        found = compare_runs(runs[0], runs[1], by, on, names)
+    elif folder and first and second:
+        found = compare_in_study(Study.load(folder), first, second, by, on, names)
+    else:
+        raise InputError("give folder (of a study), first and second, or two folders of runs, as runs=[a,b]")
+    print_comparison(found)
+    if output is not None:
+        write_groups(found, Path(output).expanduser())
+    return found
+
+
+def write_groups(comparison: Comparison, file: Path) -> None:
+    """Write the groups of a comparison as CSV.
+
+    Raises:
+        InputError: if it has none.
+    """
+    if comparison.groups is None:
+        raise InputError("over several splits of the data no groups are compared; leave output out")
+    replace_file(file, lambda path: pa_csv.write_csv(comparison.groups, path))
+    print(f"Written: {file}")
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print the criteria, what they say, and the groups that differ the most."""
+    console = Console()
+    console.print(_criteria_table(comparison))
+    for sentence in (*verdict(comparison), *comparison.remarks):
+        console.print(escape(sentence), highlight=False)
+    if comparison.groups is not None:
+        _print_groups(comparison, console)
+
+
+def _criteria_table(comparison: Comparison) -> Table:
+    table = Table(
+        title=f"{escape(short(comparison.second))} against {escape(short(comparison.first))}, {comparison.split}",
+        caption=HOW_TO_READ,
+        caption_justify="left",
+    )
+    for column in ("criterion", "first", "second", "difference", "95 %", "p"):
+        table.add_column(column, justify="left" if column == "criterion" else "right")
+    for one in comparison.criteria:
+        show = criterion(one.criterion).shown
+        low, high = (_signed(one.criterion, end) for end in one.difference.interval)
+        cells = [show(one.first), show(one.second), _signed(one.criterion, one.difference.value)]
+        table.add_row(one.criterion, *cells, f"{low} to {high}", in_words(one.difference.p).removeprefix("p = "))
+    return table
+
+
+def _signed(name: str, value: float) -> str:
+    shown = criterion(name).shown(abs(value))
+    return f"{'-' if value < 0 else '+'}{shown}" if float(shown.replace(",", "")) else shown
+
+
+def verdict(comparison: Comparison) -> list[str]:
+    """Sentences on which of the two is better, by which criteria, and how large a difference remains possible."""
+    second, first = comparison.second, comparison.first
+    better = [one for one in comparison.criteria if one.difference.is_distinguishable and _gain(one) > 0]
+    worse = [one for one in comparison.criteria if one.difference.is_distinguishable and _gain(one) < 0]
+    open_ = [one for one in comparison.criteria if not one.difference.is_distinguishable]
+    lines = [
+        f"{second} is {word} than {first} by {listed([one.criterion for one in some])}, by more than chance."
+        for word, some in (("better", better), ("worse", worse))
+        if some
+    ]
+    if open_:
+        what = listed([f"{one.criterion} ({_possible(one)})" for one in open_])
+        lines.append(f"No difference larger than chance, but still possible: {what}.")
+    return lines
+
+
+def _gain(one: Compared) -> float:
+    return one.difference.value if criterion(one.criterion).higher_is_better else -one.difference.value
+
+
+def _possible(one: Compared) -> str:
+    low, high = (_signed(one.criterion, end) for end in one.difference.interval)
+    return f"{low} to {high}"
+
+
+def _print_groups(comparison: Comparison, console: Console) -> None:
+    assert comparison.groups is not None
+    found = comparison.groups.to_pylist()
+    apart = [row for row in found if row["verdict"] != "like"]
+    if apart:
+        table = Table(title="Groups that differ by their own rows alone")
+        for column in ("group", "rows", "first", "second", "difference", "2.5 to 97.5 %"):
+            table.add_column(column, justify="left" if column == "group" else "right")
+        for row in apart if len(apart) <= 2 * GROUPS_SHOWN else [*apart[:GROUPS_SHOWN], *apart[-GROUPS_SHOWN:]]:
+            interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
+            numbers = [f"{row['count']:,}", f"{row['first']:.3f}", f"{row['second']:.3f}", f"{row['difference']:+.3f}"]
+            table.add_row(escape(row["group"]), *numbers, interval)
+        console.print(table)
+    kinds = [row["verdict"] for row in found]
+    console.print(
+        f"Each of {len(found):,} groups by its own rows alone: {kinds.count('better'):,} served better by the second, "
+        f"{kinds.count('worse'):,} worse (by chance alone up to about {0.05 * len(found):.1f} of both); the rows of "
+        f"{kinds.count('like'):,} do not decide. That single groups do not decide says nothing against the criteria "
+        "above, which look at all groups.",
+        highlight=False,
+    )
+
+
+def gathered(words: Sequence[str], option: str) -> list[str]:
+    """Words in which the values of an option, ``--runs a b``, are one list, as parsers take it."""
+    found: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word != option:
+            found.append(word)
+            continue
+        values = []
+        while rest and not rest[0].startswith("--"):
+            values.append(rest.pop(0))
+        found.append(word)
+        found += [json.dumps(values)] if len(values) > 1 else values
+    return found

@@ -1,0 +1,154 @@
+"""Two runs, or two files of predictions, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pa_parquet
+
+from drurank.errors import InputError, nearest
+from drurank.report.counts import SplitCounts
+from drurank.report.predictions import Answers, count_by_split
+from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
+from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
+from drurank.study.finished import TESTED
+from drurank.study.result import Counts, read_json, same_groups
+from drurank.study.tabulating import CELLS, default_cells
+from drurank.tabular.coding import code_groups
+from drurank.tabular.columns import Column, Names, as_names, refuse_unknown
+from drurank.tabular.reading import read_table
+from drurank.tabular.rules.cells import blank_cells
+
+
+def compare_runs(
+    first: str | Path,
+    second: str | Path,
+    by: str = "qdcg10",
+    on: str | None = None,
+    cells: Sequence[str] | None = None,
+) -> Comparison:
+    """Two runs that were tested on the same groups.
+
+    Args:
+        first: folder of a run that ``fit`` made and ``test`` tested, or of a test.
+        second: the other one.
+        by: criterion whose best checkpoint is compared.
+        on: split; that of groups never seen in training, if not given.
+        cells: criteria to compare; ``by`` and the usual ones, if not given.
+
+    Raises:
+        InputError: if one was not tested, or they were tested on other groups.
+    """
+    folders = [_tested(Path(folder).expanduser(), by) for folder in (first, second)]
+    tables = [pa_parquet.read_table(folder / GROUPS_PARQUET) for folder in folders]
+    known = [set(table["split"].to_pylist()) for table in tables]
+    both = known[0] & known[1]
+    split = on or next((name for name in TESTED if name in both), "")
+    if split not in both:
+        raise InputError(f"on is {on!r}, which is not a split of both: {nearest(split, sorted(both))}")
+    counts = [_counts_of(table.filter(pc.equal(table["split"], split))) for table in tables]
+    least = {int(read_json(folder / REPORT_FILE).get("min_count", 1)) for folder in folders}
+    if len(least) > 1:
+        raise InputError(f"min_count differs: {first} and {second} leave out other groups; test both alike")
+    names = str(first), str(second)
+    same_groups(counts, names, split)
+    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), (ONE_RUN,))
+
+
+def _tested(folder: Path, by: str) -> Path:
+    for place in (folder / TEST_FOLDER / by, folder):
+        if (place / GROUPS_PARQUET).is_file():
+            return place
+    known = sorted(file.parent.name for file in folder.glob(f"{TEST_FOLDER}/*/{GROUPS_PARQUET}"))
+    if known:
+        raise InputError(f"{folder} was not tested by {by!r}: {nearest(by, known)}; give by={known[0]!r}")
+    raise InputError(f"{folder} has no test; run `test --run {folder}` first, or give another folder")
+
+
+def _counts_of(table: pa.Table) -> Counts:
+    rows = table.sort_by("group")
+    return Counts(tuple(rows["group"].to_pylist()), rows["correct"].to_numpy(), rows["count"].to_numpy())
+
+
+def compare_predictions(
+    predictions: Sequence[str],
+    label: str = "label",
+    prediction: str = "prediction",
+    group: Names = "group",
+    split: str | None = None,
+    labels: Names = None,
+    criteria: Names = None,
+    min_count: int = 1,
+    delimiter: str | None = None,
+    text_encoding: str | None = None,
+) -> list[Comparison]:
+    """Two tables of predictions for the same rows, in the same order.
+
+    Args:
+        predictions: both tables.
+        label: column of the right class.
+        prediction: column of the predicted class.
+        group: column of the group, or several (with commas).
+        split: column of the split; each split is compared by itself.
+        labels: all classes (with commas), needed if a predicted class is the label of no row.
+        criteria: criteria by name (with commas); the usual ones, if not given.
+        min_count: criteria leave out groups with fewer rows.
+        delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
+        text_encoding: encoding of a text file, if not UTF-8.
+
+    Returns:
+        One a split.
+
+    Raises:
+        InputError: if the tables are not of the same rows, or one cannot be used.
+    """
+    if len(predictions) != 2 or predictions[0] == predictions[1]:
+        raise InputError(f"predictions is {list(predictions)!r}; give one table, or two different ones to compare them")
+    first, second = (read_table(one, delimiter=delimiter, text_encoding=text_encoding) for one in predictions)
+    key = [label, *as_names(group), *([] if split is None else [split])]
+    for path, table in zip(predictions, (first, second), strict=True):
+        refuse_unknown(path, table, [*key, prediction])
+    _refuse_other_rows(predictions, first, second, key)
+    found = []
+    for path, table in zip(predictions, (first, second), strict=True):
+
+        def column(name: str, path: str = path, table: pa.Table = table) -> Column:
+            return Column(path, name, table[name])
+
+        answers, every = Answers.of(column(label), column(prediction), as_names(labels)), np.arange(table.num_rows)
+        columns = [column(name) for name in as_names(group)]
+        for finding in blank_cells(columns, "group", every):
+            raise finding.error(path)
+        code, groups = code_groups(columns, every)
+        found.append(count_by_split(answers, code, groups, None if split is None else column(split)))
+    names, cells = (predictions[0], predictions[1]), as_names(criteria) or CELLS
+    remarks = (ONE_RUN,)
+    return [
+        compare_counts([_sorted(one), _sorted(other)], names, one.split, cells, min_count, remarks)
+        for one, other in zip(*found, strict=True)
+    ]
+
+
+def _refuse_other_rows(paths: Sequence[str], first: pa.Table, second: pa.Table, key: Sequence[str]) -> None:
+    if first.num_rows != second.num_rows:
+        raise InputError(
+            f"{paths[0]} has {first.num_rows:,} rows and {paths[1]} {second.num_rows:,}; give predictions for the same "
+            "rows"
+        )
+    for name in key:
+        one, other = (np.array([str(cell) for cell in table[name].to_pylist()]) for table in (first, second))
+        if (one != other).any():
+            row = int(np.argmax(one != other))
+            raise InputError(
+                f"row {row} (the first is 0) has {name} {one[row]!r} in {paths[0]} and {other[row]!r} in {paths[1]}; "
+                "give the same rows in the same order"
+            )
+
+
+def _sorted(counts: SplitCounts) -> Counts:
+    order = np.argsort(np.array(counts.groups, dtype=object))
+    return Counts(tuple(counts.groups[i] for i in order), counts.correct[order], counts.count[order])

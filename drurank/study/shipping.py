@@ -1,0 +1,204 @@
+"""Which checkpoint to take: the method that a study speaks for, and its best run."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from drurank.criteria import criterion
+from drurank.errors import InputError, nearest
+from drurank.files import replace_file, write_json
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
+from drurank.study.chosen import Chosen
+from drurank.study.finished import Study
+from drurank.study.folder import MANIFEST_FILE, RUN_FOLDER, outside_of_study
+from drurank.study.result import Result
+from drurank.study.stepwise import Difference
+
+BASELINE = "ERM"
+FEW = 20
+"""Tested groups below which you are told that another split may say otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """What to take from a study, and why.
+
+    Attributes:
+        method: its name in tables.
+        why: one sentence or two.
+        by: criterion that chose the checkpoint, on validation.
+        result: the candidate, of the method's runs the best on validation.
+    """
+
+    method: str
+    why: str
+    by: str
+    result: Result
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file to take, which may have been removed."""
+        return self.result.folder / RUN_FOLDER / CHECKPOINT_FOLDER / f"{self.by}.ckpt"
+
+    def sentences(self) -> tuple[str, str]:
+        """Why, and where the checkpoint is."""
+        what = f"of its runs the best by {self.by} on validation"
+        if not self.checkpoint.is_file():
+            return (
+                self.why,
+                f"The checkpoint of {self.result.name} ({what}) is not there; keep_checkpoints: false removes it.",
+            )
+        return self.why, f"Checkpoint: {self.checkpoint} ({self.result.name}, {what}); study export-best copies it."
+
+
+def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: str | None = None) -> Recommendation:
+    """Which method to take by a criterion, and which of its checkpoints.
+
+    ERM is taken unless another method is better on test by more than chance. Of several that are, and where there is no
+    ERM, it is the one that is best on validation, so that test data chooses nothing but between ERM and the others.
+
+    Args:
+        study: finished candidates.
+        by: criterion that chooses on validation and compares on test.
+        on: split of the comparison; that of groups never seen in training, if not given.
+        method: take this one; only its checkpoint is then chosen.
+
+    Raises:
+        InputError: if there is no such method, or the candidates cannot be compared.
+    """
+    split = study.split(on)
+    side, chosen, _ = study.side_by_side(by, split)
+    if method is not None and method not in chosen:
+        raise InputError(f"{study.folder} has no method {method!r}: {nearest(method, chosen)}")
+    taken, why = _decided(study, side, chosen, by, split) if method is None else (method, f"{method}, as you asked.")
+    pick = max if criterion(by).higher_is_better else min
+    best = pick(chosen[taken], key=lambda result: study.validation(result, by))
+    return Recommendation(taken, why, by, best)
+
+
+def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: str, split: str) -> tuple[str, str]:
+    """The method to take, and why."""
+    sign = 1 if criterion(by).higher_is_better else -1
+    on_validation = {
+        method: sign * sum(study.validation(result, by) for result in results) for method, results in chosen.items()
+    }
+    first = max(on_validation, key=on_validation.__getitem__)
+    if len(chosen) == 1:
+        return first, f"Only {first} was run, so there is nothing to choose between."
+    if not side.can_tell:
+        return first, (
+            f"By {by} on validation {first} is best, but with one seed no difference between methods can be told from "
+            "chance in training; run three seeds or more before you choose."
+        )
+    if np.isnan(side.values(by)).any():
+        return first, (
+            f"By {by} on validation {first} is best; on {split} the methods are not compared by it, since the groups "
+            "do not differ with some run."
+        )
+    few = _of_few(side, split)
+    place = side.methods.index(BASELINE if BASELINE in chosen else first)
+    others = {
+        name: _turned(one, -sign)
+        for name, one in zip(side.methods, side.compared(by, place), strict=True)
+        if name != side.methods[place]
+    }
+    better = [name for name, (_, low, _, _) in others.items() if low > 0]
+    if BASELINE not in chosen:
+        return first, _without_baseline(first, others, by, split) + few
+    if not better:
+        most = max(others, key=lambda name: others[name][2])
+        left = _amount(by, max(others[most][2], 0.0))
+        return BASELINE, (
+            f"None beats ERM by {by} on {split}: no method is better by more than chance, so take ERM. Still possible: "
+            f"{most} better by up to {left} (95 %, all methods together).{few}"
+        )
+    taken = max(better, key=on_validation.__getitem__)
+    value, low, high, p = others[taken]
+    also = [name for name in better if name != taken]
+    more = f" Better than ERM too: {', '.join(also)}; of these {taken} is best on validation." if also else ""
+    return taken, (
+        f"Take {taken}: by {by} on {split} it is better than ERM by {_amount(by, value)} (95 %: {_amount(by, low)} to "
+        f"{_amount(by, high)}; {in_words(p)}).{more}{few}"
+    )
+
+
+def _without_baseline(first: str, others: dict[str, tuple[float, float, float, float]], by: str, split: str) -> str:
+    """Of methods without ERM among them: what the others may be better by than the best on validation."""
+    better = [name for name, (_, low, _, _) in others.items() if low > 0]
+    alike = [name for name, (_, low, high, _) in others.items() if low <= 0 <= high]
+    if better:
+        return (
+            f"{first} is best by {by} on validation, but on {split} {', '.join(better)} "
+            f"{'are' if len(better) > 1 else 'is'} better than it by more than chance; look at the table."
+        )
+    if not alike:
+        return f"Take {first}: by {by} it is best on validation, and on {split} better than every other method."
+    most = max(alike, key=lambda name: others[name][2])
+    return (
+        f"Take {first}, the best by {by} on validation; on {split} it cannot be told from {', '.join(alike)}. Still "
+        f"possible: {most} better by up to {_amount(by, max(others[most][2], 0.0))} (95 %, all methods together)."
+    )
+
+
+def _turned(one: Difference, sign: int) -> tuple[float, float, float, float]:
+    """How much better the other is, its interval, and p; positive is better."""
+    low, high = (sign * end for end in one.interval)
+    return sign * one.value, min(low, high), max(low, high), one.p
+
+
+def _of_few(side: Chosen, split: str) -> str:
+    groups = len(side.count[0])
+    if side.repeats > 1 or groups >= FEW:
+        return ""
+    return (
+        f" {split} has {groups} groups; another split of the data may say otherwise, which a study with repeats counts."
+    )
+
+
+def _amount(by: str, value: float) -> str:
+    shown = criterion(by).shown(value)
+    return f"{shown} points" if criterion(by).in_percent else shown
+
+
+def in_words(p: float) -> str:
+    """A p-value, as ``p = .012`` or ``p < .001``."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)
+
+
+def export_best(
+    study: Study, output: Path, by: str = "qdcg10", on: str | None = None, method: str | None = None
+) -> Recommendation:
+    """Copy the checkpoint to take into a folder of its own, which commands take like that of a run.
+
+    Args:
+        study: finished candidates.
+        output: the folder, which is made.
+        by: criterion that chooses, see ``recommend``.
+        on: split of the comparison.
+        method: take this one.
+
+    Raises:
+        InputError: if the folder is not empty, or the checkpoint was not kept.
+    """
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise InputError(f"output is {str(output)!r}, which exists; give a new folder")
+    found = recommend(study, by, on, method)
+    if not found.checkpoint.is_file():
+        raise InputError(
+            f"{found.checkpoint} was not kept; set keep_checkpoints: true, remove {found.result.folder} and run the "
+            "study again"
+        )
+    run, name = found.checkpoint.parent.parent, f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
+    config: dict[str, Any] = yaml.safe_load((run / CONFIG_FILE).read_text(encoding="utf-8"))
+    text = yaml.safe_dump({**config, "trainer": outside_of_study(config.get("trainer") or {})}, sort_keys=False)
+    replace_file(output / CONFIG_FILE, lambda path: path.write_text(text, encoding="utf-8"))
+    replace_file(output / name, lambda path: shutil.copyfile(found.checkpoint, path))
+    write_json(output / SELECTION_FILE, {by: {**found.result.manifest["selection"][by], "file": name}})
+    shutil.copyfile(found.result.folder / MANIFEST_FILE, output / MANIFEST_FILE)
+    return found

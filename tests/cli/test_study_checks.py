@@ -1,0 +1,65 @@
+"""What is wrong in a study's plan is said before its first run."""
+
+import logging
+import os
+import re
+
+import pytest
+
+from drurank.cli.study import prepare
+from drurank.errors import InputError
+from drurank.study import Plan
+from studies import ERM, written
+
+TABLE = {"class_path": "drurank.data.Table", "init_args": {"path": "t.csv", "label": "y", "group": "g", "split": "s"}}
+OPEN = {"search": "random", "trials": 1}
+
+
+def with_path(path):
+    return {**TABLE, "init_args": {**TABLE["init_args"], "path": path}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"candidates": [{"model": "DRU", "cutoff": -5}]}, "DRU cutoff=-5: cutoff is -5.0.*from 0 to 100"),
+        ({"candidates": [{"model": "DRU", "cutof": 5}]}, "DRU cutof=5: .*did you mean 'cutoff'"),
+        ({"candidates": [{"model": "DRUU"}]}, "no model 'DRUU': did you mean 'DRU'"),
+        ({"candidates": [{"model": "ERM", "optimizer": "Adamm"}]}, "no optimizer 'Adamm': did you mean 'Adam'"),
+        ({"candidates": [{"model": "ERM", "model.optimizer.lr": 0.1}]}, "--model.optimizer <class> first"),
+        ({"candidates": [{"model": "ERM", "optimizer": "AdamW", "model.optimizer.lr": -1}]}, "Invalid learning rate"),
+        ({"candidates": [{"model": "JTT", "first_stage_epochs": 2}]}, "max_epochs is 2 and first_stage_epochs 2"),
+        ({"candidates": [{"model": "DRU", "cutoff": {"low": 5, "high": 500}}], **OPEN}, "cutoff is 500"),
+        ({"candidates": [{"model": "DRU", "cutoff": [5, -1]}], **OPEN}, "cutoff is -1"),
+        ({"data": with_path("missing.csv")}, "there is no file missing.csv"),
+        ({"data": TABLE}, "t.csv has no rows in split ood_test or test"),
+        ({"data": {"class_path": "Shortcutt"}}, "no data 'Shortcutt': did you mean 'Shortcut'"),
+        ({"trainer": {"max_epochz": 2}}, "did you mean '--trainer.max_epochs'"),
+        ({"trainer": {"max_epochs": 0, "accelerator": "cpu"}}, "max_epochs is 0"),
+        ({"trainer": {"accelerator": "tpuu"}}, "tpuu"),
+        ({"model": {"init_args": {"network": {"class_path": "MLP", "init_args": {"hiden": 4}}}}}, "'hidden'"),
+    ],
+)
+def test_what_is_wrong_in_a_plan_is_said_and_nothing_is_run(tmp_path, changes, said, capfd):
+    rows = [
+        f"{row / 9},{row % 2},{group},{split}"
+        for split, group in (("train", "a"), ("ood_val", "b"))
+        for row in range(9)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,g,s", *rows]), encoding="utf-8")
+    plan = Plan.read(written(tmp_path / "s.yaml", **{"candidates": ERM, **changes}))
+    with pytest.raises(InputError, match=said) as stop:
+        prepare(tmp_path / "study", plan)
+    assert str(stop.value).startswith(f"{tmp_path / 's.yaml'}: ")
+    assert "\n" not in str(stop.value)
+    assert {path.name for path in (tmp_path / "study").iterdir()} == {"shared"}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_plan_that_is_right_passes_and_leaves_the_process_as_it_was(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml"))
+    prepare(tmp_path / "study", plan)
+    assert {path.name for path in (tmp_path / "study").iterdir()} == {"shared", "plan.json"}
+    assert "PL_GLOBAL_SEED" not in os.environ
+    assert logging.root.manager.disable == logging.NOTSET
+    assert re.search("DRU cutoff=100", (tmp_path / "study/plan.json").read_text(encoding="utf-8"))

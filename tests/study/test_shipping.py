@@ -1,0 +1,83 @@
+"""Which checkpoint to take from a study."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drurank.cli import main
+from drurank.errors import InputError
+from drurank.study import Study, recommend, study_table
+from runs import read_json
+from studies import write_counts
+
+
+def study_of(folder, rates, seeds=3, groups=60, size=40):
+    rng = np.random.default_rng(0)
+    true = rng.normal(0.7, 0.05, groups)
+    return write_counts(
+        folder,
+        {name: rng.binomial(size, np.clip(true + more, 0, 1), (seeds, groups)) for name, more in rates.items()},
+        size,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rates", "taken", "said"),
+    [
+        ({"ERM": 0, "qDRU+M": 0.15}, "qDRU+M", r"Take qDRU\+M: .* better than ERM by \d\.\d+ \(95 %: .*; p < .001"),
+        ({"ERM": 0, "A": 0.15, "B": 0.2}, "B", "Better than ERM too: A; of these B is best on validation"),
+        (
+            {"ERM": 0, "qDRU+M": 0},
+            "ERM",
+            r"None beats ERM by qdcg10 .* qDRU\+M better by up to \d\.\d+",
+        ),
+        ({"ERM": 0.2, "qDRU+M": 0}, "ERM", "None beats ERM by qdcg10"),
+        (
+            {"A": 0, "B": 0.15},
+            "B",
+            "Take B: by qdcg10 it is best on validation, and on ood_test better",
+        ),
+        ({"ERM": 0}, "ERM", "Only ERM was run"),
+    ],
+)
+def test_the_last_lines_of_a_table_say_what_to_take(tmp_path, rates, taken, said):
+    folder = study_of(tmp_path / "study", rates)
+    study = Study.load(folder)
+    found = recommend(study, "qdcg10")
+    assert found.method == taken
+    assert found.result.method == taken
+    best = min((r for r in study if r.method == taken), key=lambda result: result.validation("qdcg10"))
+    assert found.result is best
+    assert re.search(said, found.why), found.why
+    if len(rates) > 1:
+        assert study_table(study, "qdcg10", cells=["average"]).remarks[-2:] == found.sentences()
+
+
+def test_with_one_seed_nothing_can_be_told_and_few_groups_are_named(tmp_path):
+    study = Study.load(study_of(tmp_path / "one", {"ERM": 0, "qDRU+M": 0.15}, seeds=1))
+    assert "with one seed no difference between methods can be told from chance" in recommend(study).why
+    study = Study.load(study_of(tmp_path / "few", {"ERM": 0, "qDRU+M": 0.15}, groups=9))
+    assert "ood_test has 9 groups; another split of the data may say otherwise" in recommend(study).why
+    with pytest.raises(InputError, match="has no method 'qDRU': did you mean"):
+        recommend(study, method="qDRU")
+
+
+def test_the_checkpoint_is_named_and_copied(undisturbed, tmp_path, run, capsys):
+    study = Study.load(undisturbed)
+    found = recommend(study, "worst")
+    assert found.checkpoint.is_file()
+    assert str(found.checkpoint) in study_table(study, "worst", cells=["worst"]).remarks[-1]
+    main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "best"])
+    (copied,) = Path("best/checkpoints").iterdir()
+    assert copied.read_bytes() == found.checkpoint.read_bytes()
+    assert f"predict --ckpt_path {copied}" in capsys.readouterr().out
+    assert read_json("best/selection.json")["worst"]["epoch"] == found.result.manifest["selection"]["worst"]["epoch"]
+    before = {file: file.stat().st_mtime_ns for file in undisturbed.rglob("*")}
+    run("predict", "--ckpt_path", copied)
+    assert Path("runs/version_0/predictions.parquet").is_file()
+    assert {file: file.stat().st_mtime_ns for file in undisturbed.rglob("*")} == before
+    with pytest.raises(SystemExit):
+        main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "best"])
+    assert "which exists; give a new folder" in capsys.readouterr().err
