@@ -79,7 +79,8 @@ def _averaged(simple: Mixtures, rich: Mixtures, tally: Tally, rng: np.random.Gen
 def _predicts(mixtures: Mixtures, tally: Tally) -> np.ndarray:
     """Expected log density of a further group like each of the tally, by WAIC, ``[d]``."""
     density = logsumexp(mixtures.height(tally), axis=-1)
-    return logsumexp(density, axis=0) - np.log(len(density)) - density.var(axis=0, ddof=1)
+    found: np.ndarray = logsumexp(density, axis=0) - np.log(len(density)) - density.var(axis=0, ddof=1)
+    return found
 
 
 def _by_size(tally: Tally, edges: np.ndarray, rng: np.random.Generator) -> Mixtures:
