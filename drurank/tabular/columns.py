@@ -185,7 +185,9 @@ def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
 
 def as_names(names: Names) -> list[str]:
     """Column names from a list, or from one string with commas."""
-    return [str(name).strip() for name in (names.split(",") if isinstance(names, str) else names or ())]
+    if isinstance(names, str):
+        return [name.strip() for name in names.split(",")]
+    return [str(name) for name in names or ()]
 
 
 def as_option(option: str, names: Sequence[str]) -> str:
