@@ -65,7 +65,17 @@ def rising(rng: np.random.Generator, groups: int, low: float, high: float) -> tu
     return count, low + (high - low) * np.log(count / 2) / np.log(2500)
 
 
+def clusters(rows: int, *parts: tuple[int, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Groups of so many rows, and the number of them at each accuracy."""
+    number, accuracy = zip(*parts, strict=True)
+    return np.full(sum(number), rows), np.repeat(accuracy, number)
+
+
 SIZED = {
+    "60 of 40 rows, 30 at .92, 21 at .80, 9 at .62": lambda rng: clusters(40, (30, 0.92), (21, 0.80), (9, 0.62)),
+    "60 of 40 rows, 30 at .92, 22 at .80, 8 at .62": lambda rng: clusters(40, (30, 0.92), (22, 0.80), (8, 0.62)),
+    "100 of 50 rows, 70 at .92, 30 at .67": lambda rng: clusters(50, (70, 0.92), (30, 0.67)),
+    "100 of 50 rows, 70 at .89, 30 at .77": lambda rng: clusters(50, (70, 0.89), (30, 0.77)),
     "sizes unrelated to accuracy, beta, mean .85, sd .08": lambda rng: (lognormal(rng, 150), rng.beta(17, 3, 150)),
     "large groups better, .50 to .95": lambda rng: rising(rng, 150, 0.5, 0.95),
     "large groups worse, .97 to .57": lambda rng: rising(rng, 150, 0.97, 0.57),

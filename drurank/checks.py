@@ -39,7 +39,7 @@ def check_array(name: str, array: Any, *, each: str = "group") -> None:
     if not xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{name} is {array.dtype}; give numbers")
     if is_torch_array(array) and xp.isdtype(array.dtype, "unsigned integer") and array.element_size() > 1:
-        raise InputError(f"{name} is {array.dtype}, with which torch hardly computes; give torch.int64")
+        raise InputError(f"{name} is {array.dtype}, which torch supports only in part; give torch.int64")
     if array.ndim == 0:
         raise InputError(f"{name} is a single number; give one for each {each}")
 
@@ -117,8 +117,7 @@ def counts_of_groups(correct: Any, count: Any, *, may_be_empty: bool = True) -> 
             f"correct {list(correct.shape)}, count {list(count.shape)}; give one of each per group, [m], or call this "
             "for each row"
         )
-    right, seen = (np.asarray(a.cpu() if is_torch_array(a) else a).astype(np.int64) for a in (correct, count))
-    return right, seen if may_be_empty else check_sizes(seen)
+    return _as_numpy(correct), _as_numpy(count) if may_be_empty else check_sizes(count)
 
 
 def check_sizes(count: Any) -> np.ndarray:
@@ -133,14 +132,19 @@ def check_sizes(count: Any) -> np.ndarray:
     check_counts(count, count)
     if count.ndim > 1 or len(count) == 0:
         raise InputError(f"count is {list(count.shape)}; give one number for each of one group or more, [m]")
-    found: np.ndarray = np.asarray(count.cpu() if is_torch_array(count) else count).astype(np.int64)
+    found = _as_numpy(count)
     if (found == 0).any():
         raise InputError(f"count is 0 in group {int(found.argmin())}; leave out groups without samples")
     return found
 
 
+def _as_numpy(count: Any) -> np.ndarray:
+    found: np.ndarray = np.asarray(count.cpu() if is_torch_array(count) else count).astype(np.int64)
+    return found
+
+
 def check_accuracy(accuracy: float) -> None:
-    """Refuse an accuracy that is none.
+    """Refuse an accuracy outside of 0 to 1.
 
     Raises:
         InputError: naming it.

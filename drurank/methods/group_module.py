@@ -602,7 +602,7 @@ class GroupModule(LightningModule):
             preflight.check_resume(self, saved, self.builder.sizes)
             self.progress.restored = saved.get("training")
             if self.progress.restored is None:
-                self.state = {}  # of a search before training, whose tables the file of another would take along
+                self.state = {}  # a search before training is over; the next one must not save its tables
             if self.progress.begun and self.progress.restored is not None:  # a search within the run is over
                 self.watch.begin(len(self.record.group), self.device)
                 saving.load_training_state(self, self.trainer, self.progress.restored)

@@ -191,7 +191,7 @@ class GroupAccuracy(Metric):
             incoming_state: the other metric, or its states by name.
 
         Raises:
-            InputError: if it counts another number of groups, by another threshold, or no losses where these count.
+            InputError: if it counts another number of groups, by another threshold, or lacks what this one counts.
         """
         self._check_other(incoming_state if isinstance(incoming_state, dict) else vars(incoming_state))
         super().merge_state(incoming_state)

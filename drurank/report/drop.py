@@ -32,7 +32,7 @@ def find_drop(
         with ``interval`` (of the true ones) and ``by_chance`` with ``median`` and ``interval`` (if the groups of both
         splits were served alike: what their numbers and sizes alone make of it), each interval of 5 to 95 %. Positive
         is worse; ``None`` where a split lacks the figure. ``left_out``: criteria that grow with the number of groups,
-        where the splits have unlike numbers; ``shrink``: whether the figures are of shrunk accuracies.
+        where the splits have unlike numbers.
     """
     by_name = {split.split: split for split in splits}
     for unseen, seen in PAIRS:
@@ -44,8 +44,7 @@ def find_drop(
             left_out = grow if len({_kept(summaries[split.split]) for split in pair}) > 1 else []
             names = [name for name in names if name not in left_out]
             criteria = _criteria(pair, summaries, names, min_count)
-            shrink = summaries[seen]["shrink"]
-            return {"from": seen, "to": unseen, "criteria": criteria, "left_out": left_out, "shrink": shrink}
+            return {"from": seen, "to": unseen, "criteria": criteria, "left_out": left_out}
     return None
 
 

@@ -111,14 +111,19 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     yield _on_spread(content["spread"], content["worse_than_chance"])
     found = content["criteria"].items()
     alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(key, entry)]
-    several = len(alike) > 1
-    if alike and (content["spread"]["interval"][0] > 0 or content["worse_than_chance"] is not None):
-        yield (
-            f"the observed {listed(alike)} alone {'do' if several else 'does'} not show that: among groups of these "
-            f"sizes, chance may make {'them' if several else 'it'} as bad."
-        )
-    elif alike:
-        yield f"the observed {listed(alike)} {'are' if several else 'is'} consistent with chance alone."
+    if alike:
+        differ = content["spread"]["interval"][0] > 0 or content["worse_than_chance"] is not None
+        yield _on_figures_like_chance(alike, differ=differ)
+
+
+def _on_figures_like_chance(names: list[str], *, differ: bool) -> str:
+    several, observed = len(names) > 1, f"the observed {listed(names)}"
+    if not differ:
+        return f"{observed} {'are' if several else 'is'} consistent with chance alone."
+    return (
+        f"{observed} alone {'do' if several else 'does'} not show that: among groups of these sizes, chance may make "
+        f"{'them' if several else 'it'} as bad."
+    )
 
 
 def _on_answer(answer: Mapping[str, Any]) -> str:

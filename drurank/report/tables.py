@@ -82,11 +82,12 @@ def _add_classes(table: Table, contents: Sequence[Mapping[str, Any]], width: int
         table.add_row(heading, *(cell for value in values for cell in [in_digits(value), *[""] * (width - 1)]))
 
 
-def drop_table(drop: Mapping[str, Any]) -> Table:
+def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
     """How much worse criteria are on the unseen groups.
 
     Args:
         drop: what ``find_drop`` gave.
+        shrink: whether its figures are of shrunk accuracies, which are not compared with chance.
     """
     table = Table(
         title=f"How much worse {escape(drop['to'])} is than {escape(drop['from'])}",
@@ -96,10 +97,10 @@ def drop_table(drop: Mapping[str, Any]) -> Table:
         pad_edge=False,
     )
     table.add_column("criterion")
-    has_chance = any(entry["by_chance"] for entry in drop["criteria"].values())
-    headings = ["shrunk" if drop["shrink"] else "observed", "true, estimated", *["by chance alone"][: int(has_chance)]]
-    for heading in headings:
-        table.add_column(heading, justify="right", style="dim" if "chance" in heading else None)
+    table.add_column("shrunk" if shrink else "observed", justify="right")
+    table.add_column("true, estimated", justify="right")
+    if not shrink:
+        table.add_column("by chance alone", justify="right", style="dim")
     for key, entry in drop["criteria"].items():
         chance = entry["by_chance"] or {"median": None, "interval": None}
         cells = [
@@ -107,7 +108,7 @@ def drop_table(drop: Mapping[str, Any]) -> Table:
             f"{in_digits(entry['estimate'])}\n[dim]{in_range(entry['interval'])}[/dim]",
             f"{in_digits(chance['median'])}\n{in_range(chance['interval'])}",
         ]
-        table.add_row(key, *cells[: len(headings)])
+        table.add_row(key, *cells[: 2 if shrink else 3])
     return table
 
 

@@ -74,7 +74,7 @@ def print_report(
     for begin in range(0, len(names), SIDE_BY_SIDE):
         console.print(criteria_table({name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
     if report["drop"]:
-        console.print(drop_table(report["drop"]))
+        console.print(drop_table(report["drop"], shrink=report["shrink"]))
     for split in splits:
         console.print(groups_table(split))
     for sentence in _cut_off(report):

@@ -140,7 +140,7 @@ def test_model_no_better_than_the_commonest_class_here_is_told_so_though_trainin
 def test_drop_of_shrunk_figures_says_so_and_has_no_column_of_chance():
     splits = split_of("ood_test", [0.5, 0.7, 0.6]), split_of("id_test", [0.8, 0.9, 0.7])
     found = {split.split: split.summary(["worst"], shrink=True) for split in splits}
-    text = shown(drop_table(find_drop(splits, found, min_count=1)), 80)
+    text = shown(drop_table(find_drop(splits, found, min_count=1), shrink=True), 80)
     assert "shrunk" in text
     assert "observed" not in text
     assert "chance alone" not in text
