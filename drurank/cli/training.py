@@ -51,7 +51,7 @@ from drurank.run_folder.layout import SELECTION_FILE, TEST_FOLDER
 from drurank.run_folder.logger import RunLogger
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
-from drurank.training import preflight, requeue
+from drurank.training import loader_checks, preflight, requeue, resume_checks
 from drurank.training.resume import first_step_to_log
 
 DEFAULT_EPOCHS = 20
@@ -232,13 +232,13 @@ class GroupCLI(LightningCLI):
             return
         self.datamodule.setup("fit")
         if self.model.needs_groups:
-            preflight.check_groups(
+            loader_checks.check_groups(
                 self.datamodule.dataset("train"), type(self.model).__name__, self.model.without_groups
             )
         self.datamodule.training_loader(self.model)
         checkpoint = self._get(self.config_init, "ckpt_path")
         if checkpoint and Path(checkpoint).is_file():
-            preflight.check_resume(
+            resume_checks.check_resume(
                 self.model, read_saved(checkpoint), self.datamodule.sizes, self.datamodule.dataset("train")
             )
             state = read_checkpoint(checkpoint).get(type(self.datamodule).__qualname__)

@@ -17,7 +17,7 @@ from drurank.data.orders import subsample
 from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice, check_number, is_count
 from drurank.methods.erm import ERM
-from drurank.training import preflight
+from drurank.training import loader_checks, method_checks
 from drurank.training.contract import checked_batch
 from drurank.training.global_batch import gather_rows
 from drurank.training.last_layer import check_subsets, mean_coefficients
@@ -55,11 +55,11 @@ class DFR(ERM):
 
     without_groups = "give split='id_val', if that has groups"
     fit_checks = (
-        preflight.weights_can_be_replaced,
-        preflight.last_epoch_is_known,
-        preflight.fitted_split_chooses_nothing,
+        method_checks.weights_can_be_replaced,
+        method_checks.last_epoch_is_known,
+        method_checks.fitted_split_chooses_nothing,
     )
-    begun_checks = (preflight.last_layer_is_unfitted,)
+    begun_checks = (method_checks.last_layer_is_unfitted,)
 
     def __init__(
         self,
@@ -96,7 +96,9 @@ class DFR(ERM):
     def on_fit_start(self) -> None:
         """Also keep all epochs but the last out of the choice of checkpoints."""
         super().on_fit_start()
-        preflight.check_last_layer(self._owner, [value for _, value in self.named_parameters(remove_duplicate=False)])
+        method_checks.check_last_layer(
+            self._owner, [value for _, value in self.named_parameters(remove_duplicate=False)]
+        )
         choose_only_selectable(self.trainer)
 
     def teardown(self, stage: str) -> None:
@@ -194,7 +196,7 @@ class DFR(ERM):
         if self.split == "train":
             return evaluation_loader(trainer.train_dataloader).dataset  # type: ignore[return-value]
         rows = trainer.datamodule.dataset(self.split)
-        preflight.check_groups(rows, "DFR", self.without_groups)
+        loader_checks.check_groups(rows, "DFR", self.without_groups)
         return TrainingPass(rows)
 
     def _draw(self, group: Tensor) -> tuple[Tensor, np.ndarray]:

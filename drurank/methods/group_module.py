@@ -34,7 +34,7 @@ from drurank.networks.factory import NetworkFactory
 from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
-from drurank.training import contract, hyperparameters, preflight, resume
+from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
 from drurank.training.evaluation import Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.loaders import batch_size_of, batches_of, draws_again, is_last_validation, keeps_labels
@@ -385,16 +385,16 @@ class GroupModule(LightningModule):
         resume.take_back_step(trainer)
         ends = trainer.state.fn == "fit" and not trainer.sanity_checking and is_last_validation(trainer)
         reads = ends and self.accuracy_from == "evaluation" and self.reweights_after(self.current_epoch)
-        preflight.check_evaluation(trainer.val_dataloaders)
+        loader_checks.check_evaluation(trainer.val_dataloaders)
         if reads:
-            preflight.check_training_pass(trainer)
+            loader_checks.check_training_pass(trainer)
             self.record.forget_fresh()
         self.evaluation.begin(trainer.val_dataloaders, "val", self.record if reads else None, self.device)
 
     @needed
     def on_test_epoch_start(self) -> None:
         """Begin to count the test splits."""
-        preflight.check_evaluation(self.trainer.test_dataloaders)
+        loader_checks.check_evaluation(self.trainer.test_dataloaders)
         self.evaluation.begin(self.trainer.test_dataloaders, "test", None, self.device)
 
     @needed
@@ -476,7 +476,7 @@ class GroupModule(LightningModule):
     @needed
     def on_predict_start(self) -> None:
         """Refuse loaders whose rows cannot be told."""
-        preflight.check_grouped(self.trainer.predict_dataloaders)
+        loader_checks.check_grouped(self.trainer.predict_dataloaders)
 
     def predict_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Tensor]:
         """Of a batch: ``index``, ``label``, ``group``, ``prediction`` int64 ``[B]``, ``probability`` ``[B, C]``."""
@@ -597,9 +597,9 @@ class GroupModule(LightningModule):
                 network cannot be built without help.
         """
         to_train = self._trainer is not None and self._trainer.state.fn == "fit"
-        saved = preflight.check_loaded(checkpoint, to_train=to_train)
+        saved = resume_checks.check_loaded(checkpoint, to_train=to_train)
         if to_train:
-            preflight.check_resume(self, saved, self.builder.sizes)
+            resume_checks.check_resume(self, saved, self.builder.sizes)
             self.progress.restored = saved.get("training")
             if self.progress.restored is None:
                 self.state = {}  # a search before training is over; the next one must not save its tables

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from drurank.errors import InputError, check_number, is_count
 from drurank.methods.erm import ERM
-from drurank.training import preflight
+from drurank.training import method_checks
 from drurank.training.global_batch import (
     first_in_batch,
     gather_rows,
@@ -50,8 +50,8 @@ class IRM(ERM):
 
     needs_groups = True
     sampler = "groups_per_batch"
-    fit_checks = (preflight.groups_have_halves,)
-    begun_checks = (preflight.penalty_comes_into_force,)
+    fit_checks = (method_checks.groups_have_halves,)
+    begun_checks = (method_checks.penalty_comes_into_force,)
 
     def __init__(self, penalty_weight: float = 1, anneal_steps: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -14,7 +14,7 @@ from torch.nn.parameter import is_lazy
 from drurank.errors import InputError, check_choice, check_count
 from drurank.methods.const import check_factor
 from drurank.methods.group_module import AccuracyFrom, GroupModule
-from drurank.training import preflight
+from drurank.training import method_checks
 from drurank.training.record import UNKNOWN, EpochRecord
 from drurank.training.roll import needed
 from drurank.training.stages import Stages, choose_any, choose_only_selectable
@@ -47,8 +47,8 @@ class JTT(GroupModule):
     """
 
     constant_state = ("weight", "initial.", "second_stage")
-    fit_checks = (preflight.weights_can_be_replaced, preflight.both_stages_train)
-    begun_checks = (preflight.second_stage_is_reached,)
+    fit_checks = (method_checks.weights_can_be_replaced, method_checks.both_stages_train)
+    begun_checks = (method_checks.second_stage_is_reached,)
     fixed_options = ("first_stage_epochs", "upweight_factor", "semantics", "accuracy_from")
 
     def __init__(

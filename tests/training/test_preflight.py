@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from drurank.data import GroupedDataset, evaluation_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
-from drurank.training import preflight
+from drurank.training import loader_checks, method_checks, preflight, resume_checks
 from drurank.training.nonfinite import NonFiniteWatch
 from fits import network, own_loaders, own_network, own_rows, small
 
@@ -115,36 +115,40 @@ BY_GROUP = {"draw_of": lambda method: "groups_per_batch"}
         ),
         (preflight.something_trains, None, {"trainer": LIMITS}),
         (preflight.something_trains, "max_steps is 0", {"trainer": {**LIMITS, "max_steps": 0}}),
-        (preflight.both_stages_train, None, {"method": JTT_OPTIONS, "trainer": STAGES}),
-        (preflight.both_stages_train, None, {"method": JTT_OPTIONS, "trainer": {**STAGES, "max_epochs": -1}}),
+        (method_checks.both_stages_train, None, {"method": JTT_OPTIONS, "trainer": STAGES}),
+        (method_checks.both_stages_train, None, {"method": JTT_OPTIONS, "trainer": {**STAGES, "max_epochs": -1}}),
         (
-            preflight.both_stages_train,
+            method_checks.both_stages_train,
             "max_epochs is 2 and first_stage_epochs 2",
             {"method": JTT_OPTIONS, "trainer": {**STAGES, "max_epochs": 2}},
         ),
         (
-            preflight.both_stages_train,
+            method_checks.both_stages_train,
             "the errors of epoch 2 would not be known with check_val_every_n_epoch=3",
             {"method": JTT_OPTIONS, "trainer": {**STAGES, "check_val_every_n_epoch": 3}},
         ),
-        (preflight.both_stages_train, "fast_dev_run", {"method": JTT_OPTIONS, "trainer": {"fast_dev_run": 1}}),
-        (preflight.last_epoch_is_known, None, {"trainer": DFR_RUN}),
-        (preflight.last_epoch_is_known, "must be known", {"trainer": {**DFR_RUN, "max_epochs": -1}}),
-        (preflight.last_epoch_is_known, "must be known", {"trainer": {**DFR_RUN, "callbacks": [Timer("00:00:01:00")]}}),
-        (preflight.last_epoch_is_known, "that divides it", {"trainer": {**DFR_RUN, "check_val_every_n_epoch": 3}}),
+        (method_checks.both_stages_train, "fast_dev_run", {"method": JTT_OPTIONS, "trainer": {"fast_dev_run": 1}}),
+        (method_checks.last_epoch_is_known, None, {"trainer": DFR_RUN}),
+        (method_checks.last_epoch_is_known, "must be known", {"trainer": {**DFR_RUN, "max_epochs": -1}}),
         (
-            preflight.last_epoch_is_known,
+            method_checks.last_epoch_is_known,
+            "must be known",
+            {"trainer": {**DFR_RUN, "callbacks": [Timer("00:00:01:00")]}},
+        ),
+        (method_checks.last_epoch_is_known, "that divides it", {"trainer": {**DFR_RUN, "check_val_every_n_epoch": 3}}),
+        (
+            method_checks.last_epoch_is_known,
             "EarlyStopping would have no effect",
             {"trainer": {**DFR_RUN, "callbacks": [EarlyStopping("val_worst")]}},
         ),
-        (preflight.groups_have_halves, None, {"datamodule": {**BY_GROUP, "batch_size": 4}}),
-        (preflight.groups_have_halves, "each of 2 groups", {"datamodule": {**BY_GROUP, "batch_size": 3}}),
+        (method_checks.groups_have_halves, None, {"datamodule": {**BY_GROUP, "batch_size": 4}}),
+        (method_checks.groups_have_halves, "each of 2 groups", {"datamodule": {**BY_GROUP, "batch_size": 3}}),
         (
-            preflight.groups_have_halves,
+            method_checks.groups_have_halves,
             "each of 3 groups",
             {"datamodule": {**BY_GROUP, "batch_size": 5, "groups_per_batch": 3}},
         ),
-        (preflight.training_set_is_grouped, "is a NoneType", {"trainer": {"train_dataloader": None}}),
+        (loader_checks.training_set_is_grouped, "is a NoneType", {"trainer": {"train_dataloader": None}}),
     ],
 )
 def test_each_check_by_itself(check, said, given):
@@ -157,8 +161,8 @@ RUN = {"num_training_batches": 4, "accumulate_grad_batches": 1, "max_epochs": 2,
 @pytest.mark.parametrize(("steps", "passes"), [(7, True), (8, False)])
 def test_penalty_comes_into_force_within_the_run(steps, passes):
     method = {"penalty_weight": 3, "anneal_steps": steps}
-    of(preflight.penalty_comes_into_force, None if passes else "the run has 8 steps", method, RUN)
-    of(preflight.penalty_comes_into_force, None, {**method, "penalty_weight": 1}, RUN)
+    of(method_checks.penalty_comes_into_force, None if passes else "the run has 8 steps", method, RUN)
+    of(method_checks.penalty_comes_into_force, None, {**method, "penalty_weight": 1}, RUN)
 
 
 def test_a_run_without_our_callbacks_is_refused():
@@ -200,12 +204,12 @@ def test_criterion_without_a_value_is_refused_but_in_the_sanity_check():
 )
 def test_checkpoints_that_cannot_be_used_are_refused(checkpoint, to_train, said):
     with pytest.raises(InputError, match=said):
-        preflight.check_loaded(checkpoint, to_train=to_train)
+        resume_checks.check_loaded(checkpoint, to_train=to_train)
 
 
 def test_checkpoint_that_can_be_used_gives_what_is_ours():
     checkpoint = {"drurank": {"method": "drurank.methods.DRU"}, "state_dict": {"a": torch.ones(1)}}
-    assert preflight.check_loaded(checkpoint, to_train=False) == {"method": "drurank.methods.DRU"}
+    assert resume_checks.check_loaded(checkpoint, to_train=False) == {"method": "drurank.methods.DRU"}
 
 
 def test_a_criterion_of_ones_own_without_a_value_is_named():

@@ -1,0 +1,122 @@
+"""What a checkpoint is refused for, by a run that goes on from it or evaluates it; see ``preflight``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drurank.data.dataset import GroupedDataset
+from drurank.errors import InputError
+from drurank.networks import Sizes
+from drurank.networks.factory import differences
+from drurank.run_folder.checkpoint_io import KEY
+from drurank.training.checkpoint import known_as, method_state
+from drurank.training.nonfinite import broken_entry
+from drurank.training.optimization import optimizers_in_words
+
+
+def search_loses_no_checkpoint(method: Any, trainer: Any, datamodule: Any) -> None:
+    """A search at the start of a fit does not precede the training of a checkpoint, which Lightning would forget."""
+    if method.searching and method.progress.restored is not None:
+        raise InputError(
+            "LearningRateFinder and BatchSizeFinder search at the start of a new run, and this one resumes; leave "
+            "them out, and give the optimizer and batch_size what they found"
+        )
+
+
+def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
+    """The tables of a checkpoint are of this training set, and its optimizer's state of this optimizer."""
+    saved = method.progress.restored
+    if saved is None:
+        return
+    train = trainer.train_dataloader.dataset
+    _refuse_other_data(saved, train, train.fingerprint())
+    optimizers = optimizers_in_words(trainer.optimizers)
+    if saved.get("optimizers", optimizers) != optimizers:
+        raise InputError(
+            f"the checkpoint was made with {saved['optimizers']}, this run has {optimizers}; a resumed run keeps its "
+            "own: give that, or fit anew what load_from_checkpoint gives"
+        )
+
+
+def check_loaded(checkpoint: dict[str, Any], *, to_train: bool) -> dict[str, Any]:
+    """What a checkpoint holds under the key ``drurank``.
+
+    Args:
+        checkpoint: the whole of it.
+        to_train: whether training is to go on from it.
+
+    Raises:
+        InputError: if it was not made by drurank, its weights are broken, or it holds too little to train.
+    """
+    saved: dict[str, Any] | None = checkpoint.get(KEY)
+    if saved is None:
+        raise InputError("the checkpoint was not made by drurank; give one that `fit` wrote")
+    broken = broken_entry(checkpoint["state_dict"])
+    if broken is not None:
+        raise InputError(f"the checkpoint's {broken} is nan or inf, so it predicts nothing; give another one")
+    if to_train and "optimizer_states" not in checkpoint:
+        raise InputError("the checkpoint holds weights only, from which no training goes on; give a whole one")
+    return saved
+
+
+def check_resume(
+    method: Any, saved: dict[str, Any], sizes: Sizes | None = None, train: GroupedDataset | None = None
+) -> None:
+    """Refuse to go on training from a checkpoint of something else.
+
+    Args:
+        method: the ``GroupModule`` that is to go on.
+        saved: what the checkpoint holds under the key ``drurank``.
+        sizes: those of the data, where they are known.
+        train: the training set, where it is known; else ``restored_tables_fit`` looks at it.
+
+    Raises:
+        InputError: naming what differs.
+    """
+    now = method_state(method)
+    if known_as(saved["method"]) != known_as(now["method"]):
+        raise InputError(
+            f"the checkpoint was made with {saved['method']}, not {now['method']}; go on with "
+            f"model={saved['method'].rpartition('.')[2]}, or start without it"
+        )
+    for name, value in now["fixed"].items():
+        before = saved.get("fixed", {}).get(name, value)
+        if before != value:
+            raise InputError(
+                f"the checkpoint was made with {name}={before!r}, which cannot become {value!r} in it; start anew, "
+                "or give the same"
+            )
+    if saved["network"] != now["network"]:
+        before, after = (
+            "an object without an import path" if one is None else differences(one, other)
+            for one, other in ((saved["network"], now["network"]), (now["network"], saved["network"]))
+        )
+        raise InputError(f"the checkpoint's network is {before}, this run's {after}")
+    if saved["sizes"] is not None and sizes is not None and Sizes(**saved["sizes"]) != sizes:
+        raise InputError(
+            f"the checkpoint was made with other training data: its network has {Sizes(**saved['sizes'])}, this one "
+            f"{sizes}"
+        )
+    if train is not None and "training" in saved:
+        _refuse_other_data(saved["training"], train, train.fingerprint())
+    _refuse_other_optimization(saved.get("optimization", {}), now["optimization"])
+
+
+def _refuse_other_data(saved: dict[str, Any], train: GroupedDataset, fingerprint: str) -> None:
+    if saved["fingerprint"] != fingerprint:
+        rows = len(saved["record"]["correct"])
+        raise InputError(
+            f"the checkpoint was made with other training data ({rows:,} rows, now {len(train):,}, or with other "
+            "contents); give the data it was made with, or start without ckpt_path"
+        )
+
+
+def _refuse_other_optimization(saved: dict[str, Any], now: dict[str, Any]) -> None:
+    # Its state would be replaced by the checkpoint's without a word.
+    for name, described in now.items():
+        before = saved.get(name)
+        if described is not None and before is not None and before != described:
+            raise InputError(
+                f"the checkpoint was made with {name} {differences(before, described)}, this run's is "
+                f"{differences(described, before)}; a resumed run keeps its own: give that, or start without ckpt_path"
+            )
