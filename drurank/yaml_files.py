@@ -131,7 +131,7 @@ def _with_texts(read: Any, node: Any, place: tuple[str, ...] = ()) -> Any:
         if name not in found:
             continue  # Merged from elsewhere, or no text.
         path = (*place, *(word for word in str(name).split(".") if word != "init_args"))
-        if path[-1] in TEXTS and path[-2:-1] == ("data",):
+        if path[-2:-1] == ("data",) and path[-1] in TEXTS:
             found[name] = TextLoader("").construct_document(value)
         else:
             found[name] = _with_texts(found[name], value, path)

@@ -39,7 +39,20 @@ BASES: dict[str, type] = {
 MANY = 25
 MODE = "drurank"
 """How values and configurations are read."""
-set_loader(MODE, read_yaml, (YAMLError,))
+
+
+def read_value(content: str) -> Any:
+    """As ``read_yaml``; but a pattern such as ``{step}`` or ``{epoch}, {step}``, of which YAML makes a set, is text.
+
+    Raises:
+        yaml.YAMLError: if it is not YAML.
+    """
+    read = read_yaml(content)
+    pattern = isinstance(read, dict) and set(content.strip(" {}").replace(" ", "").split(",")) == set(read)
+    return content if pattern else read
+
+
+set_loader(MODE, read_value, (YAMLError,))
 
 
 class ShortHelp(DefaultHelpFormatter):

@@ -23,7 +23,7 @@ from drurank.tabular.rows import GroupedRows, Missing
 from drurank.tabular.rules.features import distinct_columns
 from drurank.tabular.writings import Marks
 
-MOST_CATEGORIES = 1000
+MOST_CATEGORIES = 2000
 """Of a feature that one-hot encoding takes: each is an input of the network."""
 
 

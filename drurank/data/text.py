@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -133,14 +134,14 @@ class Text(FileData):
             vocabulary=vocabulary,
             max_length=longest,
             tokenizer=self.tokenizer,
-            largest_token=self._tokens.largest,
+            largest_token=self._tokens.largest if self._checked else None,  # those of a fit, which has read them
         )
 
     def _evaluation(self, splits: list[str]) -> list[DataLoader[Batch]]:
         # Of other data than a fit's, whose tokens the network was not built for.
         network = None if self.trainer is None else getattr(self.trainer.lightning_module, "network", None)
         if isinstance(network, TextClassifier):
-            network.check_tokens(self.sizes)
+            network.check_tokens(replace(self.sizes, largest_token=self._tokens.largest))
         return super()._evaluation(splits)
 
     def make_rows(self, data: GroupedRows, rows: np.ndarray) -> TextRows | FeatureRows:

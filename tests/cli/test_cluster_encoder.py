@@ -116,9 +116,13 @@ def encoded(monkeypatch):
     return rows
 
 
+def different(rows):
+    return len({row["review"] for row in rows})
+
+
 def test_a_second_run_does_not_encode_again(words, encoded):
     first = main([*words, "--output", "s.csv"])
-    assert sum(encoded) == 2 * sum(SIZES)
+    assert sum(encoded) == different(read_csv("r.csv"))
     encoded.clear()
     again = main([*words, "--output", "t.csv"])
     assert not encoded
@@ -136,10 +140,10 @@ def test_other_texts_and_another_place_are_encoded_anew(words, encoded, tmp_path
     rows[3]["review"] += " fine"
     write(rows)
     main([*words, "--output", "t.csv"])
-    assert sum(encoded) == len(rows)
+    assert sum(encoded) == different(rows)
     encoded.clear()
     main([*words, "--output", "u.csv", "--cache_dir", "elsewhere"])
-    assert sum(encoded) == len(rows)
+    assert sum(encoded) == different(rows)
     assert any((tmp_path / "elsewhere").iterdir())
 
 

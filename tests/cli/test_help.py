@@ -40,6 +40,7 @@ def test_help_in_a_process_of_its_own():
                 "optimizer": "optimizer",
                 "lr_scheduler": "scheduler",
                 "lr_interval": "step",
+                "init_from": "checkpoint",
                 "min_count": "fewer samples",
                 "shrink": "posterior mean",
                 "on_nonfinite": "nan or inf",

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from runs import FIT, SMALL, read_csv
 
@@ -69,12 +70,24 @@ def test_known_classes_are_those_that_can_be_used(refused):
     [
         ("ModelCheckpoint", "test_worst", "'test_worst'.*'val_worst'"),
         ("EarlyStopping", "id_test_qdcg10", "'id_test_qdcg10'.*'id_val_qdcg10'"),
-        ("EarlyStopping", "val_wrost", "'wrost'.*did you mean 'worst'"),
     ],
 )
 def test_monitored_key_that_must_not_or_cannot_be_is_refused(refused, tmp_path, callback, key, said):
     assert re.search(said, refused(*FIT, "--trainer.callbacks", callback, "--trainer.callbacks.monitor", key))
     assert not list(tmp_path.rglob("*.ckpt"))
+
+
+@pytest.mark.parametrize("callback", ["ModelCheckpoint", "EarlyStopping"])
+def test_a_monitored_key_that_is_never_logged_is_told_its_likely_name(refused, callback):
+    with pytest.warns(UserWarning, match="'val_wrost' is monitored and was never logged; did you mean 'val_worst'"):
+        refused(*FIT, "--trainer.callbacks", callback, "--trainer.callbacks.monitor", "val_wrost")
+
+
+@pytest.mark.parametrize("pattern", ["{step}", "{epoch},{step}", "{epoch}-{step}", "{val_worst:.2f}", "best"])
+def test_a_pattern_in_braces_is_text(printed, pattern):
+    words = ["--trainer.callbacks", "ModelCheckpoint", "--trainer.callbacks.filename", pattern, "--print_config"]
+    (callback,) = yaml.safe_load(printed(*FIT, *words))["trainer"]["callbacks"]
+    assert callback["init_args"]["filename"] == pattern
 
 
 def test_monitored_criterion_of_any_number_is_logged(fit):

@@ -88,7 +88,7 @@ def test_last_rows_of_the_weights_table_are_what_the_network_gets_right(done):
 
 def test_metrics_have_the_same_keys_in_every_epoch(done):
     validations = [row for row in read_csv(done / "metrics.csv") if "val_qdcg10" in row]
-    wanted = {f"val_{name}" for name in [*CRITERIA, "p25"]}
+    wanted = {f"val_{name}" for name in [*CRITERIA, "p25", "loss"]}
     assert all(set(row) == wanted | {"epoch", "step"} for row in validations)
 
 

@@ -309,7 +309,7 @@ def test_a_refused_resume_leaves_the_run_as_it_was(run, copy, words, refused, fa
 
 
 def test_a_label_does_not_stand_for_a_blank(tiny, words, refused):
-    assert refused("fit", *words(tiny, "--data.relabel", "{1: ' '}")).startswith("relabel: 1 stands for ' '")
+    assert refused("fit", *words(tiny, "--data.relabel", "{1: ' '}")).startswith("relabel: '1' stands for ' '")
 
 
 def test_split_names_its_own_option_for_the_encoder(tmp_path, refused, capsys):

@@ -257,13 +257,13 @@ def test_times_of_a_typed_file_are_named_and_read_as_days():
 
 
 def test_one_hot_of_very_many_categories_is_refused_and_embedding_is_not():
-    n = 2500
+    n = 3500
     columns = {
         "note": [f"note {row}" for row in range(n)],
         "y": ["a", "b"] * (n // 2),
         "g": [f"g{row // 100}" for row in range(n)],
-        "s": ["train" if row < 1500 else "ood_val" for row in range(n)],
+        "s": ["train" if row < 2500 else "ood_val" for row in range(n)],
     }
-    with pytest.raises(InputError, match="column 'note' has 1,500 categories in training, more than the 1,000"):
+    with pytest.raises(InputError, match="column 'note' has 2,500 categories in training, more than the 2,000"):
         Table(pa.table(columns), **ROLES).setup("fit")
     Table(pa.table(columns), encoding="embed", **ROLES).setup("fit")

@@ -4,6 +4,7 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
 import torch
 
 SMALL = ["--data", "Shortcut", "--data.groups", "[6,4,4]", "--data.group_size", "10", "--data.batch_size", "16"]
@@ -37,6 +38,18 @@ def same(one, other):
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     return one == other
+
+
+def assert_same_logged(one, other):
+    """Criteria of each validation are equal to the bit; mean losses, sums of floats, to what their order may change."""
+    assert len(one) == len(other)
+    for seen, should in zip(one, other, strict=True):
+        assert seen.keys() == should.keys()
+        for key in seen:
+            if key.endswith("_loss"):
+                assert float(seen[key]) == pytest.approx(float(should[key]), rel=1e-5), key
+            else:
+                assert seen[key] == should[key], key
 
 
 def assert_same_run(resumed, straight):

@@ -46,7 +46,7 @@ def test_a_configuration_that_names_a_method_is_refused(tmp_path):
         ({"seeds": [-1]}, "a seed is -1"),
         ({"candidates": "ERM"}, "candidates is 'ERM'"),
         ({"candidates": [{"cutoff": 5}]}, "give a mapping with model"),
-        ({"candidates": [{"model": "ERM"}, {"model": "ERM"}]}, "ERM with seed 0 is named twice"),
+        ({"candidates": [{"model": "ERM"}, {"model": "ERM"}]}, "ERM, seed 0 is named twice"),
         ({"candidates": [{"model": "ERM", "loss.x": 1}]}, "begin it with model., data., trainer."),
         ({"criteria": "qdgc10"}, "qdgc10"),
         ({"configs": ["none.yaml"]}, "the configuration none.yaml is found neither here nor beside that file"),

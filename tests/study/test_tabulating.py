@@ -286,7 +286,7 @@ def test_the_best_is_marked_where_text_is_never_bold():
             "third": Cell((0.7,), 3, False, False, False),
         }.items()
     )
-    table = StudyTable("worst", ("ood_test",), ("worst",), (0,), (best, second, last), ())
+    table = StudyTable("worst", ("ood_test",), ("worst",), ((0, 0),), (best, second, last), ())
     out = io.StringIO()
     Console(file=out, width=80).print(table.rich())  # no terminal, so no styles
     text = out.getvalue()
@@ -302,7 +302,9 @@ def test_settings_that_differ_at_their_ends_are_whole_at_80_columns():
     settings = tuple(f"model.optimizer=torch.optim.a.b.c.d.e.f.g.h.AdamW{i}" for i in (1, 2))
     rows = tuple(Row(name, settings, (1, 1), cells) for name in names)
     out = io.StringIO()
-    Console(file=out, width=80).print(StudyTable("worst", ("ood_test",), tuple("apw"), (0, 1), rows, ()).rich())
+    Console(file=out, width=80).print(
+        StudyTable("worst", ("ood_test",), tuple("apw"), ((0, 0), (0, 1)), rows, ()).rich()
+    )
     text = out.getvalue()
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
