@@ -35,7 +35,7 @@ from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
-from drurank.training.evaluation import Evaluation, forget_logged
+from drurank.training.evaluation import TRAIN_LOSS, Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.loaders import batch_size_of, batches_of, draws_again, is_last_validation, keeps_labels
 from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
@@ -139,13 +139,10 @@ class GroupModule(LightningModule):
         self.progress = FitProgress()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Look at the names of a class of your own, and keep the training pass out of its ``validation_step``."""
+        """Look at the names of a class of your own, and keep the training pass out of its validation."""
         super().__init_subclass__(**kwargs)
         rebasing.check_class(cls, GroupModule)
-        if "validation_step" in vars(cls):
-            cls.validation_step = rebasing.spared(  # type: ignore[method-assign]
-                cls.validation_step, GroupModule.validation_step
-            )
+        rebasing.spare(cls, GroupModule)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; those of ours keep their kind."""
@@ -333,6 +330,7 @@ class GroupModule(LightningModule):
         whole.check_use(type(self).__name__)
         self.watch.note(losses, objective, batch["index"], batch_idx)
         self.watch.count(losses)
+        self.roll.expect_gradient(objective)
         return objective
 
     @needed
@@ -340,14 +338,15 @@ class GroupModule(LightningModule):
         """Rank the groups anew and rewrite the samples' weights for the next epoch; log the mean loss of this one."""
         # Not by each step: a progress bar, which only the first process has, would ask for the mean over processes.
         loss = self.watch.mean_loss()
-        if loss is not None:
-            self.log("train_loss", loss, prog_bar=True, sync_dist=True, reduce_fx="max")
+        if loss is not None and TRAIN_LOSS not in self.evaluation.theirs:
+            super().log(TRAIN_LOSS, loss, prog_bar=True, sync_dist=True, reduce_fx="max")
         trainer: Any = self.trainer
         if self.progress.validated_batch == trainer.fit_loop.total_batch_idx:
             # Of a validation before the checkpoint; callbacks are to see its criteria, and loggers have seen them.
             known = trainer.callback_metrics
-            values = {key: value for key, value in self.evaluation.values.items() if key not in known}
-            self.log_dict(values, logger=False)
+            for key, value in self.evaluation.values.items():
+                if key not in known:
+                    super().log(key, value, logger=False)
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:
@@ -463,14 +462,21 @@ class GroupModule(LightningModule):
             )
 
     def log(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """As Lightning's, for a module of your own: names stay as written beside the pass over the training rows."""
+        """As Lightning's, for a module of your own: names stay as written beside the pass over the training rows.
+
+        Raises:
+            InputError: if the name is that of a criterion of ours.
+        """
         trainer: Any = self._trainer
-        if trainer is not None and (trainer.validating or trainer.testing or trainer.sanity_checking):
-            if self.evaluation.is_training_pass(self.roll.loader):
+        results = None if trainer is None else trainer._results
+        if results is not None:
+            # Known in the hooks of a batch only; the roll's is, in callbacks before it, that of the hook before.
+            loader = results.dataloader_idx
+            if self.evaluation.is_training_pass(loader):
                 return
             self.evaluation.leave_to_them(trainer, name)
-            if len(self.evaluation.splits) == 1:
-                kwargs.setdefault("add_dataloader_idx", False)
+            if loader is not None and len(self.evaluation.splits) == 1:
+                kwargs["add_dataloader_idx"] = False
         super().log(name, *args, **kwargs)
 
     @needed

@@ -42,6 +42,8 @@ ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
 }
 """Attributes of a method, which a module of a person's own must not use for something else."""
 
+VALIDATION_HOOKS = {"validation_step": 2, "on_validation_batch_start": 2, "on_validation_batch_end": 3}
+"""Hooks that see the rows of a validation batch, and how many arguments Lightning gives before ``dataloader_idx``."""
 
 OTHER_NAMESPACE = "pytorch_lightning"
 """The package of the same code as ``lightning.pytorch``, with classes of its own."""
@@ -113,25 +115,53 @@ def _check_arguments(cls: type, name: str, theirs: FunctionType, ours: FunctionT
         ) from error
 
 
-def spared(step: Callable[..., Any], read_training_row: Callable[..., Any]) -> Callable[..., Any]:
-    """A ``validation_step`` of a person's own that never sees the rows of the training pass, which ours reads.
+def spare(cls: type[Any], base: type[Any]) -> None:
+    """Keep the rows of the training pass from a class's hooks of a validation batch, inherited ones of others too.
 
     Args:
-        step: theirs, with or without ``dataloader_idx``.
-        read_training_row: ours.
+        cls: the class, derived from a method.
+        base: what all methods derive from, whose ``validation_step`` reads those rows.
     """
-    takes_loader = len(inspect.signature(step).parameters) > 3 or _has_rest(step)
+    for name, arguments in VALIDATION_HOOKS.items():
+        found = getattr(cls, name)
+        is_ours = found in (getattr(base, name), getattr(LightningModule, name, None))
+        if isinstance(found, FunctionType) and not is_ours and not hasattr(found, "is_spared"):
+            setattr(cls, name, _spared(found, arguments, base.validation_step if name == "validation_step" else None))
 
-    @functools.wraps(step)
-    def validation_step(self: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Any:
-        loader = dataloader_idx if self.roll.loader is None else self.roll.loader
+
+def _spared(hook: Callable[..., Any], arguments: int, instead: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A hook of a person's own that never sees the rows of the training pass.
+
+    Args:
+        hook: theirs, with or without the number of the batch and ``dataloader_idx``.
+        arguments: how many Lightning gives before ``dataloader_idx``.
+        instead: what reads those rows.
+    """
+
+    @functools.wraps(hook)
+    def spared(self: Any, *given: Any, **named: Any) -> Any:
+        found = given[arguments] if len(given) > arguments else named.pop("dataloader_idx", 0)
+        loader = found if self.roll.loader is None else self.roll.loader
+        before = given[:arguments]
         if self.evaluation.is_training_pass(loader):
-            return read_training_row(self, batch, batch_idx, loader)
-        return step(self, batch, batch_idx, *([dataloader_idx] if takes_loader else []))
+            return None if instead is None else instead(self, *before, loader)
+        places, names, has_rest = _wanted(hook)
+        if "dataloader_idx" in names:
+            return hook(self, *before, dataloader_idx=found, **named)
+        is_asked = has_rest and len(self.evaluation.splits) > 1
+        return hook(
+            self, *before[: None if has_rest else places], *([found] if is_asked or places > arguments else []), **named
+        )
 
-    del validation_step.__wrapped__  # Lightning would ask theirs for a dataloader_idx
-    return validation_step
+    del spared.__wrapped__  # type: ignore[attr-defined]  # Lightning would ask theirs for a dataloader_idx
+    spared.is_spared = True
+    return spared
 
 
-def _has_rest(step: Callable[..., Any]) -> bool:
-    return any(one.kind is one.VAR_POSITIONAL for one in inspect.signature(step).parameters.values())
+@functools.cache
+def _wanted(hook: Callable[..., Any]) -> tuple[int, frozenset[str], bool]:
+    """How many arguments a hook takes by place, what its arguments are called, and whether it takes any number."""
+    parameters = [*inspect.signature(hook).parameters.values()][1:]
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    has_rest = any(one.kind is one.VAR_POSITIONAL for one in inspect.signature(hook).parameters.values())
+    return len(places), frozenset(one.name for one in parameters), has_rest
