@@ -567,11 +567,12 @@ class GroupModule(LightningModule):
     def begin_tables(self, train: GroupedDataset) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint, or of the fit before."""
         restored, fingerprint = self.progress.restored, train.fingerprint()
+        self.progress.dataset = train
         if self.goes_on and restored is None and self.progress.fingerprint == fingerprint:
             return
         keeps = keeps_labels(self.trainer.train_dataloader) and not self.relabels
         class_count = train.class_count() if keeps else None
-        self.progress = FitProgress(-1, None, fingerprint, class_count, begun=self.progress.begun)
+        self.progress = FitProgress(-1, None, fingerprint, train, class_count, begun=self.progress.begun)
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
         if restored is not None:
@@ -579,8 +580,9 @@ class GroupModule(LightningModule):
 
     @needed
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
+        """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same; look at a new loader."""
         if batch_idx == 0:
+            loader_checks.check_same_rows(self.progress, self.trainer)
             self.stages.seed(self.current_epoch, self.trainer.global_rank)
 
     # Checkpoints.

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
@@ -138,8 +138,7 @@ def _spared(hook: Callable[..., Any], arguments: int, instead: Callable[..., Any
         instead: what reads those rows.
     """
 
-    @functools.wraps(hook)
-    def spared(self: Any, *given: Any, **named: Any) -> Any:
+    def sparing(self: Any, *given: Any, **named: Any) -> Any:
         found = given[arguments] if len(given) > arguments else named.pop("dataloader_idx", 0)
         loader = found if self.roll.loader is None else self.roll.loader
         before = given[:arguments]
@@ -153,9 +152,10 @@ def _spared(hook: Callable[..., Any], arguments: int, instead: Callable[..., Any
             self, *before[: None if has_rest else places], *([found] if is_asked or places > arguments else []), **named
         )
 
-    del spared.__wrapped__  # type: ignore[attr-defined]  # Lightning would ask theirs for a dataloader_idx
+    spared: Any = functools.wraps(hook)(sparing)
+    del spared.__wrapped__  # Lightning would ask theirs for a dataloader_idx
     spared.is_spared = True
-    return spared
+    return cast("Callable[..., Any]", spared)
 
 
 @functools.cache
