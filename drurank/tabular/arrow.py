@@ -108,7 +108,7 @@ def _arrow_of(path: str, given: Any) -> pa.Table:
     try:
         if isinstance(given, pa.Table):
             return given
-        if type(given).__module__.partition(".")[0] == "pandas":
+        if type(given).__module__.partition(".")[0] == "pandas" and hasattr(given, "columns"):
             # Its index is not a column.
             return pa.Table.from_pandas(given, preserve_index=False)
         if hasattr(given, "__arrow_c_stream__"):
