@@ -318,7 +318,7 @@ class GroupModule(LightningModule):
         self.watch.begin_step(self, batch_idx)
         batch = contract.checked_batch(self.unpack(batch))
         output = self.logits_of(batch["inputs"])
-        losses = self.sample_losses(output, batch["label"])
+        losses = contract.checked_losses(self.sample_losses(output, batch["label"]), batch["label"], "sample_losses")
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
         whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
@@ -412,7 +412,8 @@ class GroupModule(LightningModule):
 
     def _note_losses(self, table: SplitLoss, output: Tensor, batch: dict[str, Any]) -> None:
         try:
-            table.write(batch["index"], self.sample_losses(output, batch["label"]))
+            losses = self.sample_losses(output, batch["label"])
+            table.write(batch["index"], contract.checked_losses(losses, batch["label"], "sample_losses"))
         except InputError:
             if self.trainer.training:
                 raise
@@ -529,6 +530,7 @@ class GroupModule(LightningModule):
         if self.trainer.ckpt_path is None:
             self.starting.load(self if self.network is None else self.network)
         hyperparameters.log_hyperparameters(self, self.trainer)
+        rebasing.warn_of_unused_loss(self, GroupModule)
 
     @needed
     def on_train_start(self) -> None:

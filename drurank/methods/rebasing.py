@@ -12,9 +12,11 @@ from typing import Any, cast
 from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import nn
+from torch.nn.modules.loss import _Loss
 
 from drurank.errors import InputError
 from drurank.training.evaluation import Evaluation
+from drurank.training.losses import CrossEntropy
 from drurank.training.network import NetworkBuilder
 from drurank.training.nonfinite import NonFiniteWatch
 from drurank.training.optimization import Optimization
@@ -58,6 +60,32 @@ def warn_of_other_namespace() -> None:
         )
 
 
+def warn_of_unused_loss(method: Any, base: type) -> None:
+    """Warn of a loss of a module of a person's own that is not ours, since the method trains on ``self.loss``.
+
+    Args:
+        method: which is to be fitted.
+        base: what all methods derive from.
+    """
+    steps = [getattr(type(method), name) for name in ("training_step", "sample_losses", "objective", "reduce")]
+    package = base.__module__.partition(".")[0]
+    if type(method.loss) is not CrossEntropy or any(step.__module__.partition(".")[0] != package for step in steps):
+        return
+    for name, child in method.named_children():
+        if child is not method.loss and isinstance(child, _Loss) and not _is_plain(child):
+            rank_zero_warn(
+                f"{type(method).__name__} trains on self.loss and never on self.{name}, a {type(child).__name__}; give "
+                "that as loss=..., with reduction='none', or override sample_losses"
+            )
+
+
+def _is_plain(loss: nn.Module) -> bool:
+    """Whether a loss is what a method trains on where it is given none."""
+    if not isinstance(loss, nn.CrossEntropyLoss):
+        return False
+    return loss.weight is None and loss.label_smoothing == 0 and loss.ignore_index == -100
+
+
 def check_attribute(method: object, name: str, value: object) -> None:
     """Refuse a value of another kind under a name of ours.
 
@@ -65,6 +93,11 @@ def check_attribute(method: object, name: str, value: object) -> None:
         InputError: naming the attribute.
     """
     kind = ATTRIBUTES.get(name)
+    if name == "loss" and callable(value) and not isinstance(value, nn.Module):
+        raise InputError(
+            f"the loss of {type(method).__name__} is a {type(value).__name__}; give an nn.Module that gives one value "
+            "per sample, as nn.CrossEntropyLoss(reduction='none'), or override sample_losses"
+        )
     if kind is not None and not isinstance(value, kind):
         raise InputError(
             f"{type(method).__name__} sets self.{name} to a {type(value).__name__}, and {name} is an attribute of "

@@ -237,3 +237,53 @@ def test_hooks_of_a_validation_batch_never_see_the_training_rows(trainer, with_l
     trainer(num_sanity_val_steps=0).fit(Theirs(network=own_network()), train, [val, evaluation_loader(train)])
     assert sum(rows for rows, _ in seen) == 2 * len(val.dataset)
     assert {loader for _, loader in seen} == {0}
+
+
+@pytest.mark.parametrize(
+    "given", [lambda output, label: output, torch.nn.functional.cross_entropy], ids=["lambda", "function"]
+)
+@pytest.mark.parametrize(
+    "route",
+    [lambda given: DRU(network=network(), loss=given), lambda given: setattr(DRU(network=network()), "loss", given)],
+    ids=["argument", "attribute"],
+)
+def test_a_loss_that_is_no_module_is_refused(given, route):
+    with pytest.raises(InputError, match=r"the loss of DRU is a function; give an nn.Module .*reduction='none'"):
+        route(given)
+
+
+@pytest.mark.parametrize("losses", [lambda each: each.mean(), lambda each: each[1:], lambda each: each[:, None]])
+def test_losses_of_ones_own_are_one_a_sample(trainer, losses):
+    class Theirs(ERM):
+        def sample_losses(self, output, label):
+            return losses(super().sample_losses(output, label))
+
+    with pytest.raises(InputError, match=r"^sample_losses gave \[.*\] for labels \[16\]; it must give one value per"):
+        trainer(num_sanity_val_steps=0).fit(Theirs(network=network()), datamodule=small())
+
+
+WEIGHTED = {"weight": torch.tensor([1.0, 9.0])}
+
+
+@pytest.mark.parametrize(
+    ("criterion", "steps", "is_unused"),
+    [
+        (nn.CrossEntropyLoss(**WEIGHTED), (), True),
+        (nn.CrossEntropyLoss(label_smoothing=0.1), (), True),
+        (nn.BCEWithLogitsLoss(), (), True),
+        (nn.CrossEntropyLoss(), (), False),
+        (nn.CrossEntropyLoss(reduction="none"), (), False),
+        (nn.CrossEntropyLoss(**WEIGHTED), ("sample_losses",), False),
+        (nn.CrossEntropyLoss(**WEIGHTED), ("training_step",), False),
+    ],
+)
+def test_a_loss_of_theirs_that_nothing_uses_is_told(trainer, recwarn, criterion, steps, is_unused):
+    def as_ours(name):
+        return lambda self, *given: getattr(super(theirs, self), name)(*given)
+
+    theirs = type("Theirs", (DRU,), {name: as_ours(name) for name in steps})
+    method = theirs(network=network())
+    method.criterion = criterion
+    trainer(limit_train_batches=1).fit(method, datamodule=small())
+    said = [str(one.message) for one in recwarn if "never on self.criterion" in str(one.message)]
+    assert len(said) == is_unused
