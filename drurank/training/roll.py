@@ -213,6 +213,11 @@ def _in_words(name: str, method: Any, wanted: str) -> str:
     line = f"super().{name}({', '.join([*inspect.signature(ours).parameters][1:])})"
     add = f"call `{line}` in it" if name.endswith("_step") else f"add `{line}` as its first line"
     gives = " and return what that gives" if name == "training_step" else ""
+    if name in vars(method):
+        return (
+            f"the {name} that was set on a {family[0].__name__} hides {wanted}; leave it out, or make it a method of a "
+            f"class derived from {family[0].__name__} and {add}{gives}"
+        )
     return f"{theirs}.{name} overrides {wanted} and never calls it; {add}{gives}, or leave {name} out"
 
 

@@ -279,3 +279,12 @@ def test_a_training_that_uses_our_objective_in_its_own_way_passes(trainer, their
     method = theirs(network=network())
     trainer(max_epochs=2).fit(method, datamodule=small())
     assert method.progress.ended_epoch == 1
+
+
+@pytest.mark.parametrize("hook", ["on_train_epoch_end", "training_step", "setup"])
+def test_a_hook_that_is_set_on_the_module_is_named(trainer, hook):
+    method = DRU(network=network())
+    is_step = hook == "training_step"
+    setattr(method, hook, lambda *given, **named: step_of_theirs(method, *given) if is_step else None)
+    with pytest.raises(InputError, match=rf"^the {hook} that was set on a DRU hides GroupModule.{hook}; leave it out"):
+        trainer().fit(method, datamodule=small())
