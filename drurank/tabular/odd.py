@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -12,9 +13,11 @@ import numpy as np
 from drurank.tabular.columns import Column, as_option
 from drurank.tabular.feature import FEWEST, Feature
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.writings import COMPACT, option_of, writing_of
+from drurank.tabular.writings import COMPACT, Writing, option_of, writing_of
 
 Oddity = Literal["dates", "marked_numbers", "codes", "compact_dates", "many_categories"]
+OPTIONS: dict[Oddity, str] = {"compact_dates": "dates", "codes": "categorical", "many_categories": "exclude"}
+"""What takes a column as what it looks like, where that is not told by how it is written."""
 LOOKED_AT = 1000
 """Distinct cells, or first rows, by which a column is judged."""
 MANY = 50
@@ -32,12 +35,26 @@ class Odd:
     Attributes:
         kind: of oddity.
         looks: what it looks like, behind its name.
-        remedy: option that takes it as that.
+        column: its name.
+        writing: how its numbers or dates are written, if it is text of such.
     """
 
     kind: Oddity
     looks: str
-    remedy: str
+    column: str
+    writing: tuple[Writing, str] | None = None
+
+    @property
+    def remedy(self) -> str:
+        """The option that takes it as what it looks like."""
+        return self.remedy_of([self.column])
+
+    def remedy_of(self, columns: Sequence[str]) -> str:
+        """The option that takes these columns, which are odd in the same way, as what they look like."""
+        if self.writing is not None:
+            return option_of(self.writing, columns)
+        form = " date_format='%Y%m%d'" if self.kind == "compact_dates" else ""
+        return as_option(OPTIONS[self.kind], columns) + form
 
 
 def oddity(data: GroupedRows, feature: Feature) -> Odd | None:
@@ -51,13 +68,12 @@ def _odd_category(data: GroupedRows, feature: Feature) -> Odd | None:
     texts = feature.column.texts
     writing = writing_of(texts[:LOOKED_AT]) if feature.column.is_text else None
     if writing is not None:
-        option = option_of(writing, feature.name)
         if writing[0] == "date":
-            return Odd("dates", "looks like a date and is taken as categories", option)
-        return Odd("marked_numbers", "looks like a number and is taken as categories", option)
+            return Odd("dates", "looks like a date and is taken as categories", feature.name, writing)
+        return Odd("marked_numbers", "looks like a number and is taken as categories", feature.name, writing)
     known = np.count_nonzero(np.bincount(feature.code[data.learnt] + 1)[1:]) if feature.size > MANY else 0
     if known > MANY and known * 20 > len(data.learnt):
-        return Odd("many_categories", f"has {known:,} categories in training", as_option("exclude", [feature.name]))
+        return Odd("many_categories", f"has {known:,} categories in training", feature.name)
     return None
 
 
@@ -68,14 +84,12 @@ def _odd_number(data: GroupedRows, feature: Feature) -> Odd | None:
     if len(numbers) < FEWEST or (numbers % 1 != 0).any() or np.unique(numbers).size < 3:
         return None
     written = _first_cells(column)
-    option = as_option("categorical", [feature.name])
     if all(map(COMPACT.fullmatch, (f"{number:.0f}" for number in numbers))):
-        dates = f"{as_option('dates', [feature.name])} date_format='%Y%m%d'"
-        return Odd("compact_dates", "looks like a date and is taken as a number", dates)
+        return Odd("compact_dates", "looks like a date and is taken as a number", feature.name)
     digits = {len(f"{abs(number):.0f}") for number in numbers}
     is_code = _sounds_like_code(feature.name) or any(text.isdigit() and text[0] == "0" != text for text in written)
     if is_code or (len(digits) == 1 and min(digits) >= FIGURES and (numbers > 0).all()):
-        return Odd("codes", "looks like a code and is taken as a number", option)
+        return Odd("codes", "looks like a code and is taken as a number", feature.name)
     return None
 
 

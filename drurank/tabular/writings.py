@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -156,13 +156,13 @@ def _days(made: Callable[[], datetime]) -> float | None:
     return date.timestamp() / DAY
 
 
-def option_of(writing: tuple[Writing, str], column: str) -> str:
-    """The option by which a column so written is read, for messages."""
+def option_of(writing: tuple[Writing, str], columns: Sequence[str]) -> str:
+    """The option by which columns so written are read, for messages."""
     kind, mark = writing
     options: Mapping[Writing, str] = {
         "thousands": f"thousands={mark!r}",
         "decimal": f"decimal={mark!r}",
-        "percent": as_option("percents", [column]),
-        "date": as_option("dates", [column]),
+        "percent": as_option("percents", columns),
+        "date": as_option("dates", columns),
     }
     return options[kind]

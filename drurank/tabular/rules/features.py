@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -32,55 +31,55 @@ def no_features(data: GroupedRows) -> Iterator[Finding]:
 
 
 def unusable_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Features that cannot be read as they are, in one finding for each remedy."""
-    found: dict[str, list[Finding]] = {}
+    """Features that cannot be read as they are, in one finding for each way in which their numbers are written."""
+    found: dict[tuple[Writing, str] | None, list[Finding]] = {}
     for name, said in data.unusable.items():
-        found.setdefault("", []).append(Finding("unusable_columns", "error", said, [name]))
+        found.setdefault(None, []).append(Finding("unusable_columns", "error", said, [name]))
     for feature in data.features:
-        fault = _number_fault(data, feature)
-        if fault is not None:
-            found.setdefault(_option_in(fault), []).append(fault)
+        for writing, fault in _number_faults(data, feature):
+            found.setdefault(writing, []).append(fault)
     for faults in found.values():
         names = [fault.names[0] for fault in faults]
         others = f"; so it is with {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
         yield replace(faults[0], sentence=faults[0].sentence + others, names=names)
 
 
-def _option_in(fault: Finding) -> str:
-    """The option that a finding says to give, by which those of a kind are told together."""
-    option = re.search(r"; give (\w+)=", fault.sentence)
-    return option[1] if option else ""
+Fault = tuple[tuple[Writing, str] | None, Finding]
+"""How the numbers of a column are written, if with marks, and what is wrong with them."""
 
 
-def _number_fault(data: GroupedRows, feature: Feature) -> Finding | None:
+def _number_faults(data: GroupedRows, feature: Feature) -> Iterator[Fault]:
     """What is wrong with the numbers of a column, by its first such cell."""
     column = feature.column
     if not feature.is_number:
-        return None if feature.asked or column.is_typed else _almost_numbers(data, column)
+        if not (feature.asked or column.is_typed):
+            yield from _almost_numbers(data, column)
+        return
     if not (column.is_number or column.is_text):
         said = f"held numbers in training and holds {column.values.type} here; write numbers"
-        return Finding.of_column("unusable_columns", "error", column, "feature", said, [column.name])
+        yield None, Finding.of_column("unusable_columns", "error", column, "feature", said, [column.name])
+        return
     wrong = data.used[np.abs(column.numbers[data.used]) > LARGEST]
-    said = f"is not a number between -{LARGEST:g} and {LARGEST:g}; write one, or leave the row out"
-    return Finding.of_cell("unusable_columns", "error", column, wrong[0], said) if len(wrong) else None
+    if len(wrong):
+        said = f"is not a number between -{LARGEST:g} and {LARGEST:g}; write one, or leave the row out"
+        yield None, Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
 
 
-def _almost_numbers(data: GroupedRows, column: Column) -> Finding | None:
+def _almost_numbers(data: GroupedRows, column: Column) -> Iterator[Fault]:
     """Cells of text that keep a column from being one of numbers: a few words, or marks in the numbers."""
     learnt = data.once(data.learnt)
     numbers = column.numbers[learnt]
     wrong = learnt[np.isinf(numbers)]
     codes = f"if they are codes, give {as_option('categorical', [column.name])}"
     if len(wrong) == 0:
-        return None
+        return
     writing = writing_of(column.texts[code] for code in np.unique(column.codes[learnt]) if code >= 0)
     if writing is not None and writing[0] != "date":
-        said = f"looks like a number with {_mark_said(writing)}; give {option_of(writing, column.name)}, or, "
-        return Finding.of_cell("unusable_columns", "error", column, wrong[0], said + codes)
-    if len(wrong) < np.isfinite(numbers).sum():
+        said = f"looks like a number with {_mark_said(writing)}; give {option_of(writing, [column.name])}, or, "
+        yield writing, Finding.of_cell("unusable_columns", "error", column, wrong[0], said + codes)
+    elif len(wrong) < np.isfinite(numbers).sum():
         said = f"is not a finite number, as most cells of the column are; write a number or NA, or, {codes}"
-        return Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
-    return None
+        yield None, Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
 
 
 def _mark_said(writing: tuple[Writing, str]) -> str:

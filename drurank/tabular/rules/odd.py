@@ -11,6 +11,7 @@ from drurank.tabular.feature import Feature
 from drurank.tabular.odd import Odd, Oddity, oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding, Severity, quoted, some
+from drurank.tabular.writings import Writing
 
 TOLD: tuple[tuple[Oddity, Severity], ...] = (
     ("dates", "warning"),
@@ -22,24 +23,18 @@ TOLD: tuple[tuple[Oddity, Severity], ...] = (
 
 def odd_columns(data: GroupedRows) -> Iterator[Finding]:
     """Dates that are categories, and codes that are quantities, in one finding for each kind and remedy."""
-    found: dict[tuple[Oddity, str], list[tuple[str, Odd]]] = {}
+    found: dict[tuple[Oddity, tuple[Writing, str] | None], list[Odd]] = {}
     for feature in data.features:
         odd = oddity(data, feature)
         if odd is not None:
-            found.setdefault((odd.kind, odd.remedy.partition("=")[0]), []).append((feature.name, odd))
+            found.setdefault((odd.kind, odd.writing), []).append(odd)
     for kind, severity in TOLD:
-        for option in (option for told, option in found if told == kind):
-            names, odd = [name for name, _ in found[kind, option]], found[kind, option][0][1]
+        for alike in (alike for (told, _), alike in found.items() if told == kind):
+            names, odd = [one.column for one in alike], alike[0]
             others = f", and so do {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
             either = "" if kind == "codes" else f", or leave it out ({as_option('exclude', names)})"
-            more = odd.remedy.removeprefix(as_option(option, names[:1]))
-            remedy = odd.remedy if option in OF_ALL else as_option(option, names) + more
-            said = f"column {quoted(names[0])} {odd.looks}{others}; give {remedy}{either}"
+            said = f"column {quoted(names[0])} {odd.looks}{others}; give {odd.remedy_of(names)}{either}"
             yield Finding(kind, severity, said, names)
-
-
-OF_ALL = ("thousands", "decimal")
-"""Options of all columns, which name none."""
 
 
 def too_many_categories(data: GroupedRows) -> Iterator[Finding]:
