@@ -298,6 +298,9 @@ class GroupModule(LightningModule):
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
         return contract.checked_losses(self.loss(output.float(), label), label)
 
+    def _losses(self, output: Tensor, label: Tensor) -> Tensor:
+        return contract.checked_losses(self.sample_losses(output, label), label, "sample_losses")
+
     @property
     def searching(self) -> bool:
         """Whether a tuner of Lightning tries learning rates or batch sizes: it takes a fit's callbacks away."""
@@ -318,7 +321,7 @@ class GroupModule(LightningModule):
         self.watch.begin_step(self, batch_idx)
         batch = contract.checked_batch(self.unpack(batch))
         output = self.logits_of(batch["inputs"])
-        losses = contract.checked_losses(self.sample_losses(output, batch["label"]), batch["label"], "sample_losses")
+        losses = self._losses(output, batch["label"])
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
         whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
@@ -412,8 +415,7 @@ class GroupModule(LightningModule):
 
     def _note_losses(self, table: SplitLoss, output: Tensor, batch: dict[str, Any]) -> None:
         try:
-            losses = self.sample_losses(output, batch["label"])
-            table.write(batch["index"], contract.checked_losses(losses, batch["label"], "sample_losses"))
+            table.write(batch["index"], self._losses(output, batch["label"]))
         except InputError:
             if self.trainer.training:
                 raise
