@@ -10,8 +10,8 @@ The order of events of an epoch, with what each hook of ours does:
 4. ``on_train_epoch_end``: record -> ``reweight`` -> weights of the next epoch.
 5. ``ModelCheckpoint`` and ``EarlyStopping`` look at the criteria, so that a file holds the new weights.
 
-The file is long since Lightning's hooks are methods of one class, and whoever reads a run follows them in one place; what
-they do stands in ``drurank.training``.
+The file is long since Lightning's hooks are methods of one class, and whoever reads a run follows them in one place;
+what they do stands in ``drurank.training``.
 """
 
 from __future__ import annotations

@@ -194,7 +194,9 @@ def _spared(hook: Callable[..., Any], arguments: int, instead: Callable[..., Any
 @functools.cache
 def _wanted(hook: Callable[..., Any]) -> tuple[int, frozenset[str], bool]:
     """How many arguments a hook takes by place, what its arguments are called, and whether it takes any number."""
-    parameters = [*inspect.signature(hook).parameters.values()][1:]
+    every = [*inspect.signature(hook).parameters.values()]
+    parameters = every[1:]
     places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    has_rest = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    # Of all, since a decorator's ``*args`` holds the module itself.
+    has_rest = any(one.kind is one.VAR_POSITIONAL for one in every)
     return len(places), frozenset(one.name for one in parameters), has_rest
