@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 
 SHOWN = 20
+SHORTEST = 3
+"""Letters that tell which name a person began to write."""
 
 
 class InputError(ValueError):
@@ -15,7 +17,7 @@ class InputError(ValueError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the closest known one, and all known ones.
+    """The end of a sentence about an unknown name: the only known one that begins so, or the closest, and all known ones.
 
     Args:
         name: what was written.
@@ -26,7 +28,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
         none is close.
     """
     options = [str(option) for option in known]
-    match = difflib.get_close_matches(name.lower(), [option.lower() for option in options], n=1)
+    begun = [option.lower() for option in options if option.lower().startswith(name.lower())]
+    is_begin = len(begun) == 1 and len(name.strip("-")) >= SHORTEST
+    match = begun if is_begin else difflib.get_close_matches(name.lower(), [option.lower() for option in options], n=1)
     hint = ""
     if match:
         right = next(option for option in options if option.lower() == match[0])

@@ -75,7 +75,8 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
             f"{path}.{name.strip()}" if path else name.strip().partition(".")[2] or name.strip()
             for name in missing[1].split(",")
         ]
-        said = f"{', '.join(f'--{name}' for name in names)} is missing; give it on the command line"
+        are, them = ("are", "them") if len(names) > 1 else ("is", "it")
+        said = f"{', '.join(f'--{name}' for name in names)} {are} missing; give {them} on the command line"
         return f"{said} or by --config" if "--config" in options else said
     broken = _broken_class(message)
     if broken is not None:
@@ -205,4 +206,11 @@ def nearest_option(word: str, options: list[str]) -> str:
     head, _, rest = word.partition(".")
     same = [option for option in known if rest and option.startswith(f"{head}.")]
     top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
-    return nearest(word, same) if same else nearest(head, top)
+    if same:
+        return nearest(word, same)
+    inner = [option for option in known if option.endswith(f".{head.removeprefix('--')}")]
+    if len(inner) == 1:
+        return f"did you mean {inner[0]!r}?"
+    if word == "--run" and "--ckpt_path" in known:
+        return "give --ckpt_path <run>/checkpoints/<criterion>.ckpt, the file of a checkpoint"
+    return nearest(head, top)

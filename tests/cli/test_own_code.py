@@ -1,6 +1,7 @@
 """Modules, networks, data and methods of a person's own, named by their import paths."""
 
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -90,9 +91,12 @@ def test_hints_name_the_program_as_it_was_called(monkeypatch, called, words):
     assert program() == words
 
 
-def test_command_finds_modules_in_the_current_folder(letters, monkeypatch):
+@pytest.mark.parametrize(
+    "start", [drurank.__main__.console, lambda: runpy.run_path(str(ROOT / "cli.py"), run_name="__main__")]
+)
+def test_command_finds_modules_in_the_current_folder(letters, monkeypatch, start):
     seen = []
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(letters))])
     monkeypatch.setattr(drurank.__main__, "main", lambda: seen.append(sys.path[0]))
-    drurank.__main__.console()
+    start()
     assert seen == [str(letters)]
