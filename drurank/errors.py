@@ -17,7 +17,7 @@ class InputError(ValueError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the only known one that begins so, or the closest, and all known ones.
+    """The end of a sentence about an unknown name: the only one that begins so, or the closest, and all known ones.
 
     Args:
         name: what was written.

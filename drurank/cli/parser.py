@@ -24,6 +24,7 @@ PLAIN = {
 """Names of types in messages."""
 ANY_CLASS = ("torch.optim.Optimizer", "torch.nn.Module", "typing.Union")
 """What jsonargparse takes for the class of an option that names none."""
+SIZES_INSTEAD = ", or let the network take what the data says: an argument `sizes`, with .in_features and .num_classes"
 SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
 
 
@@ -77,7 +78,8 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         ]
         are, them = ("are", "them") if len(names) > 1 else ("is", "it")
         said = f"{', '.join(f'--{name}' for name in names)} {are} missing; give {them} on the command line"
-        return f"{said} or by --config" if "--config" in options else said
+        said = f"{said} or by --config" if "--config" in options else said
+        return f"{said}{SIZES_INSTEAD}" if any(".network." in name for name in names) else said
     broken = _broken_class(message)
     if broken is not None:
         return f"--{path} {broken[0]}: {broken[1]}"

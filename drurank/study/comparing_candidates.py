@@ -45,8 +45,8 @@ def compare_in_study(
 
     Args:
         study: finished candidates.
-        first: a method, as ``ERM`` or ``qDRU+M`` (or its class, ``DRU``, where the study has one such), a setting, as ``DRU cutoff=5``, or a candidate, as ``DRU cutoff=5 seed=0`` or by
-            its key.
+        first: a method, as ``ERM`` or ``qDRU+M`` (or its class, ``DRU``, where the study has one such method), a
+            setting, as ``DRU cutoff=5``, or a candidate, as ``DRU cutoff=5 seed=0`` or by its key.
         second: the other one.
         by: criterion that chooses, on validation.
         on: split; that of groups never seen in training, if not given.

@@ -100,3 +100,15 @@ def test_command_finds_modules_in_the_current_folder(letters, monkeypatch, start
     monkeypatch.setattr(drurank.__main__, "main", lambda: seen.append(sys.path[0]))
     start()
     assert seen == [str(letters)]
+
+
+def test_a_network_whose_arguments_are_missing_is_told_of_the_sizes_of_the_data(letters, refused):
+    Path("mine.py").write_text(
+        "from torch import nn\n\nclass Net(nn.Linear):\n"
+        "    def __init__(self, wide: int, many: int):\n        super().__init__(wide, many)\n"
+    )
+    said = refused("fit", "--model", "ERM", *SMALL, "--model.network", "mine.Net")
+    assert said.startswith("--model.network.wide, --model.network.many are missing; give them on the command line")
+    assert said.endswith(
+        "or let the network take what the data says: an argument `sizes`, with .in_features and .num_classes"
+    )
