@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -37,8 +38,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
         hint = f"did you mean {right!r}? "
     if hint and len(options) > SHOWN:
         return hint.strip()
-    shown = ", ".join(options[:SHOWN]) + (f", and {len(options) - SHOWN} more" if len(options) > SHOWN else "")
+    more = f", and {len(options) - SHOWN} more" if len(options) > SHOWN else ""
+    shown = ", ".join(map(in_list, options[:SHOWN])) + more
     return f"{hint}known: {shown or 'none'}"
+
+
+def in_list(name: str) -> str:
+    """A name among others with commas between them: in quotes if it could be taken for several, or hardly be seen."""
+    return repr(name) if re.search(r"[,;]|^\s|\s$|^$", name) else name
 
 
 def is_count(value: object) -> bool:
