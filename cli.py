@@ -1,6 +1,6 @@
 """python cli.py {fit,validate,test,predict,report,split,inspect} ..."""
 
-from drurank.cli import main
+from drurank.__main__ import console
 
 if __name__ == "__main__":
-    main()
+    console()

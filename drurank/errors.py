@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 
 SHOWN = 20
+SHORTEST = 3
+"""Letters that tell which name a person began to write."""
 
 
 class InputError(ValueError):
@@ -15,7 +18,7 @@ class InputError(ValueError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the closest known one, and all known ones.
+    """The end of a sentence about an unknown name: the only one that begins so, or the closest, and all known ones.
 
     Args:
         name: what was written.
@@ -26,15 +29,23 @@ def nearest(name: str, known: Iterable[str]) -> str:
         none is close.
     """
     options = [str(option) for option in known]
-    match = difflib.get_close_matches(name.lower(), [option.lower() for option in options], n=1)
+    begun = [option.lower() for option in options if option.lower().startswith(name.lower())]
+    is_begin = len(begun) == 1 and len(name.strip("-")) >= SHORTEST
+    match = begun if is_begin else difflib.get_close_matches(name.lower(), [option.lower() for option in options], n=1)
     hint = ""
     if match:
         right = next(option for option in options if option.lower() == match[0])
         hint = f"did you mean {right!r}? "
     if hint and len(options) > SHOWN:
         return hint.strip()
-    shown = ", ".join(options[:SHOWN]) + (f", and {len(options) - SHOWN} more" if len(options) > SHOWN else "")
+    more = f", and {len(options) - SHOWN} more" if len(options) > SHOWN else ""
+    shown = ", ".join(map(in_list, options[:SHOWN])) + more
     return f"{hint}known: {shown or 'none'}"
+
+
+def in_list(name: str) -> str:
+    """A name among others with commas between them: in quotes if it could be taken for several, or hardly be seen."""
+    return repr(name) if re.search(r"[,;]|^\s|\s$|^$", name) else name
 
 
 def is_count(value: object) -> bool:

@@ -6,6 +6,7 @@ The library says ``give min_count=5``, which is right in Python; on the command 
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import re
 import shlex
@@ -127,12 +128,17 @@ def _typed(value: str) -> str:
     if "..." in value and not isinstance(read, str):
         return value  # Something to fill in.
     if isinstance(read, str):
-        return shlex.quote(read if read.isprintable() else value[1:-1])
+        # A bare mark, as in `--data.thousands ,`, would run into the sentence.
+        is_mark = bool(re.fullmatch(r"[,.:]+", read))
+        return f"'{read}'" if is_mark else shlex.quote(read if read.isprintable() else value[1:-1])
     if isinstance(read, list | tuple) and all(
         isinstance(entry, str) and re.fullmatch(r"(?!-|(?i:null)$)[\w.-]+", entry) for entry in read
     ):
         return ",".join(read) or "[]"
     if isinstance(read, list | tuple | dict):
         plain = list(read) if isinstance(read, tuple) else read
-        return shlex.quote(yaml.safe_dump(plain, default_flow_style=True, width=10**6, allow_unicode=True).strip())
+        written = yaml.safe_dump(plain, default_flow_style=True, width=10**6, allow_unicode=True).strip()
+        if "'" in written and yaml.safe_load(as_json := json.dumps(plain, ensure_ascii=False)) == plain:
+            written = as_json  # Quotes of the shell's own kind would have to be written as '"'"'.
+        return shlex.quote(written)
     return {"True": "true", "False": "false", "None": "null"}.get(value, value)

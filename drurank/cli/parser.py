@@ -24,6 +24,7 @@ PLAIN = {
 """Names of types in messages."""
 ANY_CLASS = ("torch.optim.Optimizer", "torch.nn.Module", "typing.Union")
 """What jsonargparse takes for the class of an option that names none."""
+SIZES_INSTEAD = ", or let the network take what the data says: an argument `sizes`, with .in_features and .num_classes"
 SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
 
 
@@ -75,8 +76,10 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
             f"{path}.{name.strip()}" if path else name.strip().partition(".")[2] or name.strip()
             for name in missing[1].split(",")
         ]
-        said = f"{', '.join(f'--{name}' for name in names)} is missing; give it on the command line"
-        return f"{said} or by --config" if "--config" in options else said
+        are, them = ("are", "them") if len(names) > 1 else ("is", "it")
+        said = f"{', '.join(f'--{name}' for name in names)} {are} missing; give {them} on the command line"
+        said = f"{said} or by --config" if "--config" in options else said
+        return f"{said}{SIZES_INSTEAD}" if any(".network." in name for name in names) else said
     broken = _broken_class(message)
     if broken is not None:
         return f"--{path} {broken[0]}: {broken[1]}"
@@ -205,4 +208,11 @@ def nearest_option(word: str, options: list[str]) -> str:
     head, _, rest = word.partition(".")
     same = [option for option in known if rest and option.startswith(f"{head}.")]
     top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
-    return nearest(word, same) if same else nearest(head, top)
+    if same:
+        return nearest(word, same)
+    inner = [option for option in known if option.endswith(f".{head.removeprefix('--')}")]
+    if len(inner) == 1:
+        return f"did you mean {inner[0]!r}?"
+    if word == "--run" and "--ckpt_path" in known:
+        return "give --ckpt_path <run>/checkpoints/<criterion>.ckpt, the file of a checkpoint"
+    return nearest(head, top)

@@ -45,8 +45,8 @@ def compare_in_study(
 
     Args:
         study: finished candidates.
-        first: a method, as ``ERM``, a setting, as ``DRU cutoff=5``, or a candidate, as ``DRU cutoff=5 seed=0`` or by
-            its key.
+        first: a method, as ``ERM`` or ``qDRU+M`` (or its class, ``DRU``, where the study has one such method), a
+            setting, as ``DRU cutoff=5``, or a candidate, as ``DRU cutoff=5 seed=0`` or by its key.
         second: the other one.
         by: criterion that chooses, on validation.
         on: split; that of groups never seen in training, if not given.
@@ -56,6 +56,7 @@ def compare_in_study(
         InputError: if there are no such two, or they were tested on other groups.
     """
     split, methods = study.split(on), study.chosen(by)
+    first, second = study.method_named(first), study.method_named(second)
     if first == second:
         raise InputError(f"first and second are both {first!r}; name two that differ")
     if first in methods and second in methods:
@@ -90,7 +91,7 @@ def _named(study: Study, name: str, by: str) -> list[Result]:
     of_setting = [result for result in study if result.setting == name]
     if of_setting:
         return of_setting
-    every = (*chosen, *dict.fromkeys(result.setting for result in study), *(result.name for result in study))
+    every = dict.fromkeys((*chosen, *(r.setting for r in study), *(r.name for r in study)))
     try:
         return [find(study, name)]
     except InputError as error:

@@ -172,6 +172,12 @@ class Study:
             found.setdefault(method, []).append(best[method, run[0], run[1]])
         return found
 
+    def method_named(self, name: str) -> str:
+        """The method that tables call so, or the only one of this class, as ``DRU`` for ``qDRU+M``; else the name."""
+        names = {result.setting for result in self.results} | {result.method for result in self.results}
+        of_class = {result.method for result in self.results if result.setting.partition(" ")[0] == name}
+        return of_class.pop() if len(of_class) == 1 and name not in names else name
+
     def side_by_side(self, by: str, split: str) -> tuple[Chosen, dict[str, list[Result]], list[str]]:
         """The chosen candidates of all methods on a split.
 

@@ -20,6 +20,10 @@ from drurank.study.folder import keys_of_trials
 from drurank.study.result import Counts, Result
 
 
+def _title(name: str) -> str:
+    return f"{name} ({'higher' if criterion(name).higher_is_better else 'lower'} is better)"
+
+
 def draw_choosing(study: Study, by: str, on: str) -> Figure:
     """Each criterion on validation against the accuracy of the worst group on test, one point a candidate.
 
@@ -35,7 +39,7 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
             chosen = [result.counts(by, study.validation_split).shown(name) for result in results]
             worst = [result.counts(by, on).value("worst") for result in results]
             ax.plot(chosen, worst, "o", ms=5, alpha=0.75, label=method)
-        ax.set_title(f"{name} ({'higher' if criterion(name).higher_is_better else 'lower'} is better)", fontsize=10)
+        ax.set_title(_title(name), fontsize=10)
         ax.set_xlabel("on validation")
         ax.set_ylabel(f"worst group of {on}")
         tidy(ax)
@@ -61,7 +65,7 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
             for number, result in enumerate(results):
                 _draw_seed(ax, place + _beside(number, len(results)), result.counts(by, on), name, f"C{place}")
         ax.set_xticks(range(len(chosen)), methods, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
-        ax.set_title(name, fontsize=10)
+        ax.set_title(_title(name), fontsize=10)
         tidy(ax)
     figure.supxlabel(
         f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed",
@@ -154,7 +158,7 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
     if spans_magnitudes(sorted(every)):
         ax.set_xscale("log")
     ax.set_xlabel(option)
-    ax.set_ylabel(f"{cell} on {on}")
+    ax.set_ylabel(f"{_title(cell)}, {on}")
     ax.set_title(f"rings: chosen by {by} on validation, a seed each", fontsize=9)
     ax.legend(**BELOW)
     tidy(ax)

@@ -85,12 +85,18 @@ class Plan:
         return cls(source, shared, candidates, criteria, content.get("keep_checkpoints", True))
 
 
+def _example() -> str:
+    return f"to begin a study copy {find_config('drurank:study/table.yaml')}"
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         content = read_yaml(file.read_text(encoding="utf-8"), PlanLoader)
+    except FileNotFoundError as error:
+        raise InputError(f"there is no file {file}; give a YAML file; {_example()}") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{file} cannot be read: {reason}; give a YAML file, as configs/study/table.yaml") from error
+        raise InputError(f"{file} cannot be read: {reason}; give a YAML file; {_example()}") from error
     if not isinstance(content, dict):
         raise InputError(f"{file} is not a mapping; give a YAML file with the keys {', '.join(KEYS)}")
     try:

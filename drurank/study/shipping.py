@@ -74,6 +74,7 @@ def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: s
     """
     split = study.split(on)
     side, chosen, _ = study.side_by_side(by, split)
+    method = None if method is None else study.method_named(method)
     if method is not None and method not in chosen:
         raise InputError(f"{study.folder} has no method {method!r}: {nearest(method, chosen)}")
     taken, why = _decided(study, side, chosen, by, split) if method is None else (method, f"{method}, as you asked.")

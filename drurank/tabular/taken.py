@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drurank.errors import in_list
 from drurank.tabular.columns import Column
 from drurank.tabular.feature import Feature
 from drurank.tabular.odd import oddity
@@ -36,7 +37,7 @@ class Taken:
         """Its name, and what is to be known of it before a fit."""
         shown = {"label": f" ({self.facts})", "categories": f" ({self.facts.partition(' ')[0]})"}
         shown["not used"] = shown["label"]
-        return self.name + shown.get(self.role, "")
+        return in_list(self.name) + shown.get(self.role, "")
 
 
 def columns_taken(data: GroupedRows) -> list[Taken]:

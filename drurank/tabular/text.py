@@ -205,12 +205,18 @@ def as_tables(rows: Iterator[Sequence[str]], schema: pa.Schema) -> Iterator[pa.T
 
 
 def _find_delimiter(text: TextFile, usual: str, asked: str | None) -> str:
-    """That asked for or usual, or where it leaves the header whole, the only other that cuts each row alike."""
+    """That asked for or usual, or where it does not cut each row alike, the only other that does.
+
+    Rows are looked at only where another cuts the header too, as with ``id;income, yearly;age``.
+    """
     delimiter = asked or usual
-    if len(_header(text, delimiter)) != 1:
-        return delimiter
+    cells = len(_header(text, delimiter))
     others = [other for other in CANDIDATES if other != delimiter and len(_header(text, other)) > 1]
+    if cells != 1 and (asked is not None or not others or _cuts_alike(text, delimiter)):
+        return delimiter
     even = [other for other in others if _cuts_alike(text, other)]
+    if cells != 1 and len(even) != 1:
+        return delimiter
     if not even:
         # The only other that cuts the header is used, so that the error names the row that has other cells.
         return others[0] if len(others) == 1 and asked is None else delimiter
@@ -261,8 +267,9 @@ def iter_rows(text: TextFile, delimiter: str) -> Iterator[list[str]]:
                     continue
                 if cells and len(cells) != len(names):
                     raise InputError(
-                        f"{path}: row {row} (the first is 0) has {len(cells)} cells and the header {len(names)}: "
-                        f"{delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in it in quotes"
+                        f"{path}: row {row} (the first is 0) has {len(cells)} cell{'s' * (len(cells) > 1)} and the "
+                        f"header {len(names)}: {delimiter.join(cells)[:80]!r}; put a cell that has a {delimiter!r} in "
+                        f"it in quotes{_other_delimiter(names, delimiter)}"
                     )
                 yield cells or [""]
                 row += 1
@@ -271,6 +278,12 @@ def iter_rows(text: TextFile, delimiter: str) -> Iterator[list[str]]:
             raise InputError(
                 f"{path}: {where} (the first is 0) cannot be read: {error}; close each quote, and double it in a cell"
             ) from error
+
+
+def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
+    """What to give instead where another character cuts the header too."""
+    others = [other for other in CANDIDATES if other != delimiter and other in "".join(names)]
+    return f", or, if {others[0]!r} is between the cells, give delimiter={others[0]!r}" if others else ""
 
 
 def _shown(encoding: str) -> str:

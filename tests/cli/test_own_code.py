@@ -1,6 +1,7 @@
 """Modules, networks, data and methods of a person's own, named by their import paths."""
 
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -90,9 +91,24 @@ def test_hints_name_the_program_as_it_was_called(monkeypatch, called, words):
     assert program() == words
 
 
-def test_command_finds_modules_in_the_current_folder(letters, monkeypatch):
+@pytest.mark.parametrize(
+    "start", [drurank.__main__.console, lambda: runpy.run_path(str(ROOT / "cli.py"), run_name="__main__")]
+)
+def test_command_finds_modules_in_the_current_folder(letters, monkeypatch, start):
     seen = []
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(letters))])
     monkeypatch.setattr(drurank.__main__, "main", lambda: seen.append(sys.path[0]))
-    drurank.__main__.console()
+    start()
     assert seen == [str(letters)]
+
+
+def test_a_network_whose_arguments_are_missing_is_told_of_the_sizes_of_the_data(letters, refused):
+    Path("mine.py").write_text(
+        "from torch import nn\n\nclass Net(nn.Linear):\n"
+        "    def __init__(self, wide: int, many: int):\n        super().__init__(wide, many)\n"
+    )
+    said = refused("fit", "--model", "ERM", *SMALL, "--model.network", "mine.Net")
+    assert said.startswith("--model.network.wide, --model.network.many are missing; give them on the command line")
+    assert said.endswith(
+        "or let the network take what the data says: an argument `sizes`, with .in_features and .num_classes"
+    )

@@ -328,7 +328,7 @@ def test_missing_options_are_named(capsys):
         main(["split", "--path", "t.csv"])
     assert (
         capsys.readouterr().err
-        == "error: --label, --group, --output is missing; give it on the command line or by --config\n"
+        == "error: --label, --group, --output are missing; give them on the command line or by --config\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from drurank.errors import InputError
 from drurank.study import Study, compare, compare_in_study, compare_runs, find, study_table
 from drurank.study.comparing import ONE_RUN
 from drurank.study.result import Counts
+from drurank.study.shipping import recommend
 from studies import write_counts
 
 
@@ -58,6 +60,22 @@ def test_candidates_that_are_not_there(results, capsys):
     with pytest.raises(SystemExit):
         main(["study", "compare", "--folder", str(results), "--first", "DRU cutoff=5 seed=9", "--second", "x"])
     assert "did you mean 'DRU cutoff=5 seed=" in capsys.readouterr().err
+
+
+def test_a_method_is_found_by_its_class_where_only_one_has_it(results):
+    study = Study.load(results)
+    assert {result.setting for result in study if result.method == "qDRU+M"} == {"DRU cutoff=5", "DRU cutoff=100"}
+    assert study.method_named("DRU") == "qDRU+M"
+    by_class, by_name = (compare_in_study(study, "ERM", name, cells=["average"]) for name in ("DRU", "qDRU+M"))
+    assert by_class.second == "qDRU+M"
+    assert by_class.criteria[0].difference.p == by_name.criteria[0].difference.p
+    assert recommend(study, method="DRU").method == "qDRU+M"
+    first, *rest = study.results
+    other = replace(first, manifest={**first.manifest, "method": "gDRU+M", "setting": "DRU rank_by=group"})
+    several = Study(study.folder, (other, *rest))
+    assert several.method_named("DRU") == "DRU"
+    with pytest.raises(InputError, match="has no method or candidate 'JTT': known: "):
+        compare_in_study(study, "ERM", "JTT")
 
 
 @pytest.fixture

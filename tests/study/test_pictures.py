@@ -11,6 +11,7 @@ from drurank.cli import main
 from drurank.files import write_json
 from drurank.study import Result, Study, study_table
 from drurank.study.pictures import (
+    draw_choosing,
     draw_methods,
     draw_option,
     draw_sorted_groups,
@@ -99,6 +100,19 @@ def test_estimates_lie_in_their_bars(results):
         for x, (low, high) in bars.items():
             assert low <= points[x] <= high
         assert bars.keys() == points.keys()
+
+
+def test_each_picture_of_a_criterion_says_which_way_is_better(results):
+    study = Study.load(results)
+    for draw in (
+        draw_methods(study, "qdcg10", "ood_test", ["worst", "qdcg10"]),
+        draw_choosing(study, "qdcg10", "ood_test"),
+    ):
+        titles = [ax.get_title() for ax in draw.axes]
+        assert {"worst (higher is better)", "qdcg10 (lower is better)"} <= set(titles)
+    for cell, better in (("average", "higher"), ("qdcg10", "lower")):
+        (ax,) = draw_option(study, "cutoff", "qdcg10", "ood_test", cell).axes
+        assert ax.get_ylabel() == f"{cell} ({better} is better), ood_test"
 
 
 def test_a_criterion_without_an_interval_has_crosses_alone(results):

@@ -168,3 +168,10 @@ def test_names_of_labels_are_text(tmp_path):
         {"data.exclude": ["01", "on"]},
         {"model.cutoff": "2026-01-01"},
     ]
+
+
+def test_a_missing_file_is_told_where_one_to_copy_lies(tmp_path):
+    with pytest.raises(InputError) as refused:
+        Plan.read(tmp_path / "none.yaml")
+    said = f"there is no file {tmp_path / 'none.yaml'}; give a YAML file; to begin a study copy "
+    assert str(refused.value) == f"{said}{CONFIGS / 'study/table.yaml'}"

@@ -74,6 +74,11 @@ FILES = {
         b"x;y;g;s\n1;a;g;train\n1;b;g;h;train\n",
         ["row 1 (the first is 0) has 5 cells and the header 4", "put a cell that has a ';' in it in quotes"],
     ),
+    "no delimiter that cuts each row alike": (
+        "bad.csv",
+        b"x;y, z;s\n1;2;train\n1;train\n",
+        ["row 0 (the first is 0) has 1 cell and the header 2", "a ',' in it in quotes, or, if ';' is", "delimiter=';'"],
+    ),
     "two delimiters": (
         "bad.csv",
         b"x;y|z\n1;a|b\n2;c|d\n",

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from drurank.errors import nearest
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.odd import oddity
 from drurank.tabular.rules import find
@@ -98,6 +99,24 @@ def test_the_order_of_the_labels_is_said():
         "label: y (class 0: '0', class 1: '1'); group: g; split: s; numbers: x; categories: c (2); "
         "not used: Unnamed: 0 (numbers the rows)"
     )
+
+
+def test_a_name_with_a_comma_is_told_from_two():
+    columns = {"income, yearly": RNG.normal(size=N).astype(str), "age": RNG.normal(size=N).astype(str)}
+    data = looked_at(**columns)
+    assert "; numbers: 'income, yearly', age" in sum_up(columns_taken(data))
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (["income, yearly", "age"], "known: 'income, yearly', age"),
+        (["a; b", "label: y"], "known: 'a; b', label: y"),
+        (["x ", "", "y"], "known: 'x ', '', y"),
+    ],
+)
+def test_names_in_an_error_are_told_apart(known, said):
+    assert nearest("zzzz", known) == said
 
 
 def test_too_many_categories_are_refused_with_the_remedies():

@@ -259,6 +259,32 @@ def test_decimal_commas_do_not_hide_the_delimiter(tmp_path):
     assert read(tmp_path, "t.csv", b"x;y\n1,5;a\n2,5;b\n") == {"x": ["1,5", "2,5"], "y": ["a", "b"]}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id;income, yearly;age\n1;;30\n2;41,274.3;31\n",
+        "id;a, b;c, d\n1,5;2;3\n4;5;6\n",
+        "id;a, b, c, d;e\n1,5;2;3\n4;5;6\n",
+        "id|income, yearly|age\n1|41,274.3|30\n2||31\n",
+    ],
+)
+def test_a_name_with_the_usual_delimiter_does_not_hide_the_right_one(tmp_path, caplog, text):
+    delimiter = text[2]
+    names, *rows = [line.split(delimiter) for line in text.splitlines()]
+    expected = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    with caplog.at_level(logging.WARNING):
+        assert read(tmp_path, "t.csv", text.encode()) == expected
+    assert caplog.messages == [
+        f"{tmp_path / 't.csv'}: its cells are cut at {delimiter!r}, which gives each row 3 of them"
+    ]
+
+
+def test_the_usual_delimiter_stays_where_it_cuts_each_row_alike(tmp_path, caplog):
+    expected = {"x": ["1", "2"], "a;b;c": ["1;2;3", "4;5;6"]}
+    assert read(tmp_path, "t.csv", b"x,a;b;c\n1,1;2;3\n2,4;5;6\n") == expected
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("text", ["x\na;b\nc\n", "x\n1\n", '"x;y"\n1;2\n'])
 def test_a_single_column_is_one(tmp_path, caplog, text):
     name = text.splitlines()[0].strip('"')

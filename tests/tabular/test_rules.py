@@ -185,6 +185,26 @@ def test_unicode_forms_count_as_one_group_and_are_told():
 
 
 @pytest.mark.parametrize(
+    ("labels", "remedy"),
+    [
+        (["Yes", "Yes", "yes", "No", "No", "NO"], "give relabel={'yes': 'Yes', 'NO': 'No'}"),
+        (["yes", "yes", "Yes", "YES", "no", "no"], "give relabel={'YES': 'yes', 'Yes': 'yes'}"),
+        ([f"Class {n}" for n in range(12)] + [f"class {n}" for n in range(12)], "so write them alike if they are one"),
+    ],
+)
+def test_labels_that_are_one_are_told_how_to_become_so(labels, remedy):
+    table = sound()
+    table["y"] = [labels[row % len(labels)] for row in range(len(table["y"]))]
+    assert found(table)["spelling"].sentence.endswith(remedy)
+
+
+def test_label_and_group_spelled_alike_have_remedies_of_their_own():
+    table = sound()
+    put(table, "g", dict.fromkeys(list(rows_of("g03"))[:15], "G03"))
+    assert found(table)["spelling"].sentence.endswith("so write them alike if they are one")
+
+
+@pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         ("St. Anna", "st.\u00a0ANNA ", True),

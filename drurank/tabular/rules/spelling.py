@@ -13,6 +13,8 @@ from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding, quoted, some
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+MOST_RENAMED = 10
+"""Labels that a sentence says how to rename."""
 LONGEST = 15
 """Digits that a float tells apart."""
 
@@ -64,9 +66,22 @@ def _alike(columns: list[tuple[str, Column]]) -> Iterator[Finding]:
                 "spelling",
                 "note" if role == "feature" else "warning",
                 f"the {role} column {column.name!r} has names that differ only by case, blanks, Unicode form or zeros: "
-                f"{said}; each counts apart, so write them alike if they are one",
+                f"{said}; each counts apart, {_remedy(role, column, alike)}",
                 [column.name, *(text for texts in alike for text in texts)],
             )
+
+
+def _remedy(role: str, column: Column, alike: list[list[str]]) -> str:
+    """What to do about names that are one; labels that are text can be read as the commonest way of writing them."""
+    renamed: dict[str, str] = {}
+    if role == "label" and column.is_text:
+        rows = np.bincount(column.codes[column.codes >= 0], minlength=len(column.texts))
+        for texts in alike:
+            first, *others = sorted(texts, key=lambda text: (-rows[column.texts.index(text)], text))
+            renamed |= dict.fromkeys(others, first)
+    if 0 < len(renamed) <= MOST_RENAMED:
+        return f"so if they are one, give relabel={renamed!r}"
+    return "so write them alike if they are one"
 
 
 def twins(names: Iterable[str], spell: Callable[[str], str] = plain_spelling) -> list[list[str]]:
