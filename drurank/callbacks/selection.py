@@ -16,10 +16,12 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
-from drurank.files import write_json
+from drurank.files import read_json, write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, REPORT_FILE, SELECTION_FILE
 from drurank.run_folder.place import run_folder
+
+REMEDY = "give the folder of a run that `fit` made, or fit again"
 
 
 class RunCheckpoint(ModelCheckpoint):
@@ -106,7 +108,7 @@ class BestByCriterion(RunCheckpoint):
 
     def _note(self, epoch: int) -> None:
         file, best = self._selection_file(), Path(self.best_model_path)
-        noted = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        noted = _read_noted(file) if file.is_file() else {}
         noted[self.criterion_name] = {
             "file": f"{best.parent.name}/{best.name}" if self.chooses_folder else best.name,
             "value": float(self.best_model_score),  # type: ignore[arg-type]
@@ -169,25 +171,34 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     """What ``selection.json`` of a run says: criterion to file (a path), value and epoch.
 
     Raises:
-        InputError: if the run has no ``selection.json``, a file it names is gone, or a criterion is not known here.
+        InputError: if the run has no ``selection.json``, it is damaged or names a file outside of the run, a file it
+            names is gone, or a criterion is not known here.
     """
     file = run / SELECTION_FILE
     if not file.is_file():
         raise InputError(f"{run} has no {SELECTION_FILE}; give the folder of a run that `fit` made")
-    try:
-        noted = {name: {**entry, "file": run / entry["file"]} for name, entry in _read_noted(file).items()}
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise InputError(f"{file} is damaged; give the folder of a run that `fit` made, or fit again") from error
+    noted = {name: {**entry, "file": run / entry["file"]} for name, entry in _read_noted(file).items()}
+    if not noted:
+        raise InputError(f"{file} names no checkpoint; fit again, with at least one criterion in select")
     for name, entry in noted.items():
         criterion(name)  # refuses one that is not registered: the report would lack it
+        if not entry["file"].resolve().is_relative_to(run.resolve()):
+            raise InputError(f"{file} names {entry['file']}, a file outside of the run; give a run that `fit` made")
         if not entry["file"].is_file():
             raise InputError(f"{file} names {entry['file']} as the best by {name}, which is missing; fit again")
     return noted
 
 
 def _read_noted(file: Path) -> dict[str, dict[str, Any]]:
-    noted: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    noted: dict[str, dict[str, Any]] = read_json(file, REMEDY)
+    if not isinstance(noted, dict) or not all(map(_is_entry, noted.values())):
+        raise InputError(f"{file} is damaged: an entry lacks file, value or epoch; {REMEDY}")
     return noted
+
+
+def _is_entry(entry: Any) -> bool:
+    kinds = {"file": str, "value": int | float, "epoch": int}
+    return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
 
 
 def alike_in_weights(selection: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:

@@ -17,7 +17,7 @@ from drurank.cli.program import program, usage
 from drurank.cli.study_shown import draw, export, show_concordance, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.errors import InputError, check_count, is_count, nearest
-from drurank.imports import import_words
+from drurank.imports import import_words, trust
 from drurank.recipes import find_config
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
@@ -142,6 +142,7 @@ def filled_queue(
 def _work(config: str, output: str, storage: str, grace: str) -> None:
     """Take candidates and run them until none is left."""
     with StopSignals(*STOP) as stop:
+        trust(Path(config).read_text(encoding="utf-8"))
         plan, folder = Plan.read(config), Path(output)
         work(Queue(folder, plan.digest, storage or None, int(grace)), folder, plan, _train, stop)
 

@@ -37,6 +37,7 @@ from drurank.cli.program import program, usage
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.trusted import check_kinds
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
@@ -201,6 +202,7 @@ class GroupCLI(LightningCLI):
     def before_instantiate_classes(self) -> None:
         """Refuse to evaluate weights that were never trained; a job that was started again goes on from its file."""
         config = self.config[self.subcommand]
+        check_kinds(config)
         if self.subcommand == "fit" and not config.get("ckpt_path"):
             found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
             config["ckpt_path"] = None if found is None else str(found)

@@ -9,11 +9,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-import torch
 from jsonargparse import DefaultHelpFormatter, set_loader
-from lightning.pytorch import Callback, LightningDataModule, LightningModule
+from lightning.pytorch import LightningDataModule, LightningModule
 from lightning.pytorch.cli import LightningArgumentParser
-from lightning.pytorch.loggers import Logger
 from torch import nn
 from torchmetrics import Metric
 from yaml import YAMLError
@@ -21,21 +19,13 @@ from yaml import YAMLError
 from drurank.cli.flags import class_flags
 from drurank.cli.own_defaults import own_defaults
 from drurank.cli.parser import SentenceParser
+from drurank.cli.trusted import KINDS, only_trusted
 from drurank.cli.words import usual_text
 from drurank.files import replace_file
+from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
 from drurank.yaml_files import read_yaml
 
-BASES: dict[str, type] = {
-    "model": GroupModule,
-    "data": LightningDataModule,
-    "network": nn.Module,
-    "loss": nn.Module,
-    "optimizer": torch.optim.Optimizer,
-    "lr_scheduler": torch.optim.lr_scheduler.LRScheduler,
-    "callbacks": Callback,
-    "logger": Logger,
-}
 MANY = 25
 MODE = "drurank"
 """How values and configurations are read."""
@@ -77,11 +67,13 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
 
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
+        only_trusted()
         with own_defaults():
             return super().parse_args(*args, **kwargs)
 
     def parse_object(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
+        only_trusted()
         with own_defaults():
             return super().parse_object(*args, **kwargs)
 
@@ -109,10 +101,8 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
 
     def class_names(self, key: str) -> list[str]:
         """Names of the classes that this option takes, ours first."""
-        base = BASES.get(key.removesuffix(".class_path"))
-        if base is None:
-            return []
-        classes = list(concrete(base))
+        bases = KINDS.get(key.removesuffix(".class_path"), ())
+        classes = [cls for base in bases for cls in concrete(base)]
         classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
         return list(dict.fromkeys(found.__name__ for found in classes))
 
@@ -135,6 +125,8 @@ def _class_of_data(class_path: str) -> type | None:
     module, _, name = class_path.rpartition(".")
     if not module:
         return next((cls for cls in concrete(LightningDataModule) if cls.__name__ == name), None)
+    if why_not_trusted(class_path) is not None:
+        return None  # The parser refuses it.
     try:
         found = getattr(importlib.import_module(module), name, None)
     except (ImportError, ValueError):

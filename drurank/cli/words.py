@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from drurank.imports import trust
 from drurank.recipes import find_config
 from drurank.yaml_files import TEXTS, read_text, read_yaml
 
@@ -62,6 +63,18 @@ def given_options(words: list[str]) -> Iterator[Given]:
             value, end = words[end], end + 1
         name = "config" if option in CONFIG else option.removeprefix("--").replace(".init_args.", ".")
         yield Given(place, end, name, value)
+
+
+def trust_named(words: list[str]) -> None:
+    """Let classes be imported of the packages that a command line names, and the configurations named there.
+
+    Args:
+        words: those that a person typed, before any are added from the files of a run.
+    """
+    for given in given_options([str(word) for word in words]):
+        file = Path(given.value).expanduser()
+        is_file = given.option == "config" and file.is_file()
+        trust(file.read_text(encoding="utf-8", errors="replace") if is_file else given.value)
 
 
 def with_recipes(words: list[str]) -> list[str]:
