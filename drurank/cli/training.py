@@ -105,6 +105,10 @@ class GroupCLI(LightningCLI):
         every = LightningCLI.subcommands()
         return {self._called: every[self._called]} if self._called in every else every
 
+    def _parse_ckpt_path(self) -> None:
+        # Lightning's would let what a checkpoint holds as hyperparameters replace what is typed, classes too.
+        pass
+
     def _flags(self) -> list[str]:
         # Once the settings are read, with the flags of the classes that they name.
         config = getattr(self, "config", None)

@@ -4,12 +4,14 @@ import importlib
 import sys
 
 import pytest
+import torch
 import yaml
 
+from drurank.cli import main
 from drurank.cli.trusted import KINDS, check_kinds
 from drurank.errors import InputError
 from drurank.imports import trust, why_not_trusted
-from runs import SMALL
+from runs import SMALL, plain
 
 MODULE = """
 open({mark!r}, "w").close()
@@ -174,3 +176,27 @@ def test_a_function_makes_no_network(evil, refused, tmp_path):
     said = refused("fit", "--model", "ERM", "--model.network", f"{name}.make", *SMALL)
     assert f"{name}.make" in said
     assert "class" in said
+
+
+def test_what_a_checkpoint_holds_as_hyperparameters_replaces_nothing(copied, evil, run, tmp_path):
+    name, file = evil("evil_hyperparameters"), copied / "checkpoints/last.ckpt"
+    torch.save({**plain(file), "hyper_parameters": {"_class_path": f"{name}.Mine"}}, file)
+    for command in ("validate", "predict"):
+        run(command, "--ckpt_path", file)  # as it is without them
+    assert unharmed(tmp_path)
+    assert name not in sys.modules
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_study_calls_no_function(evil, capsys, tmp_path, option):
+    plan = {
+        "data": {"class_path": "Shortcut", "init_args": {"groups": [6, 4, 4], "group_size": 10}},
+        "criteria": ["qdcg10"],
+        "seeds": [0],
+        "candidates": [{"model": "DRU", f"model.{option}": "os.system", f"model.{option}.command": "touch owned"}],
+    }
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    with pytest.raises(SystemExit):
+        main(["study", "run", "--config", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "study")])
+    assert "os.system" in capsys.readouterr().err
+    assert unharmed(tmp_path)
