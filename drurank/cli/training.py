@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import inspect
 import logging
 import os
-import re
 import shlex
-import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-import torch.distributed as dist
 from jsonargparse import Namespace
 from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.trainer.states import TrainerFn
-from lightning.pytorch.utilities.exceptions import MisconfigurationException, SIGTERMException
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
 from rich.table import Table
-from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
+from drurank.cli.endings import ended_with, ending_of, leave_group
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
@@ -54,6 +50,7 @@ from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
 from drurank.training import loader_checks, preflight, requeue, resume_checks
 from drurank.training.resume import first_step_to_log
+from drurank.training.stopping import SIGTERM_STATUS, STOPPING
 
 DEFAULT_EPOCHS = 20
 ROOT = "runs"
@@ -66,9 +63,6 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
-
-REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
-"""What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
 
 OF_PREDICT = ("keep", "output", "by_class")
 """Options of ``predict``, those of ``PredictionWriter``."""
@@ -341,49 +335,23 @@ def run(words: ArgsType) -> GroupCLI:
         logging.getLogger(name).addFilter(_is_no_tip)
     if isinstance(words, list):
         words = names_as_text(classes_first(optimizers_of_model(with_config_of_run(with_recipes(words)))), takes_text)
+    STOPPING.begin()
     try:
         finished = GroupCLI(words)
-    except MisconfigurationException as error:
-        raise InputError(" ".join(str(error).split())) from error
-    except (ValueError, ModuleNotFoundError, RuntimeError) as error:
-        said = _from_outside(error)
-        if said is None:
-            raise
-        raise InputError(said) from error
     except SIGTERMException as stop:
         # Lightning ends with status 0, as if the run were finished.
-        raise SystemExit(128 + signal.SIGTERM) from stop
+        STOPPING.say()
+        raise ended_with(SIGTERM_STATUS) from stop
+    except Exception as error:
+        ending = ending_of(error)
+        if ending is error:
+            raise
+        raise ending from error
+    finally:
+        STOPPING.end()
     # Not after an error, with which other processes may still wait in the group.
-    atexit.register(_leave_group)
+    atexit.register(leave_group)
     return finished
-
-
-def _leave_group() -> None:
-    # Lightning does so for NCCL alone. A thread of gloo's that frees a tensor while Python ends aborts the process; the
-    # threads end with the last reference to the group, and DDP's wrapper of the model holds one.
-    if dist.is_available() and dist.is_initialized():
-        gc.collect()
-        dist.destroy_process_group()
-
-
-def _from_outside(error: BaseException | None) -> str | None:
-    """The message of a library about a setting that cannot be used, without the traceback."""
-    unless_known = None
-    while error is not None and reason_of(error) is None:
-        words = " ".join(str(error).split())
-        if isinstance(error, ModuleNotFoundError):
-            return f"a package is not installed: {words}"
-        if isinstance(error, RepresenterError):
-            return f"the configuration of the run cannot be saved: {words}; instead of a Timer give --trainer.max_time"
-        refused = re.search(REFUSED_CLASS, words)
-        if refused:
-            unless_known = f"{refused[2].rpartition('.')[2]} cannot be created: {refused[1]}"
-        if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
-            return words
-        if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
-            return f"the checkpoint is damaged and cannot be read ({words}); give another one of the run"
-        error = error.__cause__ or error.__context__
-    return unless_known
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:
