@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
 
 import torch.distributed as dist
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
@@ -43,6 +48,22 @@ def ended_with(status: int) -> SystemExit:
     return SystemExit(status)
 
 
+@contextmanager
+def without_workers_errors() -> Iterator[None]:
+    """Leave out what Python prints of a thread that was talking to a loader's worker when that was ended."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if threading.current_thread() is threading.main_thread() or not issubclass(kind, ConnectionError | EOFError):
+            before(kind, error, trace)
+
+    sys.excepthook = hook
+    try:
+        yield
+    finally:
+        sys.excepthook = before
+
+
 def leave_group() -> None:
     """Leave the other processes, at the end of Python."""
     # Lightning does so for NCCL alone. A thread of gloo's that frees a tensor while Python ends aborts the process; the
@@ -68,9 +89,10 @@ def _from_outside(error: BaseException | None) -> str | None:
             return words
         died = WORKER.search(words)
         if died is not None:
+            how = "was killed, as when memory runs out" if died[2] in (None, "Killed") else f"ended with: {died[2]}"
             return (
-                f"process {died[1]}, which loads rows, was ended{f' by {died[2]}' if died[2] else ''}, as when memory "
-                "runs out; give a smaller --data.num_workers, 0 for none, or a smaller --data.batch_size"
+                f"process {died[1]}, which loads rows, {how}; give a smaller --data.num_workers, 0 for none, or a "
+                "smaller --data.batch_size"
             )
         if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
             return f"the checkpoint is damaged and cannot be read ({words}); give another one of the run"

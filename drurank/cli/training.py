@@ -26,7 +26,7 @@ from rich.table import Table
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
-from drurank.cli.endings import ended_with, ending_of, leave_group
+from drurank.cli.endings import ended_with, ending_of, leave_group, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
@@ -78,7 +78,7 @@ class GroupCLI(LightningCLI):
 
     def __init__(self, args: ArgsType) -> None:
         self._called = args[0] if isinstance(args, list) and args else None
-        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags):
+        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags), STOPPING.saying():
             super().__init__(
                 GroupModule,
                 LightningDataModule,
@@ -337,7 +337,8 @@ def run(words: ArgsType) -> GroupCLI:
         words = names_as_text(classes_first(optimizers_of_model(with_config_of_run(with_recipes(words)))), takes_text)
     STOPPING.begin()
     try:
-        finished = GroupCLI(words)
+        with without_workers_errors():
+            finished = GroupCLI(words)
     except SIGTERMException as stop:
         # Lightning ends with status 0, as if the run were finished.
         STOPPING.say()

@@ -18,8 +18,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from subprocess import Popen, TimeoutExpired
 from typing import Any
@@ -156,6 +156,16 @@ class Stopping:
         if not self._said:
             self._said = True
             LOGGER.info("stopped by SIGTERM" if self._sentence is None else self._sentence())
+
+    @contextmanager
+    def saying(self) -> Iterator[None]:
+        """Say of SIGTERM in here what an error kept the callbacks from saying."""
+        try:
+            yield
+        except Exception as error:
+            if self.is_told(error):
+                self.say()
+            raise
 
     def takes_its_leave(self) -> None:
         """Give this process some more seconds, since it ends by itself; workers of loaders may end before it."""

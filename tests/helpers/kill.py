@@ -20,6 +20,7 @@ import torch
 import yaml
 from lightning.pytorch import Callback
 
+from drurank.errors import InputError
 from runs import QUIET, ROOT, SMALL, read_csv, read_json
 
 PROGRAM = ROOT / "cli.py"
@@ -78,6 +79,14 @@ class Paced(Callback):
 
     def on_train_epoch_start(self, trainer, pl_module):
         time.sleep(float(os.environ.get(PACE, 0)))
+
+
+class Refused(Callback):
+    """Raises an error of input on one rank only, which the environment names, in epoch 1."""
+
+    def on_train_epoch_start(self, trainer, pl_module):
+        if trainer.current_epoch == 1 and trainer.global_rank == int(os.environ["REFUSED_RANK"]):
+            raise InputError(f"rank {trainer.global_rank} is refused")
 
 
 @contextmanager
