@@ -17,6 +17,7 @@ from jsonargparse import Namespace
 from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
@@ -44,8 +45,9 @@ from drurank.methods import GroupModule
 from drurank.networks import Sizes
 from drurank.report.words import listed
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
-from drurank.run_folder.layout import SELECTION_FILE, TEST_FOLDER
-from drurank.run_folder.logger import RunLogger
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, SELECTION_FILE, TEST_FOLDER
+from drurank.run_folder.lock import hold, release_all
+from drurank.run_folder.logger import RunLogger, is_first_process
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
 from drurank.training import loader_checks, preflight, requeue, resume_checks
@@ -187,8 +189,6 @@ class GroupCLI(LightningCLI):
         is_resumed = self.subcommand == "fit" and checkpoint
         run = run_of(checkpoint) or requeue.folder_of(checkpoint) if is_resumed else None
         if run is not None:
-            remove_leftovers(run)
-            remove_leftovers(run / "checkpoints")
             step = first_step_to_log(read_checkpoint(checkpoint))
             return RunLogger(run.parent, version=run.name, before_step=step)
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or ROOT)
@@ -212,6 +212,10 @@ class GroupCLI(LightningCLI):
         self._loggers = config["trainer"].get("logger")
         checkpoint = config.get("ckpt_path") if self.subcommand == "fit" else None
         run = run_of(checkpoint) or requeue.folder_of(checkpoint) if checkpoint else None
+        if run is not None and is_first_process():
+            hold(run, "trains")
+            remove_leftovers(run)
+            remove_leftovers(run / CHECKPOINT_FOLDER)
         if checkpoint and run is not None and self._loggers not in (None, True, False):
             step = first_step_to_log(read_checkpoint(checkpoint))
             config["trainer"]["logger"] = with_runs_of(run, self._loggers, step)
@@ -221,6 +225,8 @@ class GroupCLI(LightningCLI):
         first = self._loggers[0] if isinstance(self._loggers, list) and self._loggers else self._loggers
         named = first.get("init_args", {}).get("version") if isinstance(first, dict | Namespace) else None
         if named is not None and not self._get(self.config_init, "ckpt_path"):
+            if is_first_process() and isinstance(self.trainer.logger, CSVLogger | TensorBoardLogger):
+                hold(Path(self.trainer.logger.log_dir), "trains")
             refuse_taken(self.trainer.logger)
         preflight.check_run(self.model, self.trainer, self.datamodule)
         if not isinstance(self.datamodule, GroupDataModule):
@@ -294,6 +300,8 @@ class GroupCLI(LightningCLI):
             self.trainer.test(ckpt_path=ckpt_path, **kwargs)
             return
         selection = read_selection(Path(run))
+        if is_first_process():
+            hold(Path(run) / TEST_FOLDER, "tests")
         for names in alike_in_weights(selection):
             first = selection[names[0]]
             self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0])
@@ -350,6 +358,7 @@ def run(words: ArgsType) -> GroupCLI:
         raise ending from error
     finally:
         STOPPING.end()
+        release_all()
     # Not after an error, with which other processes may still wait in the group.
     atexit.register(leave_group)
     return finished

@@ -30,6 +30,8 @@ from lightning.pytorch import Callback
 from lightning.pytorch.strategies.launchers import subprocess_script
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from drurank.run_folder.place import leave_folder
+
 SIGTERM_STATUS = 128 + signal.SIGTERM
 REFUSED = 2
 """Exit status of a process that input, or the end of another process, keeps from going on."""
@@ -250,7 +252,7 @@ STOPPING = Stopping()
 
 
 class StopTogether(Callback):
-    """Has all processes of a run end between the same two steps once one of them got SIGTERM.
+    """Has all processes of a run end between the same two steps once one of them got SIGTERM; frees its folder.
 
     Lightning's handler asks all processes, and where one of them did not get the signal it waits for half an hour.
     """
@@ -282,13 +284,14 @@ class StopTogether(Callback):
         """Leave time for what is done at the end."""
         if STOPPING.is_told(exception):
             STOPPING.takes_its_leave()
-        self._end()
+        self._end(trainer)
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """The run is over."""
-        self._end()
+        self._end(trainer)
 
-    def _end(self) -> None:
+    def _end(self, trainer: Any) -> None:
+        leave_folder(trainer)
         if self._begun:
             self._begun = False
             STOPPING.end()
