@@ -535,11 +535,12 @@ class GroupModule(LightningModule):
         preflight.run_checks(preflight.START, self, trainer)
         train = trainer.train_dataloader.dataset
         self.watch.begin(len(train), self.device)
-        resumes = self.progress.restored is not None
+        restored = self.progress.restored
         if not (self.searching and self.progress.begun):
             self.begin_tables(train)
-        if resumes:
+        if restored is not None:
             self._take_up_where_it_was_left()
+            resume.log_what_is_missing(trainer, restored.get("unlogged"))
         if not self.searching:
             self.progress.begun = True
             hyperparameters.log_training_set(trainer)
@@ -548,8 +549,14 @@ class GroupModule(LightningModule):
         if batches is not None:
             rank_zero_info(f"{self.title}: batches of {batches}")
         self.stages.end_schedules(trainer, self.current_epoch)
-        if not resumes:
+        if restored is None:
             self.progress.ended_epoch = self.current_epoch - 1
+
+    def on_fit_end(self) -> None:
+        """Have the loggers note the training set where nothing was left to train."""
+        trainer: Any = self.trainer
+        if not self.progress.begun and not self.searching and trainer.train_dataloader is not None:
+            hyperparameters.log_training_set(trainer)
 
     def _take_up_where_it_was_left(self) -> None:
         trainer: Any = self.trainer

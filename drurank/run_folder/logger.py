@@ -44,6 +44,11 @@ class RunLogger(CSVLogger):
             self._experiment = MetricsWriter(self.log_dir, self._before_step)
         return super().experiment
 
+    def has_logged(self, figures: dict[str, Any]) -> bool:
+        """Whether the file has a row of a step with these figures, or more."""
+        rows = _metrics_in(Path(self.log_dir), None)
+        return any(int(row["step"]) == figures["step"] and figures.keys() <= row.keys() for row in rows)
+
 
 class MetricsWriter(ExperimentWriter):
     """Lightning's writer, which a kill at any moment costs at most the row that is being written.

@@ -25,6 +25,7 @@ from runs import QUIET, ROOT, SMALL, read_csv, read_json
 
 PROGRAM = ROOT / "cli.py"
 PATH = os.pathsep.join(map(str, (ROOT, Path(__file__).parent)))
+OWN = ["--import", "kill"]  # the callbacks below, which a run's configuration may name
 PACE = "SECONDS_BEFORE_AN_EPOCH"
 # A file of some MB, so that writing it takes a while; the default MLP has dropout.
 NETWORK = ["--model.network", "MLP", "--model.network.hidden", "512"]
@@ -55,7 +56,7 @@ class Case:
         """Words that go on from the last checkpoint, or begin anew where there is none."""
         run = latest(root)
         last = run / "checkpoints/last.ckpt" if run else None
-        return ["fit", "--ckpt_path", str(last), *QUIET] if last and last.is_file() else self.start(root)
+        return ["fit", "--ckpt_path", str(last), *OWN, *QUIET] if last and last.is_file() else self.start(root)
 
 
 CASES = [
@@ -90,12 +91,12 @@ class Refused(Callback):
 
 
 @contextmanager
-def process(words, log, pace=0):
+def process(words, log, pace=0, **environment):
     """The command line as a process that writes into ``log``; it and its workers are killed in the end."""
     with Path(log).open("wb") as out:
         running = subprocess.Popen(
             [sys.executable, str(PROGRAM), *words],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace)},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace), **environment},
             stdout=out,
             stderr=out,
             start_new_session=True,
@@ -220,17 +221,23 @@ def differences(one, other, where=""):
 
 
 def contents(run):
-    """What of a finished run must not depend on whether it was killed."""
-    last = torch.load(run / "checkpoints/last.ckpt", weights_only=True)
-    rows = read_csv(run / "metrics.csv")
-    criteria = [{name: cell for name, cell in row.items() if "val_" in name} for row in rows]
-    return {
-        "last": {key: last[key] for key in COMPARED},
-        "selection": read_json(run / "selection.json"),
-        "weights": read_csv(run / "weights.csv"),
-        "criteria": [row for row in criteria if row],
-        "left over": sorted(path.name for path in run.glob("**/.*")),
-    }
+    """Every file of a finished run, as it must be whether it was killed or not."""
+    found = {}
+    for path in sorted(path for path in run.rglob("*") if path.is_file()):
+        name = str(path.relative_to(run))
+        if path.suffix == ".ckpt":
+            whole = torch.load(path, weights_only=True)
+            found[name] = {key: whole[key] for key in COMPARED}
+        elif path.suffix == ".csv":
+            found[name] = read_csv(path)
+        elif path.suffix == ".json":
+            found[name] = read_json(path)
+        elif path.suffix == ".yaml":
+            # Where a run was begun; a copy of it is elsewhere.
+            found[name] = [line for line in path.read_text("utf-8").splitlines() if "default_root_dir" not in line]
+        else:
+            found[name] = None  # pictures, whose bytes depend on the machine: that they are there
+    return found
 
 
 # ---- the whole

@@ -1,0 +1,92 @@
+"""Two processes of a run: a signal to one or to all, a process or a worker that is killed, an error on one rank."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+
+from kill import OWN, Case, process, wait_until
+
+SECONDS = 20
+"""That an end may take on a busy machine; Lightning's takes 1,800."""
+TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.callbacks", "kill.Paced"]
+WORKERS = ["--data.num_workers", "1"]
+
+
+def children(pid):
+    words = ["ps", "-o", "pid,args", "--ppid", str(pid)]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
+    return [int(line.split()[0]) for line in lines if "ps -o" not in line]
+
+
+@pytest.fixture
+def ended(tmp_path):
+    """Begins a run, calls a function with its process once an epoch is kept; gives its exit status and lines."""
+
+    def call(words, how, **environment):
+        case = Case("DRU", 2000, words=words)
+        last = tmp_path / "version_0/checkpoints/last.ckpt"
+        with process([*case.start(tmp_path), *OWN], tmp_path / "log", pace=0.2, **environment) as running:
+            wait_until(last.is_file, running)
+            how(running.pid)
+            status = running.wait(SECONDS)
+            limit = time.monotonic() + SECONDS
+            while is_there(running.pid) and time.monotonic() < limit:
+                time.sleep(0.05)
+            assert not is_there(running.pid), "a process is left"
+        said = (tmp_path / "log").read_text()
+        assert "Traceback" not in said
+        if last.is_file():
+            torch.load(last, weights_only=True)
+        return status, [line for line in said.splitlines() if line.startswith(("stopped by", "error: "))]
+
+    return call
+
+
+def is_there(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def second(pid):
+    """The process of rank 1, which is the first child."""
+    return min(children(pid))
+
+
+@pytest.mark.parametrize(
+    ("words", "how"),
+    [
+        (TWO, lambda pid: os.kill(second(pid), signal.SIGTERM)),
+        ([*TWO, *WORKERS], lambda pid: os.killpg(pid, signal.SIGTERM)),
+    ],
+    ids=["rank 1 alone", "all, with workers of loaders"],
+)
+def test_a_signal_ends_all_processes_with_a_sentence_each(ended, tmp_path, words, how):
+    status, said = ended(words, how)
+    assert status == 143
+    last = tmp_path / "version_0/checkpoints/last.ckpt"
+    assert sorted("(rank 1)" in line for line in said) == [False, True]
+    for line in said:
+        assert line.startswith("stopped by SIGTERM in epoch ")
+        assert line.endswith(f": go on with --ckpt_path {last}")
+
+
+def test_an_error_on_one_rank_ends_all_with_its_sentence(ended):
+    words = [*TWO[:-1], "kill.Refused"]
+    status, said = ended(words, lambda pid: None, REFUSED_RANK="1")
+    assert status == 2
+    assert said == ["error: rank 1 is refused"]
+
+
+def test_a_worker_of_a_loader_that_is_killed_gives_a_sentence(ended):
+    words = ["--trainer.callbacks", "kill.Paced", *WORKERS]
+    status, said = ended(words, lambda pid: os.kill(children(pid)[0], signal.SIGKILL))
+    assert status == 2
+    (line,) = said
+    assert "which loads rows, was killed, as when memory runs out; give a smaller --data.num_workers" in line
