@@ -98,8 +98,7 @@ class Stopping:
         subprocess_script._launch_process_observer = OBSERVE
         if self._owns and os.getpid() == self._pid:
             signal.set_wakeup_fd(-1)
-            if signal.getsignal(signal.SIGTERM) == self._handle:
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # an error may have kept Lightning from taking back its own
         self._owns, self._sentence, self._children, self._over = False, None, [], None
 
     def watch_children(self, children: list[Popen[bytes]]) -> None:

@@ -5,12 +5,14 @@ Prints the seed of the moments; ``python tests/helpers/kill.py --seed N`` draws 
 
 import argparse
 import itertools
+import multiprocessing
 import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -88,6 +90,22 @@ class Refused(Callback):
     def on_train_epoch_start(self, trainer, pl_module):
         if trainer.current_epoch == 1 and trainer.global_rank == int(os.environ["REFUSED_RANK"]):
             raise InputError(f"rank {trainer.global_rank} is refused")
+
+
+class ToWorkers(Callback):
+    """Sends the workers of loaders the signal that the environment names, and then one to this process, in epoch 2."""
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        if trainer.current_epoch == 2 and batch_idx == 0:
+            # Apart, since the end of a worker raises an error here.
+            threading.Thread(target=self.send).start()
+
+    @staticmethod
+    def send():
+        for worker in multiprocessing.active_children():
+            os.kill(worker.pid, getattr(signal, os.environ["WORKERS_GET"]))
+        if "RUN_GETS" in os.environ:
+            os.kill(os.getpid(), getattr(signal, os.environ["RUN_GETS"]))
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Two processes of a run: a signal to one or to all, a process or a worker that is killed, an error on one rank."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -9,11 +10,11 @@ import pytest
 import torch
 
 from kill import OWN, Case, process, wait_until
+from runs import SMALL
 
 SECONDS = 20
 """That an end may take on a busy machine; Lightning's takes 1,800."""
 TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.callbacks", "kill.Paced"]
-WORKERS = ["--data.num_workers", "1"]
 
 
 def children(pid):
@@ -59,16 +60,9 @@ def second(pid):
     return min(children(pid))
 
 
-@pytest.mark.parametrize(
-    ("words", "how"),
-    [
-        (TWO, lambda pid: os.kill(second(pid), signal.SIGTERM)),
-        ([*TWO, *WORKERS], lambda pid: os.killpg(pid, signal.SIGTERM)),
-    ],
-    ids=["rank 1 alone", "all, with workers of loaders"],
-)
-def test_a_signal_ends_all_processes_with_a_sentence_each(ended, tmp_path, words, how):
-    status, said = ended(words, how)
+def test_a_signal_to_one_rank_ends_all_processes_with_a_sentence_each(ended, tmp_path):
+    """To all of them, and with workers of loaders: ``make test-kill``."""
+    status, said = ended(TWO, lambda pid: os.kill(second(pid), signal.SIGTERM))
     assert status == 143
     last = tmp_path / "version_0/checkpoints/last.ckpt"
     assert sorted("(rank 1)" in line for line in said) == [False, True]
@@ -84,9 +78,26 @@ def test_an_error_on_one_rank_ends_all_with_its_sentence(ended):
     assert said == ["error: rank 1 is refused"]
 
 
-def test_a_worker_of_a_loader_that_is_killed_gives_a_sentence(ended):
-    words = ["--trainer.callbacks", "kill.Paced", *WORKERS]
-    status, said = ended(words, lambda pid: os.kill(children(pid)[0], signal.SIGKILL))
-    assert status == 2
-    (line,) = said
-    assert "which loads rows, was killed, as when memory runs out; give a smaller --data.num_workers" in line
+WITH_WORKERS = ["fit", "--model", "DRU", *SMALL, "--data.num_workers", "1", "--trainer.max_epochs", "50"]
+
+
+def test_a_worker_of_a_loader_that_is_killed_gives_a_sentence(run, monkeypatch, capsys):
+    monkeypatch.setenv("WORKERS_GET", "SIGKILL")
+    with pytest.raises(SystemExit) as stop:
+        run(*WITH_WORKERS, "--trainer.callbacks", "kill.ToWorkers")
+    assert stop.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "which loads rows, was killed, as when memory runs out; give a smaller --data.num_workers" in said
+
+
+def test_a_signal_to_a_run_and_to_its_workers_is_a_signal_to_the_run(run, monkeypatch, tmp_path, caplog):
+    """As schedulers send it; a worker that ends raises an error in the process that reads from it."""
+    for name in ("WORKERS_GET", "RUN_GETS"):
+        monkeypatch.setenv(name, "SIGTERM")
+    with caplog.at_level("INFO"), pytest.raises(SystemExit) as stop:
+        run(*WITH_WORKERS, "--trainer.callbacks", "kill.ToWorkers", "--trainer.default_root_dir", tmp_path)
+    assert stop.value.code == 143
+    (said,) = [record.getMessage() for record in caplog.records if "stopped by" in record.getMessage()]
+    assert re.match(r"stopped by SIGTERM in epoch \d+: ", said)
+    assert said.endswith(f": go on with --ckpt_path {tmp_path}/version_0/checkpoints/last.ckpt")
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

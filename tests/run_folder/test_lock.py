@@ -9,6 +9,7 @@ import pytest
 
 from drurank.errors import InputError
 from drurank.run_folder import lock
+from runs import SMALL
 
 pytestmark = pytest.mark.skipif(lock.fcntl is None, reason="this system has no such lock")
 HOLDS = """
@@ -58,3 +59,40 @@ def test_what_was_made_for_a_lock_goes_with_it_and_what_was_written_stays(tmp_pa
     lock.release_all()
     assert [path.name for path in tmp_path.rglob("*")] == ["a", "kept"]
     lock.release(tmp_path / "a")  # held by nobody
+
+
+HELD = {
+    "a resume": (".", lambda run: ["fit", "--ckpt_path", run / "checkpoints/last.ckpt"]),
+    "a test": ("test", lambda run: ["test", "--run", run]),
+    "a version that is named": ("../named", lambda run: ["fit", "--model", "ERM", *SMALL, *named(run.parent)]),
+}
+
+
+def named(root):
+    logger = ["--trainer.logger", "CSVLogger", "--trainer.logger.save_dir", root]
+    return [*logger, "--trainer.logger.name", "", "--trainer.logger.version", "named"]
+
+
+@pytest.fixture(scope="module")
+def finished(fit, tmp_path_factory):
+    return fit(tmp_path_factory.mktemp("finished"), epochs=1)
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_what_would_write_where_another_process_does_is_refused_and_leaves_all_as_it_was(
+    refused, finished, held, monkeypatch
+):
+    """The lock is of this process, which a fit inside of it would be let in by."""
+    place, words = HELD[held]
+    folder = finished / place
+    with monkeypatch.context() as later:
+        lock.hold(folder, "trains")
+        later.setattr(lock, "_held", {})
+        half = finished / ".config.yaml.17"
+        half.touch()
+        before = {path: path.stat().st_mtime_ns for path in finished.parent.rglob("*") if path.is_file()}
+        said = refused(*words(finished))
+        assert f"is in use: process {os.getpid()} on " in said
+        assert {path: path.stat().st_mtime_ns for path in finished.parent.rglob("*") if path.is_file()} == before
+        half.unlink()
+    lock.release(folder)
