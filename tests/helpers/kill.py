@@ -1,5 +1,7 @@
 """Kills runs at random moments, goes on with them, and compares with a run that was left alone: ``make test-kill``.
 
+It sends others, of one and of two processes, SIGTERM, and looks at their statuses, sentences and files.
+
 Prints the seed of the moments; ``python tests/helpers/kill.py --seed N`` draws the same again.
 """
 
@@ -305,6 +307,51 @@ def trial(case, root, kills, straight, draw, end=finish):
     return found + differences(contents(latest(root)), straight.contents), done
 
 
+SIGNALLED = {
+    "one process": (1, 0, "first"),
+    "one process and its workers": (1, 2, "all"),
+    "rank 0": (2, 0, "first"),
+    "rank 1": (2, 0, "second"),
+    "two processes": (2, 0, "all"),
+    "two processes and their workers": (2, 1, "all"),
+}
+
+
+def signalled(kind, root, draw):
+    """Send a run SIGTERM at a moment that is drawn, half of the time while a file is written; gives what is wrong."""
+    number, workers, whom = SIGNALLED[kind]
+    words = ["--trainer.callbacks", "kill.Paced"]
+    words += ["--trainer.devices", str(number), "--trainer.strategy", "ddp"] if number > 1 else []
+    case, last = Case("DRU", 5000, workers=workers, words=words), root / "version_0/checkpoints/last.ckpt"
+    with process([*case.start(root), *OWN], root / "log") as running:
+        wait_until(last.is_file, running)
+        time.sleep(draw.uniform(0, 1))
+        if draw.random() < 0.5:
+            wait_until(_writes(root, running.pid, 1), running)
+        first = (
+            int(Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()[0]) if number > 1 else 0
+        )
+        begun = time.monotonic()
+        if whom == "all":
+            os.killpg(running.pid, signal.SIGTERM)
+        else:
+            os.kill(running.pid if whom == "first" else first, signal.SIGTERM)
+        try:
+            status = running.wait(30)
+        except subprocess.TimeoutExpired:
+            return [f"{kind}: has not ended in 30 s"]
+        seconds = time.monotonic() - begun
+        time.sleep(3)
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, 0)
+            return [f"{kind}: a process is left"]
+    said = (root / "log").read_text()
+    lines = [line for line in said.splitlines() if line.startswith("stopped by SIGTERM") and str(last) in line]
+    print(f"{kind}: status {status} after {seconds:.1f} s, {len(lines)} sentences", flush=True)
+    right = status == 128 + signal.SIGTERM and len(lines) == number and "Traceback" not in said
+    return faults_of_files(root) + ([] if right else [f"{kind}: status {status}:\n{said}"])
+
+
 def epochs_kept(root):
     """Epochs that need not be trained again."""
     run = latest(root)
@@ -316,12 +363,17 @@ def main():
     """Kill runs of each case in turn; gives 1 if one of them differs from the run that was left alone."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--signals", type=int, default=0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     draw, left, bad, straight = random.Random(options.seed), options.kills, [], {}
     with tempfile.TemporaryDirectory() as folder:
-        for number in itertools.count():
+        for number in range(options.signals):
+            root = Path(folder) / f"signalled{number}"
+            root.mkdir()
+            bad += signalled([*SIGNALLED][number % len(SIGNALLED)], root, draw)
+        for number in itertools.count() if options.kills else ():
             place, root = number % len(CASES), Path(folder) / f"killed{number}"
             case, alone = CASES[place], Path(folder) / f"straight{place}"
             if place not in straight:
@@ -334,7 +386,8 @@ def main():
             print(f"{case}: " + (f"DIFFERENT (seed {options.seed}): {found}" if found else "the same"), flush=True)
             if left == 0:
                 break
-    print(f"{options.kills} kills, {number + 1} runs, {len(bad)} differences, seed {options.seed}")
+    print("\n".join(bad))
+    print(f"{options.kills} kills, {options.signals} signals, {len(bad)} faults or differences, seed {options.seed}")
     return int(bool(bad))
 
 
