@@ -96,7 +96,8 @@ class _RehearsedCLI(GroupCLI):
             _put(config, option.removeprefix("--model.").split("."), value)
         with named_as_flags(self._flags):
             parser: Any = self._parser("fit")
-            self.model = parser.instantiate_classes(Namespace({"model": config}))  # type: ignore[no-untyped-call]["model"]
+            settings: Any = Namespace(model=config)  # type: ignore[no-untyped-call]
+            self.model = parser.instantiate_classes(settings)["model"]
             self.before_fit()
             self.fit()
 

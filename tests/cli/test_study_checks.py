@@ -32,7 +32,7 @@ def with_path(path):
         ),
         (
             {"candidates": [{"model": "ERM", "optimizer": "SGD", "model.optimizer.lr": [0.1, 0.2, -1.5]}]},
-            "ERM .*lr=-1.5 .*Invalid learning rate",
+            "ERM .*lr=-1.5.*Invalid learning rate",
         ),
         ({"candidates": [{"model": "JTT", "first_stage_epochs": [1, 2]}]}, "max_epochs is 2 and first_stage_epochs 2"),
         (

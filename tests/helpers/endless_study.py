@@ -1,7 +1,7 @@
 """A study whose only candidate trains for ever without torch, so that it starts at once: FOLDER [KIND] [work].
 
-It writes ``begun`` into the folder as soon as it trains. One that is ``deaf`` loses the first exception that tells it to
-stop, and a ``stone`` every one. A ``portable`` one is as where the system tells no process of its parent's end.
+It writes ``begun`` into the folder as soon as it trains. One that is ``deaf`` loses the first exception that tells it
+to stop, and a ``stone`` every one. A ``portable`` one is as where the system tells no process of its parent's end.
 """
 
 import signal

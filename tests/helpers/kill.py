@@ -328,14 +328,12 @@ def signalled(kind, root, draw):
         time.sleep(draw.uniform(0, 1))
         if draw.random() < 0.5:
             wait_until(_writes(root, running.pid, 1), running)
-        first = (
-            int(Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()[0]) if number > 1 else 0
-        )
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         begun = time.monotonic()
         if whom == "all":
             os.killpg(running.pid, signal.SIGTERM)
         else:
-            os.kill(running.pid if whom == "first" else first, signal.SIGTERM)
+            os.kill(running.pid if whom == "first" else int(children[0]), signal.SIGTERM)
         try:
             status = running.wait(30)
         except subprocess.TimeoutExpired:
