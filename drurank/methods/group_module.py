@@ -552,12 +552,6 @@ class GroupModule(LightningModule):
         if restored is None:
             self.progress.ended_epoch = self.current_epoch - 1
 
-    def on_fit_end(self) -> None:
-        """Have the loggers note the training set where nothing was left to train."""
-        trainer: Any = self.trainer
-        if not self.progress.begun and not self.searching and trainer.train_dataloader is not None:
-            hyperparameters.log_training_set(trainer)
-
     def _take_up_where_it_was_left(self) -> None:
         trainer: Any = self.trainer
         left = resume.epoch_without_its_end(trainer, self.progress.ended_epoch)
