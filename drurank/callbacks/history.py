@@ -16,6 +16,7 @@ from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_PICTURE
 from drurank.run_folder.place import run_folder
+from drurank.training.hyperparameters import log_training_set
 
 if TYPE_CHECKING:
     from drurank.methods import GroupModule
@@ -67,6 +68,8 @@ class GroupHistory(Callback):
             return
         folder = run_folder(trainer)
         idle = self._begun is None and not method.state and train is not None
+        if idle:
+            log_training_set(trainer)  # as at the start of a training
         if idle and _count_rows(folder / WEIGHTS_FILE, trainer.current_epoch) < train.num_training_groups:
             method.begin_tables(train)
             self._write(trainer, method, trainer.current_epoch)

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.criteria import criterion, key_of
@@ -20,6 +19,7 @@ from drurank.files import read_json, write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, REPORT_FILE, SELECTION_FILE
 from drurank.run_folder.place import run_folder
+from drurank.training.stopping import STOPPING
 
 REMEDY = "give the folder of a run that `fit` made, or fit again"
 
@@ -127,16 +127,29 @@ class LastCheckpoint(RunCheckpoint):
     def __init__(self, dirpath: str | Path | None = None) -> None:
         super().__init__(Path(LAST_CHECKPOINT).stem, dirpath)
 
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Keep files in the run's folder, and say so where the run is stopped without an exception."""
+        super().on_fit_start(trainer, pl_module)
+        STOPPING.will_say(lambda: self._stopped_by("SIGTERM", trainer))
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """The run is over."""
+        super().teardown(trainer, pl_module, stage)
+        STOPPING.will_say(None)
+
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Of a run that a signal ends, say where it goes on; what the file holds stays that of an epoch's end."""
         super().on_exception(trainer, pl_module, exception)
-        if isinstance(exception, SIGTERMException | KeyboardInterrupt):
-            said = "SIGTERM" if isinstance(exception, SIGTERMException) else "SIGINT"
-            file = self.best_model_path
-            remedy = (
-                f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
-            )
-            rank_zero_info(f"stopped by {said} in epoch {trainer.current_epoch}: {remedy}")
+        if isinstance(exception, KeyboardInterrupt):
+            rank_zero_info(self._stopped_by("SIGINT", trainer))
+        elif STOPPING.is_told(exception):
+            STOPPING.say()
+
+    def _stopped_by(self, name: str, trainer: Trainer) -> str:
+        file = self.best_model_path
+        remedy = f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
+        where = f" (rank {trainer.global_rank})" if trainer.global_rank else ""
+        return f"stopped by {name} in epoch {trainer.current_epoch}{where}: {remedy}"
 
 
 def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:
