@@ -104,7 +104,7 @@ for _name in ("bool", "int", "float"):
 
 
 class PlainDumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Writes text so that ``CoreLoader`` and readers of YAML 1.1 find the same: what either takes for more is quoted."""
+    """Writes text so that ``CoreLoader`` and readers of YAML 1.1 find the same: in quotes where one would not."""
 
     yaml_implicit_resolvers = {
         first: [*spellings] for first, spellings in yaml.SafeDumper.yaml_implicit_resolvers.items()

@@ -11,8 +11,8 @@ from drurank.data import Table
 from drurank.study.candidates import Candidate
 from drurank.yaml_files import PlanLoader, as_json, dump_yaml, read_yaml
 
-KNOWN = r"""2e5 2E5 -1e-3 1e5 1. .5 +1 -0 007 010 0o17 0x1f 0b11 1_000 1.0 .inf -.INF .nan nan inf no No NO off on y n Y N
-yes true True TRUE false null Null NULL ~ << = - -- --- ... -x --label [ ] { } [] {} [a] [a,b] {a} {a:b}
+KNOWN = r"""2e5 2E5 -1e-3 1e5 1. .5 +1 -0 007 010 0o17 0x1f 0b11 1_000 1.0 .inf -.INF .nan nan inf no No NO off on y n
+Y N yes true True TRUE false null Null NULL ~ << = - -- --- ... -x --label [ ] { } [] {} [a] [a,b] {a} {a:b}
 {"a":1} a: :a a:b 12:30 1:2:3 2001-01-01 2001-01-01T10:00:00Z # #x a#b & &a * *a ! !t !!str !!python/none | >
 >- |+ % %a @ @a ` `a ' " 'q' "q" '' "" \ \n a\b ? ?a , ,a a, a,b ; $HOME ${x} é ñ 名 🙂 == =a <a> (a) a=b a/b
 ../x drurank:x .5e3 5e 1e null,null ~,~ 0.10 1,5 1.5.2 +.5 -- +
