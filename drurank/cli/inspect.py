@@ -22,7 +22,7 @@ from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
 from drurank.tabular.rules.finding import counted
 from drurank.tabular.taken import columns_taken
-from drurank.yaml_files import read_yaml
+from drurank.yaml_files import dump_yaml, read_yaml
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN, COLUMNS_SHOWN = 10, 5, 8, 40
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -78,7 +78,7 @@ def data_words(words: list[str]) -> list[str]:
         section = read_config(value).get("data")
         if section is not None:
             named = True
-            kept += ["--config", yaml.safe_dump({"data": section})]
+            kept += ["--config", dump_yaml({"data": section})]
     return kept if named else ["--data", "Table", *kept]
 
 

@@ -6,10 +6,9 @@ import importlib
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
-from jsonargparse import DefaultHelpFormatter, set_loader
+from jsonargparse import DefaultHelpFormatter, set_dumper, set_loader
 from lightning.pytorch import LightningDataModule, LightningModule
 from lightning.pytorch.cli import LightningArgumentParser
 from torch import nn
@@ -18,13 +17,14 @@ from yaml import YAMLError
 
 from drurank.cli.flags import class_flags
 from drurank.cli.own_defaults import own_defaults
+from drurank.cli.own_texts import kinds_of_text, own_texts
 from drurank.cli.parser import SentenceParser
 from drurank.cli.trusted import KINDS, only_trusted
 from drurank.cli.words import usual_text
 from drurank.files import replace_file
 from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
-from drurank.yaml_files import read_yaml
+from drurank.yaml_files import dump_yaml, read_yaml
 
 MANY = 25
 MODE = "drurank"
@@ -43,6 +43,7 @@ def read_value(content: str) -> Any:
 
 
 set_loader(MODE, read_value, (YAMLError,))
+set_dumper(MODE, dump_yaml)
 
 
 class ShortHelp(DefaultHelpFormatter):
@@ -68,13 +69,13 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
         only_trusted()
-        with own_defaults():
+        with own_defaults(), own_texts():
             return super().parse_args(*args, **kwargs)
 
     def parse_object(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
         only_trusted()
-        with own_defaults():
+        with own_defaults(), own_texts():
             return super().parse_object(*args, **kwargs)
 
     def save(self, namespace: Any, path: Any, *args: Any, **kwargs: Any) -> None:
@@ -107,8 +108,8 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         return list(dict.fromkeys(found.__name__ for found in classes))
 
 
-def takes_text(class_path: str, name: str) -> tuple[bool, bool] | None:
-    """Whether an option of a class of data takes a list, and a mapping, of text; ``None`` if it takes other things."""
+def takes_text(class_path: str, name: str) -> tuple[bool, bool, bool] | None:
+    """Whether an option of data takes a list, a mapping, and null, beside text; ``None`` if it takes other things."""
     cls = _class_of_data(class_path)
     for base in inspect.getmro(cls) if cls is not None else ():
         if "__init__" in vars(base):
@@ -117,7 +118,7 @@ def takes_text(class_path: str, name: str) -> tuple[bool, bool] | None:
             except (NameError, TypeError):
                 continue
             if name in hints:
-                return _kinds_of_text(hints[name])
+                return kinds_of_text(hints[name])
     return usual_text(class_path, name) if cls is None else None
 
 
@@ -132,19 +133,6 @@ def _class_of_data(class_path: str) -> type | None:
     except (ImportError, ValueError):
         return None
     return found if isinstance(found, type) else None
-
-
-def _kinds_of_text(hint: Any) -> tuple[bool, bool] | None:
-    kinds = {get_origin(part) or part: get_args(part) for part in _alternatives(hint)}
-    inner = [alternative for args in kinds.values() for arg in args for alternative in _alternatives(arg)]
-    if not kinds.keys() <= {str, list, dict, type(None)} or not set(inner) <= {str, int}:
-        return None
-    is_text = str in kinds or (inner and all(str in _alternatives(arg) for args in kinds.values() for arg in args))
-    return (list in kinds, dict in kinds) if is_text else None
-
-
-def _alternatives(hint: Any) -> list[Any]:
-    return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
 
 
 def concrete(base: type) -> Iterator[type]:
