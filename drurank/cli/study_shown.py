@@ -177,9 +177,9 @@ def export(
     """
     found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method)
     file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
-    program = shlex.join(["python", "cli.py", *import_words()])
+    called = shlex.join([*program(), *import_words()])
     print(f"{found.why}\nCopied: {found.result.name}, to {file}")
-    print(f"Use it: {program} predict --ckpt_path {shlex.quote(str(file))}")
+    print(f"Use it: {called} predict --ckpt_path {shlex.quote(str(file))}")
     return found
 
 

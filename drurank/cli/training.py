@@ -191,7 +191,7 @@ class GroupCLI(LightningCLI):
     def _run_logger(self) -> RunLogger:
         checkpoint = self._get(self.config_init, "ckpt_path")
         is_resumed = self.subcommand == "fit" and checkpoint
-        run = run_of(checkpoint) or requeue.folder_of(checkpoint) if is_resumed else None
+        run = run_of(checkpoint) if is_resumed else None
         if run is not None:
             step = first_step_to_log(read_checkpoint(checkpoint))
             return RunLogger(run.parent, version=run.name, before_step=step)
@@ -215,7 +215,7 @@ class GroupCLI(LightningCLI):
             raise InputError("test needs trained weights; give either --run <folder of the run> or --ckpt_path <file>")
         self._loggers = config["trainer"].get("logger")
         checkpoint = config.get("ckpt_path") if self.subcommand == "fit" else None
-        run = run_of(checkpoint) or requeue.folder_of(checkpoint) if checkpoint else None
+        run = run_of(checkpoint) if checkpoint else None
         if run is not None and is_first_process():
             hold(run, "trains")
             remove_leftovers(run)

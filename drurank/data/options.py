@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drurank.errors import InputError, nearest
 from drurank.splits import SPLITS
@@ -30,7 +30,7 @@ def named(path: object) -> tuple[str, object]:
     return f"the {type(path).__name__}", path
 
 
-def checked_splits(names: Mapping[str, str] | None) -> dict[str, str]:
+def checked_splits(names: Mapping[Any, str] | None) -> dict[str, str]:
     """What each spelling of a split stands for, those that are usual included.
 
     Raises:
@@ -39,7 +39,7 @@ def checked_splits(names: Mapping[str, str] | None) -> dict[str, str]:
     for written, meant in (names or {}).items():
         if meant not in SPLITS:
             raise InputError(f"split_names: {written!r} stands for {meant!r}, no split: {nearest(meant, SPLITS)}")
-    return {**{name: name for name in SPLITS}, **(names or {})}
+    return {**{name: name for name in SPLITS}, **{str(written): meant for written, meant in (names or {}).items()}}
 
 
 def checked_labels(labels: Mapping[str | int, str | int] | None) -> dict[str, str]:

@@ -35,7 +35,7 @@ from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
-from drurank.training.evaluation import Evaluation, forget_logged
+from drurank.training.evaluation import TRAIN_LOSS, Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.loaders import batch_size_of, batches_of, draws_again, is_last_validation, keeps_labels
 from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
@@ -140,13 +140,10 @@ class GroupModule(LightningModule):
         self.progress = FitProgress()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Look at the names of a class of your own, and keep the training pass out of its ``validation_step``."""
+        """Look at the names of a class of your own, and keep the training pass out of its validation."""
         super().__init_subclass__(**kwargs)
         rebasing.check_class(cls, GroupModule)
-        if "validation_step" in vars(cls):
-            cls.validation_step = rebasing.spared(  # type: ignore[method-assign]
-                cls.validation_step, GroupModule.validation_step
-            )
+        rebasing.spare(cls, GroupModule)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; those of ours keep their kind."""
@@ -322,7 +319,7 @@ class GroupModule(LightningModule):
         self.watch.begin_step(self, batch_idx)
         batch = contract.checked_batch(self.unpack(batch))
         output = self.logits_of(batch["inputs"])
-        losses = self.sample_losses(output, batch["label"])
+        losses = contract.checked_losses(self.sample_losses(output, batch["label"]), batch["label"], "sample_losses")
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
         whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
@@ -334,6 +331,7 @@ class GroupModule(LightningModule):
         whole.check_use(type(self).__name__)
         self.watch.note(losses, objective, batch["index"], batch_idx)
         self.watch.count(losses)
+        self.roll.expect_gradient(objective)
         return objective
 
     @needed
@@ -341,14 +339,15 @@ class GroupModule(LightningModule):
         """Rank the groups anew and rewrite the samples' weights for the next epoch; log the mean loss of this one."""
         # Not by each step: a progress bar, which only the first process has, would ask for the mean over processes.
         loss = self.watch.mean_loss()
-        if loss is not None:
-            self.log("train_loss", loss, prog_bar=True, sync_dist=True, reduce_fx="max")
+        if loss is not None and TRAIN_LOSS not in self.evaluation.theirs:
+            super().log(TRAIN_LOSS, loss, prog_bar=True, sync_dist=True, reduce_fx="max")
         trainer: Any = self.trainer
         if self.progress.validated_batch == trainer.fit_loop.total_batch_idx:
             # Of a validation before the checkpoint; callbacks are to see its criteria, and loggers have seen them.
             known = trainer.callback_metrics
-            values = {key: value for key, value in self.evaluation.values.items() if key not in known}
-            self.log_dict(values, logger=False)
+            for key, value in self.evaluation.values.items():
+                if key not in known:
+                    super().log(key, value, logger=False)
         self._end_epoch(self.current_epoch)
 
     def _end_epoch(self, epoch: int) -> None:
@@ -414,7 +413,8 @@ class GroupModule(LightningModule):
 
     def _note_losses(self, table: SplitLoss, output: Tensor, batch: dict[str, Any]) -> None:
         try:
-            table.write(batch["index"], self.sample_losses(output, batch["label"]))
+            losses = self.sample_losses(output, batch["label"])
+            table.write(batch["index"], contract.checked_losses(losses, batch["label"], "sample_losses"))
         except InputError:
             if self.trainer.training:
                 raise
@@ -464,14 +464,21 @@ class GroupModule(LightningModule):
             )
 
     def log(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """As Lightning's, for a module of your own: names stay as written beside the pass over the training rows."""
+        """As Lightning's, for a module of your own: names stay as written beside the pass over the training rows.
+
+        Raises:
+            InputError: if the name is that of a criterion of ours.
+        """
         trainer: Any = self._trainer
-        if trainer is not None and (trainer.validating or trainer.testing or trainer.sanity_checking):
-            if self.evaluation.is_training_pass(self.roll.loader):
+        results = None if trainer is None else trainer._results
+        if results is not None:
+            # Known in the hooks of a batch only; the roll's is, in callbacks before it, that of the hook before.
+            loader = results.dataloader_idx
+            if self.evaluation.is_training_pass(loader):
                 return
             self.evaluation.leave_to_them(trainer, name)
-            if len(self.evaluation.splits) == 1:
-                kwargs.setdefault("add_dataloader_idx", False)
+            if loader is not None and len(self.evaluation.splits) == 1:
+                kwargs["add_dataloader_idx"] = False
         super().log(name, *args, **kwargs)
 
     @needed
@@ -526,6 +533,7 @@ class GroupModule(LightningModule):
         if self.trainer.ckpt_path is None:
             self.starting.load(self if self.network is None else self.network)
         hyperparameters.log_hyperparameters(self, self.trainer)
+        rebasing.warn_of_unused_loss(self, GroupModule)
 
     @needed
     def on_train_start(self) -> None:
@@ -565,11 +573,12 @@ class GroupModule(LightningModule):
     def begin_tables(self, train: GroupedDataset) -> None:
         """Make the tables of the training samples, or take over those of the checkpoint, or of the fit before."""
         restored, fingerprint = self.progress.restored, train.fingerprint()
+        self.progress.dataset = train
         if self.goes_on and restored is None and self.progress.fingerprint == fingerprint:
             return
         keeps = keeps_labels(self.trainer.train_dataloader) and not self.relabels
         class_count = train.class_count() if keeps else None
-        self.progress = FitProgress(-1, None, fingerprint, class_count, begun=self.progress.begun)
+        self.progress = FitProgress(-1, None, fingerprint, train, class_count, begun=self.progress.begun)
         self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
         self.state = self.first_state()
         if restored is not None:
@@ -577,8 +586,9 @@ class GroupModule(LightningModule):
 
     @needed
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
-        """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same."""
+        """Draw dropout from the run's seed and the epoch, so that a resumed epoch is the same; look at a new loader."""
         if batch_idx == 0:
+            loader_checks.check_same_rows(self.progress, self.trainer)
             self.stages.seed(self.current_epoch, self.trainer.global_rank)
 
     # Checkpoints.

@@ -7,14 +7,16 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import nn
+from torch.nn.modules.loss import _Loss
 
 from drurank.errors import InputError
 from drurank.training.evaluation import Evaluation
+from drurank.training.losses import CrossEntropy
 from drurank.training.network import NetworkBuilder
 from drurank.training.nonfinite import NonFiniteWatch
 from drurank.training.optimization import Optimization
@@ -44,6 +46,8 @@ ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
 }
 """Attributes of a method, which a module of a person's own must not use for something else."""
 
+VALIDATION_HOOKS = {"validation_step": 2, "on_validation_batch_start": 2, "on_validation_batch_end": 3}
+"""Hooks that see the rows of a validation batch, and how many arguments Lightning gives before ``dataloader_idx``."""
 
 OTHER_NAMESPACE = "pytorch_lightning"
 """The package of the same code as ``lightning.pytorch``, with classes of its own."""
@@ -58,6 +62,32 @@ def warn_of_other_namespace() -> None:
         )
 
 
+def warn_of_unused_loss(method: Any, base: type) -> None:
+    """Warn of a loss of a module of a person's own that is not ours, since the method trains on ``self.loss``.
+
+    Args:
+        method: which is to be fitted.
+        base: what all methods derive from.
+    """
+    steps = [getattr(type(method), name) for name in ("training_step", "sample_losses", "objective", "reduce")]
+    package = base.__module__.partition(".")[0]
+    if type(method.loss) is not CrossEntropy or any(step.__module__.partition(".")[0] != package for step in steps):
+        return
+    for name, child in method.named_children():
+        if child is not method.loss and isinstance(child, _Loss) and not _is_plain(child):
+            rank_zero_warn(
+                f"{type(method).__name__} trains on self.loss and never on self.{name}, a {type(child).__name__}; give "
+                "that as loss=..., with reduction='none', or override sample_losses"
+            )
+
+
+def _is_plain(loss: nn.Module) -> bool:
+    """Whether a loss is what a method trains on where it is given none."""
+    if not isinstance(loss, nn.CrossEntropyLoss):
+        return False
+    return loss.weight is None and loss.label_smoothing == 0 and loss.ignore_index == -100
+
+
 def check_attribute(method: object, name: str, value: object) -> None:
     """Refuse a value of another kind under a name of ours.
 
@@ -65,6 +95,11 @@ def check_attribute(method: object, name: str, value: object) -> None:
         InputError: naming the attribute.
     """
     kind = ATTRIBUTES.get(name)
+    if name == "loss" and callable(value) and not isinstance(value, nn.Module):
+        raise InputError(
+            f"the loss of {type(method).__name__} is a {type(value).__name__}; give an nn.Module that gives one value "
+            "per sample, as nn.CrossEntropyLoss(reduction='none'), or override sample_losses"
+        )
     if kind is not None and not isinstance(value, kind):
         raise InputError(
             f"{type(method).__name__} sets self.{name} to a {type(value).__name__}, and {name} is an attribute of "
@@ -115,25 +150,53 @@ def _check_arguments(cls: type, name: str, theirs: FunctionType, ours: FunctionT
         ) from error
 
 
-def spared(step: Callable[..., Any], read_training_row: Callable[..., Any]) -> Callable[..., Any]:
-    """A ``validation_step`` of a person's own that never sees the rows of the training pass, which ours reads.
+def spare(cls: type[Any], base: type[Any]) -> None:
+    """Keep the rows of the training pass from a class's hooks of a validation batch, inherited ones of others too.
 
     Args:
-        step: theirs, with or without ``dataloader_idx``.
-        read_training_row: ours.
+        cls: the class, derived from a method.
+        base: what all methods derive from, whose ``validation_step`` reads those rows.
     """
-    takes_loader = len(inspect.signature(step).parameters) > 3 or _has_rest(step)
+    for name, arguments in VALIDATION_HOOKS.items():
+        found = getattr(cls, name)
+        is_ours = found in (getattr(base, name), getattr(LightningModule, name, None))
+        if isinstance(found, FunctionType) and not is_ours and not hasattr(found, "is_spared"):
+            setattr(cls, name, _spared(found, arguments, base.validation_step if name == "validation_step" else None))
 
-    @functools.wraps(step)
-    def validation_step(self: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> Any:
-        loader = dataloader_idx if self.roll.loader is None else self.roll.loader
+
+def _spared(hook: Callable[..., Any], arguments: int, instead: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A hook of a person's own that never sees the rows of the training pass.
+
+    Args:
+        hook: theirs, with or without the number of the batch and ``dataloader_idx``.
+        arguments: how many Lightning gives before ``dataloader_idx``.
+        instead: what reads those rows.
+    """
+
+    def sparing(self: Any, *given: Any, **named: Any) -> Any:
+        found = given[arguments] if len(given) > arguments else named.pop("dataloader_idx", 0)
+        loader = found if self.roll.loader is None else self.roll.loader
+        before = given[:arguments]
         if self.evaluation.is_training_pass(loader):
-            return read_training_row(self, batch, batch_idx, loader)
-        return step(self, batch, batch_idx, *([dataloader_idx] if takes_loader else []))
+            return None if instead is None else instead(self, *before, loader)
+        places, names, has_rest = _wanted(hook)
+        if "dataloader_idx" in names:
+            return hook(self, *before, dataloader_idx=found, **named)
+        is_asked = has_rest and len(self.evaluation.splits) > 1
+        return hook(
+            self, *before[: None if has_rest else places], *([found] if is_asked or places > arguments else []), **named
+        )
 
-    del validation_step.__wrapped__  # Lightning would ask theirs for a dataloader_idx
-    return validation_step
+    spared: Any = functools.wraps(hook)(sparing)
+    del spared.__wrapped__  # Lightning would ask theirs for a dataloader_idx
+    spared.is_spared = True
+    return cast("Callable[..., Any]", spared)
 
 
-def _has_rest(step: Callable[..., Any]) -> bool:
-    return any(one.kind is one.VAR_POSITIONAL for one in inspect.signature(step).parameters.values())
+@functools.cache
+def _wanted(hook: Callable[..., Any]) -> tuple[int, frozenset[str], bool]:
+    """How many arguments a hook takes by place, what its arguments are called, and whether it takes any number."""
+    parameters = [*inspect.signature(hook).parameters.values()][1:]
+    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    has_rest = any(one.kind is one.VAR_POSITIONAL for one in inspect.signature(hook).parameters.values())
+    return len(places), frozenset(one.name for one in parameters), has_rest

@@ -81,7 +81,7 @@ def _how_to_give(factory: Any) -> str:
     """How a factory gets the sizes: ``by name``, as its ``first`` argument, or ``not``."""
     target, args, kwargs = _taken_apart(factory)
     if target is None:
-        return "first"
+        return _how_to_give_a_function(factory)
     own = inspect.signature(target).parameters
     kinds = {parameter.kind for parameter in own.values()}
     if GIVEN in own:
@@ -89,6 +89,22 @@ def _how_to_give(factory: Any) -> str:
     if GIVEN in _inherited(target):
         return "by name" if inspect.Parameter.VAR_KEYWORD in kinds else "first"
     return "not" if args or _first_required(own, kwargs) is None else "first"
+
+
+def _how_to_give_a_function(factory: Any) -> str:
+    function, args, kwargs = factory, (), {}
+    if isinstance(factory, partial):
+        parts = (factory.func, *factory.args)
+        place = max((i for i, part in enumerate(parts[:2]) if callable(part)), default=0)
+        function, args, kwargs = parts[place], parts[place + 1 :], dict(factory.keywords)
+    try:
+        own = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return "first"
+    if GIVEN in own and own[GIVEN].kind is not inspect.Parameter.POSITIONAL_ONLY:
+        return "by name"
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in own.values())
+    return "not" if args or not (takes_any or _first_required(own, kwargs)) else "first"
 
 
 def _inherited(target: type) -> set[str]:

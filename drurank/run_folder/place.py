@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,15 @@ from weakref import WeakKeyDictionary
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
+from drurank.errors import InputError
+from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CONFIG_FILE, LOGGERS_FILE
 from drurank.run_folder.lock import hold, release
+
+OF_A_REQUEUE = re.compile(r"hpc_ckpt_(\d+)\.ckpt")
+"""What Lightning calls the checkpoint of a job that SLURM starts again."""
+WRITTEN_BY = "drurank_job"
+"""What a checkpoint holds of the fit of such a job that wrote it stands under this key."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +64,26 @@ def leave_folder(trainer: Any) -> None:
         release(place.folder)
 
 
+def known_folder(trainer: Any) -> Path | None:
+    """The folder of a trainer's run, if any of it was asked for so far; makes none."""
+    place = _PLACES.get(trainer)
+    return None if place is None or place.logger is not trainer.logger else place.folder
+
+
+def writer_of(file: Path) -> dict[str, Any]:
+    """What a checkpoint holds of the fit of a job that wrote it; empty where it is of another program."""
+    try:
+        return dict(read_checkpoint(file).get(WRITTEN_BY, {}))
+    except InputError:
+        return {}
+
+
 def run_of(checkpoint: str | Path) -> Path | None:
-    """The folder of the run that a checkpoint belongs to, if it is in one that a fit made."""
+    """The folder of the run that a checkpoint is in, or that it notes for a requeue, if a fit made it."""
     file = Path(checkpoint)
     folder = file.parent.parent
+    if OF_A_REQUEUE.fullmatch(file.name) and file.is_file():
+        folder = Path(writer_of(file).get("folder") or folder)
     made = any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE))
     return folder if file.is_file() and made else None
 

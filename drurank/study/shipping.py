@@ -157,7 +157,8 @@ def _of_few(side: Chosen, split: str) -> str:
     if side.repeats > 1 or groups >= FEW:
         return ""
     return (
-        f" {split} has {groups} groups; another split of the data may say otherwise, which a study with repeats counts."
+        f" {split} has {groups} groups; another split of the data may say otherwise; a study with repeats takes that "
+        "into account."
     )
 
 

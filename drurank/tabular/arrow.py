@@ -108,12 +108,13 @@ def _arrow_of(path: str, given: Any) -> pa.Table:
     try:
         if isinstance(given, pa.Table):
             return given
-        if type(given).__module__.partition(".")[0] == "pandas":
+        is_column = hasattr(given, "to_frame")  # of pandas or polars
+        if type(given).__module__.partition(".")[0] == "pandas" and not is_column:
             # Its index is not a column.
             return pa.Table.from_pandas(given, preserve_index=False)
-        if hasattr(given, "__arrow_c_stream__"):
+        if hasattr(given, "__arrow_c_stream__") and not is_column:
             return pa.table(given)
-        if hasattr(given, "to_arrow"):
+        if hasattr(given, "to_arrow") and not is_column:
             return pa.table(given.to_arrow())
     except (pa.ArrowException, TypeError, ValueError) as error:
         said = " ".join(str(error).split())[:200]

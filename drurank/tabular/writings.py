@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from drurank.errors import InputError
-from drurank.tabular.columns import NO_NUMBER
+from drurank.tabular.columns import NO_NUMBER, as_option
 
 Writing = Literal["thousands", "decimal", "percent", "date"]
 SPACES = " \u00a0\u2009\u202f"
@@ -162,7 +162,7 @@ def option_of(writing: tuple[Writing, str], column: str) -> str:
     options: Mapping[Writing, str] = {
         "thousands": f"thousands={mark!r}",
         "decimal": f"decimal={mark!r}",
-        "percent": f"percents={column!r}",
-        "date": f"dates={column!r}",
+        "percent": as_option("percents", [column]),
+        "date": as_option("dates", [column]),
     }
     return options[kind]

@@ -75,18 +75,23 @@ def checked_batch(found: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def checked_losses(losses: Any, label: Tensor) -> Tensor:
+def checked_losses(losses: Any, label: Tensor, of: str = "the loss") -> Tensor:
     """What a loss gave, float ``[B]``.
+
+    Args:
+        losses: what it gave.
+        label: labels, ``[B, ...]``.
+        of: what it is called.
 
     Raises:
         InputError: if it is not one float a sample.
     """
     if not isinstance(losses, Tensor) or not losses.is_floating_point():
         found = losses.dtype if isinstance(losses, Tensor) else type(losses).__name__
-        raise InputError(f"the loss gave a {found}; it must give a tensor of one float per sample")
+        raise InputError(f"{of} gave a {found}; it must give a tensor of one float per sample")
     if losses.shape != label.shape[:1]:
         raise InputError(
-            f"the loss gave {list(losses.shape)} for labels {list(label.shape)}; it must give one value per sample "
+            f"{of} gave {list(losses.shape)} for labels {list(label.shape)}; it must give one value per sample "
             "(reduction='none')"
         )
     return losses

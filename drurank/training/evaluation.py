@@ -10,12 +10,15 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 
-from drurank.criteria import criterion_of_key, default_criteria, key_of, resembled_key
+from drurank.criteria import criterion_of_key, default_criteria, key_of, logged_criterion, resembled_key
 from drurank.errors import InputError, check_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
 from drurank.training.record import UNKNOWN, EpochRecord
 from drurank.training.split_loss import SplitLoss
+
+TRAIN_LOSS = "train_loss"
+"""What the mean loss of an epoch of training is logged under."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Evaluation:
         self.values: dict[str, Tensor] = {}
         """Criteria and losses of the last evaluation, by key."""
         self.theirs: set[str] = set()
-        """Keys of ours, such as ``val_loss``, that a module of a person's own logs itself."""
+        """Keys of ours, such as ``val_loss`` or ``train_loss``, that a module of a person's own logs itself."""
         self.counted: dict[str, int] = {}
         """Rows of each split that the last evaluation counted."""
         self.reads_training_set = False
@@ -187,9 +190,13 @@ class Evaluation:
         Raises:
             InputError: if it is that of a criterion, by which a checkpoint of another figure would be chosen.
         """
-        if key in self.theirs or not any(key.startswith(split.prefix) for split in self.splits):
+        if key in self.theirs:
             return
-        if any(key in split.criterion_keys for split in self.splits):
+        if key == TRAIN_LOSS:
+            self.theirs.add(key)
+        asked = logged_criterion(key)
+        is_criterion = asked is not None and asked.name in self.names
+        if is_criterion or any(key in split.criterion_keys for split in self.splits):
             raise InputError(f"the module logs {key!r}, the name of a criterion of ours; log it under another name")
         if any(key == split.loss_key for split in self.splits):
             self.theirs.add(key)

@@ -11,6 +11,7 @@ from drurank.data.dataset import GroupedDataset, TrainingPass, check_map_style
 from drurank.errors import InputError
 from drurank.training.loaders import as_list, keeps_labels, split_of
 from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
+from drurank.training.progress import FitProgress
 
 
 def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
@@ -90,6 +91,27 @@ def check_training_pass(trainer: Any) -> None:
             "the training set is not among the validation loaders, so its errors are not known; append "
             "evaluation_loader(train), or set accuracy_from='training'"
         )
+
+
+def check_same_rows(progress: FitProgress, trainer: Any) -> None:
+    """Refuse a training loader that was made anew within a fit, of other rows: weights are kept by row.
+
+    Args:
+        progress: of the fit; its dataset becomes that of the loader.
+        trainer: what fits.
+
+    Raises:
+        InputError: naming the epoch.
+    """
+    train = trainer.train_dataloader.dataset
+    if train is progress.dataset:
+        return
+    if not isinstance(train, GroupedDataset) or train.fingerprint() != progress.fingerprint:
+        raise InputError(
+            f"the training loader of epoch {trainer.current_epoch} reads other rows than the one before, and weights "
+            "are kept by row; give the same dataset in each epoch, or leave out reload_dataloaders_every_n_epochs"
+        )
+    progress.dataset = train
 
 
 def check_groups(train: GroupedDataset, method: str, remedy: str) -> None:

@@ -12,11 +12,7 @@ from lightning.pytorch.plugins.environments import SLURMEnvironment
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.errors import InputError
-from drurank.run_folder.checkpoint_io import read_checkpoint
-
-NAME = re.compile(r"hpc_ckpt_(\d+)\.ckpt")
-WRITTEN_BY = "drurank_job"
-"""What a checkpoint holds of the fit that wrote it stands under this key."""
+from drurank.run_folder.place import OF_A_REQUEUE, WRITTEN_BY, known_folder, writer_of
 
 
 def job_of_this_process() -> str | None:
@@ -40,7 +36,7 @@ def requeued_file(folder: str | Path) -> Path | None:
     if not files:
         return None
     newest = max(files, key=lambda path: int(re.sub(r"\D", "", path.name)))
-    check_writer(newest, _writer(newest))
+    check_writer(newest, writer_of(newest))
     return newest
 
 
@@ -64,14 +60,6 @@ def check_writer(file: Path, by: dict[str, Any]) -> None:
         )
 
 
-def folder_of(checkpoint: str | Path) -> Path | None:
-    """The folder of the run that wrote such a file, if it is one and the folder is there."""
-    if not NAME.fullmatch(Path(checkpoint).name):
-        return None
-    folder = _writer(Path(checkpoint)).get("folder")
-    return Path(folder) if folder is not None and Path(folder).is_dir() else None
-
-
 class Requeue(Callback):
     """Notes in checkpoints which fit of which job wrote them, and refuses one that Lightning takes for another fit.
 
@@ -83,7 +71,7 @@ class Requeue(Callback):
         """Note what wrote it."""
         job = job_of_this_process()
         if job is not None:
-            folder = trainer.log_dir  # asks all processes
+            folder = known_folder(trainer) or trainer.log_dir  # which asks all processes
             checkpoint[WRITTEN_BY] = {"job": job, "seed": _seed(), "folder": None if folder is None else str(folder)}
 
     def on_load_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
@@ -93,7 +81,7 @@ class Requeue(Callback):
             InputError: naming the file, if that was another fit.
         """
         file, job = Path(str(trainer.ckpt_path)), job_of_this_process()
-        if NAME.fullmatch(file.name) and job is not None:
+        if OF_A_REQUEUE.fullmatch(file.name) and job is not None:
             check_writer(file, checkpoint.get(WRITTEN_BY, {}))
             rank_zero_info(f"requeued job {job}: the run goes on from {file}")
 
@@ -102,20 +90,13 @@ class Requeue(Callback):
         if job_of_this_process() is None or not trainer.is_global_zero:
             return
         for file in _files(trainer.default_root_dir):
-            by = _writer(file)
+            by = writer_of(file)
             if (by.get("job"), by.get("seed")) == (job_of_this_process(), _seed()):
                 file.replace(file.with_name(file.name.replace("hpc_ckpt_", "requeued_")))
 
 
 def _files(folder: str | Path) -> list[Path]:
-    return [path for path in Path(folder).glob("hpc_ckpt_*.ckpt") if NAME.fullmatch(path.name)]
-
-
-def _writer(file: Path) -> dict[str, Any]:
-    try:
-        return dict(read_checkpoint(file).get(WRITTEN_BY, {}))
-    except InputError:  # of another program in the same folder
-        return {}
+    return [path for path in Path(folder).glob("hpc_ckpt_*.ckpt") if OF_A_REQUEUE.fullmatch(path.name)]
 
 
 def _seed() -> str | None:

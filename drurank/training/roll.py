@@ -7,7 +7,9 @@ import inspect
 from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
+import torch
 from lightning.pytorch import Callback
+from torch import Tensor
 
 from drurank.errors import InputError
 from drurank.training.evaluation import warn_of_unlogged
@@ -62,6 +64,7 @@ class RollCall(Callback):
         """Place of the evaluation loader that is being read; ``None`` between batches."""
         self._called: list[str] = []
         self._saved = False
+        self._given = self._reached = 0
 
     def begin(self, name: str, trainer: Any, method: Any) -> None:
         """A hook of this name is called: the one before has answered, and now it is this one's turn."""
@@ -103,6 +106,35 @@ class RollCall(Callback):
         """Look at what was called last."""
         self.finish(trainer, pl_module)
         self.attached = False
+
+    def expect_gradient(self, objective: Tensor) -> None:
+        """A step of ours gave this objective; notice whether a gradient reaches it. Does not wait for the device."""
+        if objective.requires_grad and not torch.compiler.is_compiling():
+            self._given += 1
+            objective.register_hook(self._note_gradient)  # type: ignore[no-untyped-call]
+
+    def _note_gradient(self, gradient: Tensor) -> None:
+        self._reached += 1
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Call the roll, and begin to count the epoch's objectives."""
+        self._given = self._reached = 0
+        self.begin("on_train_epoch_start", trainer, pl_module)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Call the roll, and look whether the epoch trained on any objective of ours.
+
+        Raises:
+            InputError: naming what to return.
+        """
+        if self._given and not self._reached:
+            name = type(pl_module).__name__
+            raise InputError(
+                f"{name} trains on nothing that super().training_step(batch, batch_idx) gave, so the method's weights "
+                "have no effect; return that from training_step, with terms of your own added, or, where optimization "
+                "is not automatic, give it to manual_backward; losses of your own belong in sample_losses or objective"
+            )
+        self.begin("on_train_epoch_end", trainer, pl_module)
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """The run is over; say which key of ours a monitored one may have been meant for."""
@@ -181,6 +213,11 @@ def _in_words(name: str, method: Any, wanted: str) -> str:
     line = f"super().{name}({', '.join([*inspect.signature(ours).parameters][1:])})"
     add = f"call `{line}` in it" if name.endswith("_step") else f"add `{line}` as its first line"
     gives = " and return what that gives" if name == "training_step" else ""
+    if name in vars(method):
+        return (
+            f"the {name} that was set on a {family[0].__name__} hides {wanted}; leave it out, or make it a method of a "
+            f"class derived from {family[0].__name__} and {add}{gives}"
+        )
     return f"{theirs}.{name} overrides {wanted} and never calls it; {add}{gives}, or leave {name} out"
 
 
@@ -194,8 +231,6 @@ def _announced(name: str) -> Callable[..., None]:
 
 for _name in (
     "on_fit_start",
-    "on_train_epoch_start",
-    "on_train_epoch_end",
     "on_fit_end",
     "on_validation_start",
     "on_validation_epoch_start",

@@ -139,6 +139,15 @@ def test_rows_of_a_split_know_their_place_in_the_file(tmp_path):
     assert table.dataset("val")[[1]]["index"].tolist() == [1]
 
 
+@pytest.mark.parametrize("values", [[0, 1, 2], ["0", "1", "2"], [0.0, 1.0, 2.0]], ids=["ints", "texts", "floats"])
+@pytest.mark.parametrize("kind", [int, str])
+def test_split_names_may_be_numbers(tmp_path, values, kind):
+    split = [values[["train", "val", "test"].index(name)] for name in SPLIT]
+    names = {kind(number): name for number, name in enumerate(["train", "val", "test"])}
+    table = fitted(parquet(tmp_path, x=X, split=split), split_names=names)
+    assert [table.dataset(name).rows.tolist() for name in ("train", "val", "test")] == [TRAIN, VAL, TEST]
+
+
 def test_all_split_names_and_other_spellings(tmp_path):
     split = ["train", "id_val", "dev", "train", "val", "id_test", "ood_test", "test"]
     group = ["b", "a", "d", "a", "c", "b", "e", "b"]

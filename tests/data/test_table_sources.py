@@ -94,13 +94,14 @@ def test_texts_may_be_in_memory_too():
     ("given", "said"),
     [
         (7, "the int is not a table; give the path of a file, a DataFrame"),
+        (pd.Series([7]), "the Series is not a table; give the path"),
         (pd.DataFrame({"y": [1, "a"], "g": ["a", "b"]}), "the DataFrame is not a table that Arrow can hold"),
         (pd.DataFrame({"y": [], "g": []}), "the DataFrame has no rows"),
         (pd.DataFrame([[1, 2]], columns=["y", "y"]), "'y' twice|Duplicate column names"),
         (pd.DataFrame({"z": [1]}), "the DataFrame has no column 'g'; known: z"),
         (None, "path is None; give a file"),
     ],
-    ids=["a number", "mixed cells", "no rows", "a name twice", "no label", "nothing"],
+    ids=["a number", "a column", "mixed cells", "no rows", "a name twice", "no label", "nothing"],
 )
 def test_what_is_no_table_is_told(given, said):
     with pytest.raises(InputError, match=said):

@@ -5,7 +5,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
-from lightning.pytorch import LightningModule
+from lightning.pytorch import LightningDataModule, LightningModule
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
@@ -295,3 +295,42 @@ def test_the_other_namespace_is_named(monkeypatch, recwarn):
         ERM()
     with pytest.raises(InputError, match=r"Theirs derives from LightningModule of pytorch_lightning.*import lightning"):
         type("Theirs", (ERM, other.LightningModule), {})
+
+
+class Reloaded(LightningDataModule):
+    """Makes its loaders anew in each epoch, of rows in an order of that epoch, or fewer or more."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change, self.train, self.loads = change, None, 0
+
+    def train_dataloader(self):
+        tensors, groups = own_rows()
+        rows = {
+            "none": list(range(24)),
+            "order": torch.randperm(24, generator=torch.Generator().manual_seed(self.loads)).tolist(),
+            "fewer": list(range(24 - self.loads)),
+            "more": [*range(24), *range(self.loads)],
+        }[self.change]
+        self.loads += 1
+        self.train = GroupedDataset(
+            TensorDataset(*(tensor[rows] for tensor in tensors.tensors)), [groups[row] for row in rows]
+        )
+        return DataLoader(self.train, batch_size=5)
+
+    def val_dataloader(self):
+        train = DataLoader(self.train, batch_size=5)
+        return [DataLoader(GroupedDataset(*own_rows(seed=1), split="val"), batch_size=7), evaluation_loader(train)]
+
+
+@pytest.mark.parametrize("accuracy_from", ["training", "evaluation"])
+@pytest.mark.parametrize("change", ["none", "order", "fewer", "more"])
+def test_loaders_made_anew_read_the_same_rows(trainer, change, accuracy_from):
+    run = trainer(max_epochs=3, reload_dataloaders_every_n_epochs=1, num_sanity_val_steps=0)
+    method, data = DRU(network=own_network(), accuracy_from=accuracy_from), Reloaded(change)
+    if change == "none":
+        run.fit(method, datamodule=data)
+        assert (data.loads, method.progress.ended_epoch) == (3, 2)
+        return
+    with pytest.raises(InputError, match=r"the training loader of epoch 1 reads other rows .* reload_dataloaders"):
+        run.fit(method, datamodule=data)

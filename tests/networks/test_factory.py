@@ -32,6 +32,14 @@ class LastArgument(nn.Module):
         self.layer = nn.Linear(sizes.in_features, width)
 
 
+def plain(width=3, depth=1):
+    return nn.Linear(width, depth)
+
+
+def asking(width=3, *, sizes):
+    return nn.Linear(sizes.in_features, width)
+
+
 def made_by_command_line(kind, *args, **kwargs):
     return kind(*args, **kwargs)
 
@@ -47,6 +55,14 @@ def made_by_command_line(kind, *args, **kwargs):
         (lambda any_name: MLP(any_name), True),
         (partial(made_by_command_line, MLP, hidden=4), True),
         (partial(made_by_command_line, LastArgument, width=4), True),
+        (asking, True),
+        (partial(asking, 5), True),
+        (partial(made_by_command_line, asking, width=4), True),
+        (lambda *given: MLP(*given), True),
+        (plain, False),
+        (partial(plain, 2), False),
+        (partial(made_by_command_line, plain, width=2), False),
+        (lambda: nn.Linear(2, 3), False),
         (WithoutSizes, False),
         (partial(WithoutSizes, 6), False),
         (partial(made_by_command_line, WithoutSizes, width=6), False),

@@ -49,6 +49,20 @@ def test_odd_columns_are_marked_with_the_remedy(case):
         assert any(remedy in finding.sentence for finding in find(data))
 
 
+def test_columns_of_different_marks_are_told_with_a_remedy_each():
+    amount, share = [f"{row + 1},500.5" for row in range(N)], [f"{row % 100}.5%" for row in range(N)]
+    data = looked_at(**{"a": amount, "b, c": amount, "d": share, "e": share, "f": DAYS, "g h": DAYS})
+    found = {name: [] for name in ("unusable_columns", "marked_numbers", "dates")}
+    for finding in find(data):
+        if finding.code in found:
+            found[finding.code].append((finding.names, finding.sentence))
+    assert [names for names, _ in found["unusable_columns"]] == [["a", "b, c"], ["d", "e"]]
+    assert [names for names, _ in found["marked_numbers"]] == [["a", "b, c"], ["d", "e"]]
+    assert [names for names, _ in found["dates"]] == [["f", "g h"]]
+    for name, remedies in {"marked_numbers": ["thousands=','", "percents='d,e'"], "dates": ["dates='f,g h'"]}.items():
+        assert all(f"; give {remedy}, or" in told for remedy, (_, told) in zip(remedies, found[name], strict=True))
+
+
 def test_text_of_numbers_in_a_typed_file_is_odd_too():
     data = looked_at("t.parquet", sum=[f"{row + 1},500" for row in range(N)])
     assert any("thousands=','" in finding.sentence and finding.severity == "warning" for finding in find(data))

@@ -4,7 +4,9 @@ import os
 
 import pytest
 from lightning.pytorch import Callback, seed_everything
+from lightning.pytorch.loggers import CSVLogger
 
+from drurank.callbacks import best_by
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.training import requeue
@@ -114,3 +116,18 @@ def test_the_command_line_goes_on_in_the_folder_of_the_run(run, tmp_path, monkey
     assert sorted(os.listdir("runs")) == ["version_0", "version_1"]
     straight = [row for row in read_csv("runs/version_1/metrics.csv") if "val_qdcg10" in row]
     assert [row["val_qdcg10"] for row in rows] == [row["val_qdcg10"] for row in straight]
+
+
+@pytest.mark.parametrize("logger", [False, True], ids=["no logger", "a logger"])
+def test_in_python_too_a_requeued_fit_goes_on_in_the_folder_of_the_run(trainer, tmp_path, logger):
+    def options(stop=()):
+        own = CSVLogger("logs") if logger else False
+        return {"callbacks": [*best_by("worst"), *stop], "enable_checkpointing": True, "logger": own}
+
+    with pytest.raises(SystemExit):
+        fit(trainer, **options([Stop()]))
+    (first,) = tmp_path.rglob("selection.json")
+    fit(trainer, **options())
+    assert list(tmp_path.rglob("selection.json")) == [first]
+    assert list(tmp_path.rglob("last.ckpt")) == [first.parent / "checkpoints/last.ckpt"]
+    assert plain(first.parent / "checkpoints/last.ckpt")["epoch"] == 2

@@ -204,3 +204,87 @@ def test_training_rows_are_kept_from_a_validation_step_of_ones_own(trainer, firs
     with torch.no_grad():
         right = method(x).argmax(dim=1) == label
     assert float(run.callback_metrics["val_overall"]) == pytest.approx(float(right.float().mean()))
+
+
+def own_loss(self, batch):
+    return cross_entropy(self(batch["inputs"]), batch["label"])
+
+
+class Discarded(DRU):
+    def training_step(self, batch, batch_idx):
+        super().training_step(batch, batch_idx)
+        return own_loss(self, batch)
+
+
+class Detached(DRU):
+    def training_step(self, batch, batch_idx):
+        return {"loss": super().training_step(batch, batch_idx).detach() + own_loss(self, batch)}
+
+
+class BackwardOfItsOwn(DRU):
+    def training_step(self, batch, batch_idx):
+        self.batch = batch
+        return super().training_step(batch, batch_idx)
+
+    def backward(self, loss):
+        own_loss(self, self.batch).backward()
+
+
+class Manual(DRU):
+    automatic_optimization = False
+
+
+class ManualOfItsOwn(Manual):
+    def training_step(self, batch, batch_idx):
+        super().training_step(batch, batch_idx)
+        optimizer = self.optimizers()
+        optimizer.zero_grad()
+        self.manual_backward(own_loss(self, batch))
+        optimizer.step()
+
+
+@pytest.mark.parametrize("theirs", [Discarded, Detached, BackwardOfItsOwn, Manual, ManualOfItsOwn])
+def test_a_training_that_uses_nothing_of_our_objective_is_noticed(trainer, theirs):
+    method = theirs(network=network())
+    with pytest.raises(InputError, match=rf"^{theirs.__name__} trains on nothing that super\(\).training_step"):
+        trainer(max_epochs=2).fit(method, datamodule=small())
+    assert method.current_epoch == 0
+
+
+class InADict(DRU):
+    def training_step(self, batch, batch_idx):
+        objective = super().training_step(batch, batch_idx)
+        objective += 0.1 * self.network(batch["inputs"]).square().mean()
+        return {"loss": objective}
+
+
+class SomeLeftOut(DRU):
+    def training_step(self, batch, batch_idx):
+        objective = super().training_step(batch, batch_idx)
+        return None if batch_idx % 2 else objective
+
+
+class OverSeveralBatches(Manual):
+    def training_step(self, batch, batch_idx):
+        self.sum = super().training_step(batch, batch_idx) + (self.sum if batch_idx % 2 else 0)
+        if batch_idx % 2:
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            self.manual_backward(self.sum)
+            optimizer.step()
+
+
+@pytest.mark.parametrize("theirs", [InADict, SomeLeftOut, OverSeveralBatches])
+def test_a_training_that_uses_our_objective_in_its_own_way_passes(trainer, theirs):
+    method = theirs(network=network())
+    trainer(max_epochs=2).fit(method, datamodule=small())
+    assert method.progress.ended_epoch == 1
+
+
+@pytest.mark.parametrize("hook", ["on_train_epoch_end", "training_step", "setup"])
+def test_a_hook_that_is_set_on_the_module_is_named(trainer, hook):
+    method = DRU(network=network())
+    is_step = hook == "training_step"
+    setattr(method, hook, lambda *given, **named: step_of_theirs(method, *given) if is_step else None)
+    with pytest.raises(InputError, match=rf"^the {hook} that was set on a DRU hides GroupModule.{hook}; leave it out"):
+        trainer().fit(method, datamodule=small())

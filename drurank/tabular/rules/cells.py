@@ -60,14 +60,17 @@ def missing_cells(data: GroupedRows) -> Iterator[Finding]:
     total = len(data.used)
     worst = next(feature for feature in data.features if feature.name == names[0])
     said = some((f"{name} {missing[name]:,} ({missing[name] / total:.1%})" for name in names), shown=10)
+    remedy = f"missing={data.missing!r} takes care of them"
+    if data.missing == "error":
+        those = "such columns" if len(names) > 1 else "the column"
+        remedy = f"give missing='indicator' or missing='drop', or leave {those} out ({as_option('exclude', names)})"
     much = worst.missing[data.once(data.used)].mean() > MOSTLY
     yield Finding.of_cell(
         "missing_cells",
         "error" if data.missing == "error" else "warning" if much else "note",
         worst.column,
         data.used[np.argmax(worst.missing[data.used])],
-        f"is missing; cells missing by column: {said}; give missing='indicator' or missing='drop', or leave "
-        f"{'such columns' if len(names) > 1 else 'the column'} out ({as_option('exclude', names)})",
+        f"is missing; cells missing by column: {said}; {remedy}",
         names,
     )
 

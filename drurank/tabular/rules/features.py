@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -31,13 +32,24 @@ def no_features(data: GroupedRows) -> Iterator[Finding]:
 
 
 def unusable_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Features that cannot be read as they are, in one finding."""
-    found = [Finding("unusable_columns", "error", said, [name]) for name, said in data.unusable.items()]
-    found += [fault for feature in data.features if (fault := _number_fault(data, feature)) is not None]
-    if found:
-        names = [finding.names[0] for finding in found]
-        others = f"; the like holds of {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
-        yield replace(found[0], sentence=found[0].sentence + others, names=names)
+    """Features that cannot be read as they are, in one finding for each remedy."""
+    found: dict[str, list[Finding]] = {}
+    for name, said in data.unusable.items():
+        found.setdefault("", []).append(Finding("unusable_columns", "error", said, [name]))
+    for feature in data.features:
+        fault = _number_fault(data, feature)
+        if fault is not None:
+            found.setdefault(_option_in(fault), []).append(fault)
+    for faults in found.values():
+        names = [fault.names[0] for fault in faults]
+        others = f"; so it is with {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
+        yield replace(faults[0], sentence=faults[0].sentence + others, names=names)
+
+
+def _option_in(fault: Finding) -> str:
+    """The option that a finding says to give, by which those of a kind are told together."""
+    option = re.search(r"; give (\w+)=", fault.sentence)
+    return option[1] if option else ""
 
 
 def _number_fault(data: GroupedRows, feature: Feature) -> Finding | None:

@@ -21,24 +21,25 @@ TOLD: tuple[tuple[Oddity, Severity], ...] = (
 
 
 def odd_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Dates that are categories, and codes that are quantities, in one finding a kind."""
-    found: dict[Oddity, list[tuple[str, Odd]]] = {}
+    """Dates that are categories, and codes that are quantities, in one finding for each kind and remedy."""
+    found: dict[tuple[Oddity, str], list[tuple[str, Odd]]] = {}
     for feature in data.features:
         odd = oddity(data, feature)
         if odd is not None:
-            found.setdefault(odd.kind, []).append((feature.name, odd))
+            found.setdefault((odd.kind, odd.remedy.partition("=")[0]), []).append((feature.name, odd))
     for kind, severity in TOLD:
-        if kind in found:
-            names, odd = [name for name, _ in found[kind]], found[kind][0][1]
+        for option in (option for told, option in found if told == kind):
+            names, odd = [name for name, _ in found[kind, option]], found[kind, option][0][1]
             others = f", and so do {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
             either = "" if kind == "codes" else f", or leave it out ({as_option('exclude', names)})"
-            remedy = as_option(USUAL[kind], names) if kind in USUAL else odd.remedy
+            more = odd.remedy.removeprefix(as_option(option, names[:1]))
+            remedy = odd.remedy if option in OF_ALL else as_option(option, names) + more
             said = f"column {quoted(names[0])} {odd.looks}{others}; give {remedy}{either}"
             yield Finding(kind, severity, said, names)
 
 
-USUAL: dict[Oddity, str] = {"codes": "categorical", "dates": "dates"}
-"""Oddities with an option that names all columns at once."""
+OF_ALL = ("thousands", "decimal")
+"""Options of all columns, which name none."""
 
 
 def too_many_categories(data: GroupedRows) -> Iterator[Finding]:
