@@ -15,7 +15,7 @@ from rich.table import Table
 
 from drurank.cli.flags import in_flags, named_as_flags
 from drurank.cli.program import usage
-from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.training_parser import RunParser, takes_text
 from drurank.cli.words import names_as_text, with_recipes
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
@@ -39,7 +39,7 @@ def run(words: list[str]) -> Inspection:
     Raises:
         InputError: if there is no such data, or it cannot be read.
     """
-    parser = TrainingParser(prog=usage("inspect"), description=DESCRIPTION)
+    parser = RunParser(prog=usage("inspect"), description=DESCRIPTION)
     parser.add_argument("--config", action="config", help="A configuration, of which only the section data is read.")
     parser.add_subclass_arguments(GroupDataModule, "data", required=True)
     parser.add_argument(

@@ -33,7 +33,7 @@ from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
-from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
 from drurank.cli.trusted import check_kinds
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes
 from drurank.criteria import describe_criteria
@@ -91,7 +91,7 @@ class GroupCLI(LightningCLI):
                 seed_everything_default=0,
                 save_config_callback=RunConfig,
                 trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
-                parser_class=TrainingParser,
+                parser_class=RunParser,
                 parser_kwargs={"prog": usage()},
                 args=args,
             )

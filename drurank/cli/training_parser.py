@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -20,7 +21,7 @@ from drurank.cli.own_defaults import own_defaults
 from drurank.cli.own_texts import kinds_of_text, own_texts
 from drurank.cli.parser import SentenceParser
 from drurank.cli.trusted import KINDS, only_trusted
-from drurank.cli.words import usual_text
+from drurank.cli.words import trust_named, usual_text
 from drurank.files import replace_file
 from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
@@ -66,8 +67,13 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         kwargs.setdefault("parser_mode", MODE)
         super().__init__(*args, **kwargs)
 
+    def trust(self, words: list[str]) -> None:
+        """Trust the classes that these words name: in a program of a person's own, all of them are that person's."""
+        trust_named(words)
+
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
+        self.trust([str(word) for word in (args[0] if args and args[0] is not None else sys.argv[1:])])
         only_trusted()
         with own_defaults(), own_texts():
             return super().parse_args(*args, **kwargs)
@@ -106,6 +112,13 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         classes = [cls for base in bases for cls in concrete(base)]
         classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
         return list(dict.fromkeys(found.__name__ for found in classes))
+
+
+class RunParser(TrainingParser):
+    """That of our own commands, some of whose words are of a run's folder: ``main`` trusts those that were typed."""
+
+    def trust(self, words: list[str]) -> None:
+        """Trust nothing more."""
 
 
 def takes_text(class_path: str, name: str) -> tuple[bool, bool, bool] | None:

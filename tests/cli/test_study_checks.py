@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from drurank.cli.study import prepare
-from drurank.cli.training_parser import TrainingParser
+from drurank.cli.training_parser import RunParser
 from drurank.errors import InputError
 from drurank.study import Plan
 from studies import ERM, written
@@ -88,7 +88,7 @@ def test_of_settings_that_differ_by_numbers_one_has_its_options_read_and_each_is
 ):
     seen = []
 
-    class Read(TrainingParser):
+    class Read(RunParser):
         def parse_args(self, *args, **kwargs):
             seen.append("parsed")
             return super().parse_args(*args, **kwargs)
@@ -96,7 +96,7 @@ def test_of_settings_that_differ_by_numbers_one_has_its_options_read_and_each_is
     monkeypatch.setattr(
         "drurank.cli.study_checks._RehearsedCLI.fit", lambda cli, **_: seen.append(numbers_of(cli.model))
     )
-    monkeypatch.setattr("drurank.cli.training.TrainingParser", Read)
+    monkeypatch.setattr("drurank.cli.training.RunParser", Read)
     grid = {"model": "DRU", "cutoff": [5, 10], "optimizer": "SGD", "model.optimizer.lr": [0.5, 1, 2]}
     plan = Plan.read(written(tmp_path / "s.yaml", candidates=[grid], seeds=[0, 1]))
     prepare(tmp_path / "study", plan)
