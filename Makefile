@@ -34,7 +34,7 @@ test-ddp: install
 
 # Some minutes; the short form in tests/processes/test_kill.py is part of `make test`.
 test-kill: install
-	$(BIN)/python tests/helpers/kill.py --kills 20
+	$(BIN)/python tests/helpers/kill.py --kills 30 --signals 30
 
 lint: install
 	$(BIN)/ruff check .

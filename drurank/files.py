@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from drurank.errors import InputError
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -41,6 +43,18 @@ def write_json(path: Path, content: Any) -> None:
     """Write plain values as indented JSON, in one step."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
+
+
+def read_json(path: Path, remedy: str) -> Any:
+    """The content of a JSON file.
+
+    Raises:
+        InputError: naming the file and the remedy, if it is not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged and cannot be read as JSON; {remedy}") from error
 
 
 def said_of(error: OSError) -> str | None:

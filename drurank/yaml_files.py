@@ -5,6 +5,7 @@ YAML 1.1, which PyYAML reads, takes ``no`` for false, ``010`` for 8 and ``1:30``
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -24,6 +25,12 @@ TEXTS = frozenset(
         "delimiter",
         "text",
         "text_encoding",
+        "path",
+        "percents",
+        "dates",
+        "date_format",
+        "thousands",
+        "decimal",
     }
 )
 """Options of data whose values are names of columns, labels, groups or splits: text as it is typed, keys too."""
@@ -42,6 +49,9 @@ DOTTED = re.compile(
     r"^(?:[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
 )
 """Numbers with a point, as YAML 1.1 spells floats."""
+PLAIN = re.compile(r"(?!(?:true|false|null)\b)[A-Za-z_][\w,]*", re.IGNORECASE | re.ASCII)
+UNPRINTED = re.compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Letters that YAML refuses, or takes for blanks, where they are not escaped."""
 TAG = "tag:yaml.org,2002:"
 
 
@@ -93,6 +103,42 @@ for _name in ("bool", "int", "float"):
     TextLoader.add_constructor(f"{TAG}{_name}", _text)
 
 
+class PlainDumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes text so that ``CoreLoader`` and readers of YAML 1.1 find the same: in quotes where one would not."""
+
+    yaml_implicit_resolvers = {
+        first: [*spellings] for first, spellings in yaml.SafeDumper.yaml_implicit_resolvers.items()
+    }
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write a value that stands there twice two times, since a name of it is no value of an option."""
+        return True
+
+
+for _name, (_spelling, _first) in SPELT.items():
+    for _letter in _first:
+        # Text that resolves to another tag than that of text is written in quotes.
+        PlainDumper.yaml_implicit_resolvers.setdefault(_letter, []).append(
+            (f"{TAG}{_name}", re.compile(f"^(?:{_spelling})$"))
+        )
+
+
+def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # In other quotes these would be read back as blanks.
+    style = '"' if any(odd in text for odd in "\x85\u2028\u2029") else None
+    return dumper.represent_scalar(f"{TAG}str", str(text), style)
+
+
+PlainDumper.add_multi_representer(str, _write_text)
+PlainDumper.add_representer(str, _write_text)
+
+
+def dump_yaml(content: Any) -> str:
+    """Plain values as YAML, which ``read_yaml`` and PyYAML's ``safe_load`` read back the same, text as text."""
+    written: str = yaml.dump(content, Dumper=PlainDumper, default_flow_style=False, allow_unicode=True, sort_keys=False)
+    return written
+
+
 def read_yaml(content: str, loader: type[CoreLoader] = CoreLoader) -> Any:
     """The content of a YAML file of options.
 
@@ -114,6 +160,22 @@ def read_text(content: str) -> Any:
         yaml.YAMLError: if it is not YAML.
     """
     return yaml.load(content, TextLoader)
+
+
+def is_plain(text: str) -> bool:
+    """Whether every reader of YAML takes a text for text, and a list of names in it for one."""
+    return PLAIN.fullmatch(text) is not None
+
+
+def text_words(name: str, value: Any) -> list[str]:
+    """An option of the data, whose value is text in any spelling, as words of the command line."""
+    return ["--config", as_json({"data": {"init_args": {name: value}}})]
+
+
+def as_json(content: Any) -> str:
+    """Plain values as JSON in one line that is YAML too, which knows no pairs of escapes for one letter."""
+    text = json.dumps(content, ensure_ascii=False)
+    return UNPRINTED.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text)
 
 
 def _with_texts(read: Any, node: Any, place: tuple[str, ...] = ()) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_PICTURE
 from drurank.run_folder.place import run_folder
+from drurank.training.hyperparameters import log_training_set
 
 if TYPE_CHECKING:
     from drurank.methods import GroupModule
@@ -67,6 +69,8 @@ class GroupHistory(Callback):
             return
         folder = run_folder(trainer)
         idle = self._begun is None and not method.state and train is not None
+        if idle:
+            log_training_set(trainer)  # as at the start of a training
         if idle and _count_rows(folder / WEIGHTS_FILE, trainer.current_epoch) < train.num_training_groups:
             method.begin_tables(train)
             self._write(trainer, method, trainer.current_epoch)
@@ -121,10 +125,21 @@ def _count_rows(file: Path, epoch: int) -> int:
 
 def _copy_before(epoch: int, old: Path, new: Path) -> None:
     # A resumed run goes on in its file: rows of epochs that are trained again go, and so does one torn by a kill.
-    kept: list[list[str]] = []
-    if old.is_file():
-        with old.open(newline="", encoding="utf-8") as lines:
-            rows = [row for row in csv.reader(lines) if len(row) == len(COLUMNS)]
-        kept = [row for row in rows if row[0].isdigit() and int(row[0]) < epoch]
-    with new.open("w", newline="", encoding="utf-8") as lines:
-        csv.writer(lines).writerows([COLUMNS, *kept])
+    # Row by row, since a run of many groups and epochs has a file of gigabytes.
+    with new.open("w", newline="", encoding="utf-8") as kept:
+        out = csv.writer(kept)
+        out.writerow(COLUMNS)
+        try:
+            out.writerows(_rows_before(epoch, old))
+        except (ValueError, csv.Error) as error:
+            raise InputError(
+                f"{old} is damaged: {' '.join(str(error).split())[:200]}; move it away to go on without earlier epochs"
+            ) from error
+
+
+def _rows_before(epoch: int, file: Path) -> Iterator[list[str]]:
+    if file.is_file():
+        with file.open(newline="", encoding="utf-8") as lines:
+            for row in csv.reader(lines):
+                if len(row) == len(COLUMNS) and row[0].isdigit() and int(row[0]) < epoch:
+                    yield row

@@ -11,15 +11,17 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
-from drurank.files import write_json
+from drurank.files import read_json, write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, REPORT_FILE, SELECTION_FILE
 from drurank.run_folder.place import run_folder
+from drurank.training.stopping import STOPPING
+
+REMEDY = "give the folder of a run that `fit` made, or fit again"
 
 
 class RunCheckpoint(ModelCheckpoint):
@@ -106,7 +108,7 @@ class BestByCriterion(RunCheckpoint):
 
     def _note(self, epoch: int) -> None:
         file, best = self._selection_file(), Path(self.best_model_path)
-        noted = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        noted = _read_noted(file) if file.is_file() else {}
         noted[self.criterion_name] = {
             "file": f"{best.parent.name}/{best.name}" if self.chooses_folder else best.name,
             "value": float(self.best_model_score),  # type: ignore[arg-type]
@@ -125,16 +127,29 @@ class LastCheckpoint(RunCheckpoint):
     def __init__(self, dirpath: str | Path | None = None) -> None:
         super().__init__(Path(LAST_CHECKPOINT).stem, dirpath)
 
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Keep files in the run's folder, and say so where the run is stopped without an exception."""
+        super().on_fit_start(trainer, pl_module)
+        STOPPING.will_say(lambda: self._stopped_by("SIGTERM", trainer))
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """The run is over."""
+        super().teardown(trainer, pl_module, stage)
+        STOPPING.will_say(None)
+
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Of a run that a signal ends, say where it goes on; what the file holds stays that of an epoch's end."""
         super().on_exception(trainer, pl_module, exception)
-        if isinstance(exception, SIGTERMException | KeyboardInterrupt):
-            said = "SIGTERM" if isinstance(exception, SIGTERMException) else "SIGINT"
-            file = self.best_model_path
-            remedy = (
-                f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
-            )
-            rank_zero_info(f"stopped by {said} in epoch {trainer.current_epoch}: {remedy}")
+        if isinstance(exception, KeyboardInterrupt):
+            rank_zero_info(self._stopped_by("SIGINT", trainer))
+        elif STOPPING.is_told(exception):
+            STOPPING.say()
+
+    def _stopped_by(self, name: str, trainer: Trainer) -> str:
+        file = self.best_model_path
+        remedy = f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
+        where = f" (rank {trainer.global_rank})" if trainer.global_rank else ""
+        return f"stopped by {name} in epoch {trainer.current_epoch}{where}: {remedy}"
 
 
 def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -169,25 +184,34 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     """What ``selection.json`` of a run says: criterion to file (a path), value and epoch.
 
     Raises:
-        InputError: if the run has no ``selection.json``, a file it names is gone, or a criterion is not known here.
+        InputError: if the run has no ``selection.json``, it is damaged or names a file outside of the run, a file it
+            names is gone, or a criterion is not known here.
     """
     file = run / SELECTION_FILE
     if not file.is_file():
         raise InputError(f"{run} has no {SELECTION_FILE}; give the folder of a run that `fit` made")
-    try:
-        noted = {name: {**entry, "file": run / entry["file"]} for name, entry in _read_noted(file).items()}
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise InputError(f"{file} is damaged; give the folder of a run that `fit` made, or fit again") from error
+    noted = {name: {**entry, "file": run / entry["file"]} for name, entry in _read_noted(file).items()}
+    if not noted:
+        raise InputError(f"{file} names no checkpoint; fit again, with at least one criterion in select")
     for name, entry in noted.items():
         criterion(name)  # refuses one that is not registered: the report would lack it
+        if not entry["file"].resolve().is_relative_to(run.resolve()):
+            raise InputError(f"{file} names {entry['file']}, a file outside of the run; give a run that `fit` made")
         if not entry["file"].is_file():
             raise InputError(f"{file} names {entry['file']} as the best by {name}, which is missing; fit again")
     return noted
 
 
 def _read_noted(file: Path) -> dict[str, dict[str, Any]]:
-    noted: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    noted: dict[str, dict[str, Any]] = read_json(file, REMEDY)
+    if not isinstance(noted, dict) or not all(map(_is_entry, noted.values())):
+        raise InputError(f"{file} is damaged: an entry lacks file, value or epoch; {REMEDY}")
     return noted
+
+
+def _is_entry(entry: Any) -> bool:
+    kinds = {"file": str, "value": int | float, "epoch": int}
+    return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
 
 
 def alike_in_weights(selection: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:

@@ -11,9 +11,10 @@ from typing import Any
 from drurank.cli.early import check
 from drurank.cli.parser import reason_of
 from drurank.cli.program import usage
+from drurank.cli.words import trust_named
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
-from drurank.imports import import_code
+from drurank.imports import import_code, trust
 
 TRAINING = {
     "fit": "train, keep the best checkpoints by group criteria",
@@ -46,6 +47,9 @@ def main(args: Any = None) -> Any:
     try:
         if isinstance(words, list):
             words = _without_imports(words)
+            trust_named(words)
+        elif isinstance(words, dict):
+            trust(str(words))
         if isinstance(words, list) and words[:1] in ([], ["--help"], ["-h"]):
             return print(overview())
         if isinstance(words, list):

@@ -15,14 +15,14 @@ from rich.table import Table
 
 from drurank.cli.flags import in_flags, named_as_flags
 from drurank.cli.program import usage
-from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.training_parser import RunParser, takes_text
 from drurank.cli.words import names_as_text, with_recipes
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
 from drurank.tabular.rules.finding import counted
 from drurank.tabular.taken import columns_taken
-from drurank.yaml_files import read_yaml
+from drurank.yaml_files import dump_yaml, read_yaml
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN, COLUMNS_SHOWN = 10, 5, 8, 40
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -39,7 +39,7 @@ def run(words: list[str]) -> Inspection:
     Raises:
         InputError: if there is no such data, or it cannot be read.
     """
-    parser = TrainingParser(prog=usage("inspect"), description=DESCRIPTION)
+    parser = RunParser(prog=usage("inspect"), description=DESCRIPTION)
     parser.add_argument("--config", action="config", help="A configuration, of which only the section data is read.")
     parser.add_subclass_arguments(GroupDataModule, "data", required=True)
     parser.add_argument(
@@ -78,7 +78,7 @@ def data_words(words: list[str]) -> list[str]:
         section = read_config(value).get("data")
         if section is not None:
             named = True
-            kept += ["--config", yaml.safe_dump({"data": section})]
+            kept += ["--config", dump_yaml({"data": section})]
     return kept if named else ["--data", "Table", *kept]
 
 

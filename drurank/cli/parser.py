@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from jsonargparse import ArgumentParser
 
 from drurank.errors import InputError, nearest
+from drurank.imports import why_not_trusted
 
 PLAIN = {
     "int": "a whole number",
@@ -80,6 +81,9 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
         said = f"{', '.join(f'--{name}' for name in names)} {are} missing; give {them} on the command line"
         said = f"{said} or by --config" if "--config" in options else said
         return f"{said}{SIZES_INSTEAD}" if any(".network." in name for name in names) else said
+    denied = re.search(r"Importing '([\w.]+)' is not allowed", message)
+    if denied:
+        return f"--{path}: {why_not_trusted(denied[1])}"
     broken = _broken_class(message)
     if broken is not None:
         return f"--{path} {broken[0]}: {broken[1]}"
@@ -140,6 +144,9 @@ def import_problem(class_path: str) -> str | None:
     module, _, name = class_path.rpartition(".")
     if not module or not all(part.isidentifier() for part in class_path.split(".")):
         return None
+    untrusted = why_not_trusted(class_path)
+    if untrusted is not None:
+        return untrusted
     try:
         found = importlib.import_module(module)
     except Exception as error:
@@ -185,9 +192,13 @@ def _last(pattern: str, text: str) -> re.Match[str] | None:
 def options_of(class_path: str) -> list[str]:
     """Names of the arguments that a class, given by its import path, takes from the command line."""
     module, _, name = class_path.rpartition(".")
+    if why_not_trusted(class_path) is not None:
+        return []
     try:
         target = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError):
+        return []
+    if not isinstance(target, type):
         return []
     names: dict[str, None] = {}
     for base in inspect.getmro(target):

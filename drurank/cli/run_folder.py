@@ -13,6 +13,7 @@ from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
 from drurank.run_folder.layout import CONFIG_FILE
 from drurank.run_folder.place import run_of
+from drurank.yaml_files import dump_yaml, read_yaml
 
 OF_THIS_PROCESS = ("best", "last")
 """Values of ``ckpt_path`` that only make sense in Python, after a fit in the same process."""
@@ -44,17 +45,32 @@ def with_config_of_run(words: list[str]) -> list[str]:
         return words
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     try:
-        saved = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-        config = {key: dict(saved)[key] for key in kept if key in dict(saved)}
-    except (yaml.YAMLError, ValueError, TypeError) as error:
+        saved = read_yaml((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
         raise InputError(said) from error
+    config = _sections(folder / CONFIG_FILE, saved, kept)
     if words[0] != "fit" and run is None:
         config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
     for named in (config.get(key) for key in ("model", "data")):
         if isinstance(named, dict):
             refuse_missing(str(named.get("class_path", "")))
-    return [words[0], "--config", yaml.safe_dump(config), *words[1:]]
+    return [words[0], "--config", dump_yaml(config), *words[1:]]
+
+
+def _sections(file: Path, saved: Any, kept: list[str]) -> dict[str, Any]:
+    """Those sections of a saved configuration that are kept.
+
+    Raises:
+        InputError: if one is not of the kind that `fit` writes.
+    """
+    kinds = {"trainer": dict | None, "model": dict | str, "data": dict | str}
+    if not isinstance(saved, dict):
+        raise InputError(f"{file} is damaged: it holds no sections; give a run that `fit` made")
+    for key, kind in kinds.items():
+        if key in saved and not isinstance(saved[key], kind):
+            raise InputError(f"{file} is damaged: its {key} is {str(saved[key])[:80]!r}; give a run that `fit` made")
+    return {key: saved[key] for key in kept if key in saved}
 
 
 def _outside_of_study(trainer: dict[str, Any], run: Path) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from drurank.cli.program import program, usage
 from drurank.cli.study_shown import draw, export, show_concordance, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.errors import InputError, check_count, is_count, nearest
-from drurank.imports import import_words
+from drurank.imports import import_words, trust
 from drurank.recipes import find_config
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, optuna_installed
 from drurank.study.runs import Rehearse, check_options
 from drurank.study.searching import candidate_of
-from drurank.study.working import StopSignals, work
+from drurank.study.working import StopSignals, end_with_parent, work
 
 WORKER = "work"
 """What ``run`` starts in processes of its own."""
@@ -142,6 +142,8 @@ def filled_queue(
 def _work(config: str, output: str, storage: str, grace: str) -> None:
     """Take candidates and run them until none is left."""
     with StopSignals(*STOP) as stop:
+        end_with_parent()
+        trust(Path(config).read_text(encoding="utf-8"))
         plan, folder = Plan.read(config), Path(output)
         work(Queue(folder, plan.digest, storage or None, int(grace)), folder, plan, _train, stop)
 

@@ -6,28 +6,38 @@ import io
 import json
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from itertools import pairwise
 from typing import Any, cast
 
 import torch
+from jsonargparse import Namespace
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.training import GroupCLI
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.study.calling import call
 
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 
 
 class Rehearsal:
-    """Goes through a fit up to its first step; settings that share their data read it once."""
+    """Goes through a fit up to its first step.
+
+    Settings that share their data read it once, and of those that differ by numbers of the method the first one alone
+    has all options read.
+    """
 
     def __init__(self) -> None:
         self._modules: dict[str, GroupDataModule] = {}
+        self._known: dict[tuple[str, ...], _RehearsedCLI] = {}
 
     def __call__(self, words: list[str]) -> Mapping[str, Any]:
         """Rehearse a fit.
@@ -41,17 +51,25 @@ class Rehearsal:
         Raises:
             InputError: saying in one sentence why the fit cannot begin.
         """
-        found: list[_RehearsedCLI] = []
+        kind, found = _without_numbers(words), list[_RehearsedCLI]()
+
+        def rehearse(line: list[str]) -> None:
+            if kind in self._known:
+                self._known[kind].rehearse_with(_numbers(line))
+            else:
+                self._known[kind] = _RehearsedCLI(line, self._modules)
+            found.append(self._known[kind])
+
         try:
             with _quiet():
-                call(lambda line: found.append(_RehearsedCLI(line, self._modules)), words)
+                call(rehearse, words)
         except InputError:
             raise
         except Exception as error:
             reason = reason_of(error)
             said = " ".join(str(error).split())
-            kind = "" if isinstance(error, MisconfigurationException) else f"{type(error).__name__}: "
-            raise reason or InputError(f"{kind}{said}") from error
+            named = "" if isinstance(error, MisconfigurationException) else f"{type(error).__name__}: "
+            raise reason or InputError(f"{named}{said}") from error
         (cli,) = found
         return cast(Mapping[str, Any], cli.config["fit"]["trainer"].as_dict())
 
@@ -67,6 +85,22 @@ class _RehearsedCLI(GroupCLI):
         key = json.dumps(self.config["fit"]["data"].as_dict(), sort_keys=True, default=repr)
         self.datamodule = self._modules.setdefault(key, self.datamodule)
 
+    def rehearse_with(self, numbers: Mapping[str, str]) -> None:
+        """Rehearse again with other numbers among the options of the method; reading all options takes far longer.
+
+        Args:
+            numbers: option to number, as typed.
+        """
+        config = self.config["fit"]["model"].clone()
+        for option, value in numbers.items():
+            _put(config, option.removeprefix("--model.").split("."), value)
+        with named_as_flags(self._flags):
+            parser: Any = self._parser("fit")
+            settings: Any = Namespace(model=config)  # type: ignore[no-untyped-call]
+            self.model = parser.instantiate_classes(settings)["model"]
+            self.before_fit()
+            self.fit()
+
     def fit(self, **_: Any) -> None:
         """Make what a fit and a test make last, and stop there."""
         made = self.model.optimization
@@ -77,6 +111,36 @@ class _RehearsedCLI(GroupCLI):
 
     def after_fit(self) -> None:
         """Nothing was kept."""
+
+
+def _numbers(words: list[str]) -> dict[str, str]:
+    """Options of the method whose values are numbers, and these."""
+    return {
+        option: value for option, value in pairwise(words) if option.startswith("--model.") and NUMBER.fullmatch(value)
+    }
+
+
+def _without_numbers(words: list[str]) -> tuple[str, ...]:
+    """A command line with kinds in place of the numbers of the method, and without its seed."""
+    numbers, kept = _numbers(words), list[str]()
+    for option, word in zip(["", *words], words, strict=False):
+        if option in numbers:
+            kept.append("a whole number" if word.lstrip("+-").isdigit() else "a number")
+        else:
+            kept.append("" if option == "--seed_everything" else word)
+    return tuple(kept)
+
+
+def _put(config: Any, names: list[str], value: str) -> None:
+    """Put a number where an option is, in the type that it has there."""
+    for name in names[:-1]:
+        config = _inner(config)[name]
+    inner = _inner(config)
+    inner[names[-1]] = type(inner[names[-1]])(float(value) if isinstance(inner[names[-1]], float) else value)
+
+
+def _inner(config: Any) -> Any:
+    return config["init_args"] if "class_path" in config else config
 
 
 @contextmanager

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections import Counter
+from contextlib import nullcontext, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from drurank.study.calling import PRCTL
 from drurank.study.queue import Queue, worker_name
-from drurank.study.working import StopSignals
+from drurank.study.working import ASKED, PATIENCE, StopSignals
 
 LOOK = 1.0
 """Seconds between two looks at the queue."""
-PATIENCE, ASKED = 10, 3
-"""Seconds that a worker has to end when it is told to, and how often it is told: see ``StopSignals``."""
 
 
 class Workers:
@@ -47,7 +49,14 @@ class Workers:
             with log.open("w", encoding="utf-8") as out:
                 environment = {**os.environ, **device_of(place)}
                 self._started.append(
-                    subprocess.Popen(self._words, stdout=out, stderr=subprocess.STDOUT, env=environment)
+                    subprocess.Popen(
+                        self._words,
+                        stdout=out,
+                        stderr=subprocess.STDOUT,
+                        env=environment,
+                        # PR_SET_PDEATHSIG: until it looks after that by itself, see end_with_parent
+                        preexec_fn=partial(PRCTL, 1, signal.SIGTERM) if PRCTL else None,
+                    )
                 )
 
     def have_ended(self, seconds: float = 0) -> bool:
@@ -99,20 +108,32 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
     Raises:
         SystemExit: if a signal came; the workers have ended then.
     """
-    begun, first = time.time(), None
+    from sqlalchemy.exc import SQLAlchemyError  # here, since it is optional
+
+    begun, first, counts = time.time(), None, Counter[str]()
     with workers, Live(console=Console(), refresh_per_second=1) as live:
         workers.start()
         while stop.status is None:
-            counts = queue.count()
+            counts = _counted(queue, counts)
             done = counts["COMPLETE"] + counts["FAIL"]
             first = done if first is None else first
             live.update(_progress(counts, total, done - first, time.time() - begun))
             if workers.have_ended():
                 break
             time.sleep(LOOK)
-    queue.put_back_from(workers.killed)
+    with suppress(SQLAlchemyError) if stop.status is not None else nullcontext():
+        queue.put_back_from(workers.killed)  # or they are missed after a while
     if stop.status is not None:
         raise SystemExit(stop.status)
+
+
+def _counted(queue: Queue, before: Counter[str]) -> Counter[str]:
+    """The counts; those before, if the database is out of reach for a moment."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    with suppress(SQLAlchemyError):
+        return queue.count()
+    return before
 
 
 def _progress(counts: Counter[str], total: int, done: int, seconds: float) -> Table:

@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import inspect
 import logging
 import os
-import re
 import shlex
-import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-import torch.distributed as dist
 from jsonargparse import Namespace
 from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerFn
-from lightning.pytorch.utilities.exceptions import MisconfigurationException, SIGTERMException
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.console import Console
 from rich.table import Table
-from yaml.representer import RepresenterError
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
+from drurank.cli.endings import ended_with, ending_of, leave_group, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags
 from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
-from drurank.cli.training_parser import TrainingParser, takes_text
+from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
+from drurank.cli.trusted import check_kinds
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
@@ -47,12 +45,14 @@ from drurank.methods import GroupModule
 from drurank.networks import Sizes
 from drurank.report.words import listed
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
-from drurank.run_folder.layout import SELECTION_FILE, TEST_FOLDER
-from drurank.run_folder.logger import RunLogger
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, SELECTION_FILE, TEST_FOLDER
+from drurank.run_folder.lock import hold, release_all
+from drurank.run_folder.logger import RunLogger, is_first_process
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
 from drurank.training import loader_checks, preflight, requeue, resume_checks
 from drurank.training.resume import first_step_to_log
+from drurank.training.stopping import SIGTERM_STATUS, STOPPING
 
 DEFAULT_EPOCHS = 20
 ROOT = "runs"
@@ -65,9 +65,6 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
-
-REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
-"""What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
 
 OF_PREDICT = ("keep", "output", "by_class")
 """Options of ``predict``, those of ``PredictionWriter``."""
@@ -83,7 +80,7 @@ class GroupCLI(LightningCLI):
 
     def __init__(self, args: ArgsType) -> None:
         self._called = args[0] if isinstance(args, list) and args else None
-        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags):
+        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags), STOPPING.saying():
             super().__init__(
                 GroupModule,
                 LightningDataModule,
@@ -94,7 +91,7 @@ class GroupCLI(LightningCLI):
                 seed_everything_default=0,
                 save_config_callback=RunConfig,
                 trainer_defaults={"max_epochs": DEFAULT_EPOCHS, "enable_model_summary": False},
-                parser_class=TrainingParser,
+                parser_class=RunParser,
                 parser_kwargs={"prog": usage()},
                 args=args,
             )
@@ -103,6 +100,10 @@ class GroupCLI(LightningCLI):
         """The one that is called, where it is named first; its parser is slow to make, and so would be the others."""
         every = LightningCLI.subcommands()
         return {self._called: every[self._called]} if self._called in every else every
+
+    def _parse_ckpt_path(self) -> None:
+        # Lightning's would let what a checkpoint holds as hyperparameters replace what is typed, classes too.
+        pass
 
     def _flags(self) -> list[str]:
         # Once the settings are read, with the flags of the classes that they name.
@@ -192,8 +193,6 @@ class GroupCLI(LightningCLI):
         is_resumed = self.subcommand == "fit" and checkpoint
         run = run_of(checkpoint) if is_resumed else None
         if run is not None:
-            remove_leftovers(run)
-            remove_leftovers(run / "checkpoints")
             step = first_step_to_log(read_checkpoint(checkpoint))
             return RunLogger(run.parent, version=run.name, before_step=step)
         return RunLogger(self._get(self.config_init, "trainer").get("default_root_dir") or ROOT)
@@ -201,6 +200,7 @@ class GroupCLI(LightningCLI):
     def before_instantiate_classes(self) -> None:
         """Refuse to evaluate weights that were never trained; a job that was started again goes on from its file."""
         config = self.config[self.subcommand]
+        check_kinds(config)
         if self.subcommand == "fit" and not config.get("ckpt_path"):
             found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
             config["ckpt_path"] = None if found is None else str(found)
@@ -216,6 +216,10 @@ class GroupCLI(LightningCLI):
         self._loggers = config["trainer"].get("logger")
         checkpoint = config.get("ckpt_path") if self.subcommand == "fit" else None
         run = run_of(checkpoint) if checkpoint else None
+        if run is not None and is_first_process():
+            hold(run, "trains")
+            remove_leftovers(run)
+            remove_leftovers(run / CHECKPOINT_FOLDER)
         if checkpoint and run is not None and self._loggers not in (None, True, False):
             step = first_step_to_log(read_checkpoint(checkpoint))
             config["trainer"]["logger"] = with_runs_of(run, self._loggers, step)
@@ -225,6 +229,8 @@ class GroupCLI(LightningCLI):
         first = self._loggers[0] if isinstance(self._loggers, list) and self._loggers else self._loggers
         named = first.get("init_args", {}).get("version") if isinstance(first, dict | Namespace) else None
         if named is not None and not self._get(self.config_init, "ckpt_path"):
+            if is_first_process() and isinstance(self.trainer.logger, CSVLogger | TensorBoardLogger):
+                hold(Path(self.trainer.logger.log_dir), "trains")
             refuse_taken(self.trainer.logger)
         preflight.check_run(self.model, self.trainer, self.datamodule)
         if not isinstance(self.datamodule, GroupDataModule):
@@ -298,6 +304,8 @@ class GroupCLI(LightningCLI):
             self.trainer.test(ckpt_path=ckpt_path, **kwargs)
             return
         selection = read_selection(Path(run))
+        if is_first_process():
+            hold(Path(run) / TEST_FOLDER, "tests")
         for names in alike_in_weights(selection):
             first = selection[names[0]]
             self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0])
@@ -339,49 +347,25 @@ def run(words: ArgsType) -> GroupCLI:
         logging.getLogger(name).addFilter(_is_no_tip)
     if isinstance(words, list):
         words = names_as_text(classes_first(optimizers_of_model(with_config_of_run(with_recipes(words)))), takes_text)
+    STOPPING.begin()
     try:
-        finished = GroupCLI(words)
-    except MisconfigurationException as error:
-        raise InputError(" ".join(str(error).split())) from error
-    except (ValueError, ModuleNotFoundError, RuntimeError) as error:
-        said = _from_outside(error)
-        if said is None:
-            raise
-        raise InputError(said) from error
+        with without_workers_errors():
+            finished = GroupCLI(words)
     except SIGTERMException as stop:
         # Lightning ends with status 0, as if the run were finished.
-        raise SystemExit(128 + signal.SIGTERM) from stop
+        STOPPING.say()
+        raise ended_with(SIGTERM_STATUS) from stop
+    except Exception as error:
+        ending = ending_of(error)
+        if ending is error:
+            raise
+        raise ending from error
+    finally:
+        STOPPING.end()
+        release_all()
     # Not after an error, with which other processes may still wait in the group.
-    atexit.register(_leave_group)
+    atexit.register(leave_group)
     return finished
-
-
-def _leave_group() -> None:
-    # Lightning does so for NCCL alone. A thread of gloo's that frees a tensor while Python ends aborts the process; the
-    # threads end with the last reference to the group, and DDP's wrapper of the model holds one.
-    if dist.is_available() and dist.is_initialized():
-        gc.collect()
-        dist.destroy_process_group()
-
-
-def _from_outside(error: BaseException | None) -> str | None:
-    """The message of a library about a setting that cannot be used, without the traceback."""
-    unless_known = None
-    while error is not None and reason_of(error) is None:
-        words = " ".join(str(error).split())
-        if isinstance(error, ModuleNotFoundError):
-            return f"a package is not installed: {words}"
-        if isinstance(error, RepresenterError):
-            return f"the configuration of the run cannot be saved: {words}; instead of a Timer give --trainer.max_time"
-        refused = re.search(REFUSED_CLASS, words)
-        if refused:
-            unless_known = f"{refused[2].rpartition('.')[2]} cannot be created: {refused[1]}"
-        if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
-            return words
-        if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
-            return f"the checkpoint is damaged and cannot be read ({words}); give another one of the run"
-        error = error.__cause__ or error.__context__
-    return unless_known
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:

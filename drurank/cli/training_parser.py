@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
-import torch
-from jsonargparse import DefaultHelpFormatter, set_loader
-from lightning.pytorch import Callback, LightningDataModule, LightningModule
+from jsonargparse import DefaultHelpFormatter, set_dumper, set_loader
+from lightning.pytorch import LightningDataModule, LightningModule
 from lightning.pytorch.cli import LightningArgumentParser
-from lightning.pytorch.loggers import Logger
 from torch import nn
 from torchmetrics import Metric
 from yaml import YAMLError
 
 from drurank.cli.flags import class_flags
 from drurank.cli.own_defaults import own_defaults
+from drurank.cli.own_texts import kinds_of_text, own_texts
 from drurank.cli.parser import SentenceParser
-from drurank.cli.words import usual_text
+from drurank.cli.trusted import KINDS, only_trusted
+from drurank.cli.words import trust_named, usual_text
 from drurank.files import replace_file
+from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
-from drurank.yaml_files import read_yaml
+from drurank.yaml_files import dump_yaml, read_yaml
 
-BASES: dict[str, type] = {
-    "model": GroupModule,
-    "data": LightningDataModule,
-    "network": nn.Module,
-    "loss": nn.Module,
-    "optimizer": torch.optim.Optimizer,
-    "lr_scheduler": torch.optim.lr_scheduler.LRScheduler,
-    "callbacks": Callback,
-    "logger": Logger,
-}
 MANY = 25
 MODE = "drurank"
 """How values and configurations are read."""
@@ -53,6 +44,7 @@ def read_value(content: str) -> Any:
 
 
 set_loader(MODE, read_value, (YAMLError,))
+set_dumper(MODE, dump_yaml)
 
 
 class ShortHelp(DefaultHelpFormatter):
@@ -75,14 +67,21 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         kwargs.setdefault("parser_mode", MODE)
         super().__init__(*args, **kwargs)
 
+    def trust(self, words: list[str]) -> None:
+        """Trust the classes that these words name: in a program of a person's own, all of them are that person's."""
+        trust_named(words)
+
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
-        with own_defaults():
+        self.trust([str(word) for word in (args[0] if args and args[0] is not None else sys.argv[1:])])
+        only_trusted()
+        with own_defaults(), own_texts():
             return super().parse_args(*args, **kwargs)
 
     def parse_object(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
-        with own_defaults():
+        only_trusted()
+        with own_defaults(), own_texts():
             return super().parse_object(*args, **kwargs)
 
     def save(self, namespace: Any, path: Any, *args: Any, **kwargs: Any) -> None:
@@ -109,16 +108,21 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
 
     def class_names(self, key: str) -> list[str]:
         """Names of the classes that this option takes, ours first."""
-        base = BASES.get(key.removesuffix(".class_path"))
-        if base is None:
-            return []
-        classes = list(concrete(base))
+        bases = KINDS.get(key.removesuffix(".class_path"), ())
+        classes = [cls for base in bases for cls in concrete(base)]
         classes.sort(key=lambda found: (not found.__module__.startswith("drurank"), found.__name__))
         return list(dict.fromkeys(found.__name__ for found in classes))
 
 
-def takes_text(class_path: str, name: str) -> tuple[bool, bool] | None:
-    """Whether an option of a class of data takes a list, and a mapping, of text; ``None`` if it takes other things."""
+class RunParser(TrainingParser):
+    """That of our own commands, some of whose words are of a run's folder: ``main`` trusts those that were typed."""
+
+    def trust(self, words: list[str]) -> None:
+        """Trust nothing more."""
+
+
+def takes_text(class_path: str, name: str) -> tuple[bool, bool, bool] | None:
+    """Whether an option of data takes a list, a mapping, and null, beside text; ``None`` if it takes other things."""
     cls = _class_of_data(class_path)
     for base in inspect.getmro(cls) if cls is not None else ():
         if "__init__" in vars(base):
@@ -127,7 +131,7 @@ def takes_text(class_path: str, name: str) -> tuple[bool, bool] | None:
             except (NameError, TypeError):
                 continue
             if name in hints:
-                return _kinds_of_text(hints[name])
+                return kinds_of_text(hints[name])
     return usual_text(class_path, name) if cls is None else None
 
 
@@ -135,24 +139,13 @@ def _class_of_data(class_path: str) -> type | None:
     module, _, name = class_path.rpartition(".")
     if not module:
         return next((cls for cls in concrete(LightningDataModule) if cls.__name__ == name), None)
+    if why_not_trusted(class_path) is not None:
+        return None  # The parser refuses it.
     try:
         found = getattr(importlib.import_module(module), name, None)
     except (ImportError, ValueError):
         return None
     return found if isinstance(found, type) else None
-
-
-def _kinds_of_text(hint: Any) -> tuple[bool, bool] | None:
-    kinds = {get_origin(part) or part: get_args(part) for part in _alternatives(hint)}
-    inner = [alternative for args in kinds.values() for arg in args for alternative in _alternatives(arg)]
-    if not kinds.keys() <= {str, list, dict, type(None)} or not set(inner) <= {str, int}:
-        return None
-    is_text = str in kinds or (inner and all(str in _alternatives(arg) for args in kinds.values() for arg in args))
-    return (list in kinds, dict in kinds) if is_text else None
-
-
-def _alternatives(hint: Any) -> list[Any]:
-    return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
 
 
 def concrete(base: type) -> Iterator[type]:

@@ -6,7 +6,6 @@ comes with the package.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +13,15 @@ from typing import Any
 
 import yaml
 
+from drurank.imports import trust
 from drurank.recipes import find_config
-from drurank.yaml_files import TEXTS, read_text, read_yaml
+from drurank.yaml_files import TEXTS, as_json, is_plain, read_text, read_yaml, text_words
 
 CONFIG = ("--config", "-c")
 OF_MODEL = ("optimizer", "lr_scheduler")
 """Options of LightningCLI that are the model's here."""
-TextOption = Callable[[str, str], tuple[bool, bool] | None]
-"""Whether an option of a class of data takes a list, and a mapping, of text; ``None`` if it takes other things."""
+TextOption = Callable[[str, str], tuple[bool, bool, bool] | None]
+"""Whether an option of data takes a list, a mapping, and null, beside text; ``None`` if it takes other things."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,20 @@ class Given:
     def content(self) -> dict[str, Any]:
         """The content of a configuration; empty where it cannot be read, which the parser says."""
         try:
-            file = Path(self.value).expanduser()
-            read = read_yaml(file.read_text(encoding="utf-8") if file.is_file() else self.value)
+            file = file_named(self.value)
+            read = read_yaml(self.value if file is None else file.read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError):
             return {}
         return read if isinstance(read, dict) else {}
+
+
+def file_named(value: str) -> Path | None:
+    """The file that a value names; ``None`` where it is the content itself, which may be too long for a name."""
+    try:
+        file = Path(value).expanduser()
+        return file if file.is_file() else None
+    except (OSError, ValueError, RuntimeError):
+        return None
 
 
 def given_options(words: list[str]) -> Iterator[Given]:
@@ -62,6 +71,17 @@ def given_options(words: list[str]) -> Iterator[Given]:
             value, end = words[end], end + 1
         name = "config" if option in CONFIG else option.removeprefix("--").replace(".init_args.", ".")
         yield Given(place, end, name, value)
+
+
+def trust_named(words: list[str]) -> None:
+    """Let classes be imported of the packages that a command line names, and the configurations named there.
+
+    Args:
+        words: those that a person typed, before any are added from the files of a run.
+    """
+    for given in given_options([str(word) for word in words]):
+        file = file_named(given.value) if given.option == "config" else None
+        trust(given.value if file is None else file.read_text(encoding="utf-8", errors="replace"))
 
 
 def with_recipes(words: list[str]) -> list[str]:
@@ -90,7 +110,7 @@ def optimizers_of_model(words: list[str]) -> list[str]:
             inner = {key: content.pop(key) for key in OF_MODEL if key in content}
             if inner:
                 content["model"] = _with_arguments(content.get("model"), inner)
-                found[given.place : given.end] = ["--config", json.dumps(content)]
+                found[given.place : given.end] = ["--config", as_json(content)]
         elif given.option.partition(".")[0] in OF_MODEL:
             found[given.place] = f"--model.{words[given.place].removeprefix('--')}"
     return found
@@ -158,17 +178,16 @@ def names_as_text(words: list[str], takes_text: TextOption) -> list[str]:
         if head != "data" or not name or not given.value or given.place < place:
             continue
         kinds = takes_text(classes[-1] if classes else "", name)
-        if kinds is None or not _is_nested(given.value):
+        if kinds is None or is_plain(given.value) or (kinds[2] and given.value == "null"):
             continue
-        section = {"data": {"init_args": {name: _as_text(given.value, *kinds)}}}
-        found += [*words[place : given.place], "--config", json.dumps(section)]
+        found += [*words[place : given.place], *text_words(name, _as_text(given.value, *kinds[:2]))]
         place = given.end
     return [*found, *words[place:]]
 
 
-def usual_text(class_path: str, name: str) -> tuple[bool, bool] | None:
+def usual_text(class_path: str, name: str) -> tuple[bool, bool, bool] | None:
     """``TextOption`` where the class is not known."""
-    return (True, True) if name in TEXTS else None
+    return (True, True, True) if name in TEXTS else None
 
 
 def _as_text(value: str, lists: bool, mappings: bool) -> Any:
@@ -176,14 +195,6 @@ def _as_text(value: str, lists: bool, mappings: bool) -> Any:
     if (lists and inner.startswith("[")) or (mappings and inner.startswith("{")):
         return read_text(inner)
     return value
-
-
-def _is_nested(value: str) -> bool:
-    """Whether YAML takes a value for a list or a mapping."""
-    try:
-        return isinstance(read_yaml(value), list | dict)
-    except yaml.YAMLError:
-        return False
 
 
 def _of_command(content: dict[str, Any], command: str) -> dict[str, Any]:

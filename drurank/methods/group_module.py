@@ -52,6 +52,7 @@ from drurank.training.roll import RollCall, needed
 from drurank.training.split_loss import SplitLoss
 from drurank.training.stages import Stages
 from drurank.training.starting import StartingWeights
+from drurank.training.stopping import StopTogether
 
 TRANSFER_HOOKS = ("on_before_batch_transfer", "transfer_batch_to_device", "on_after_batch_transfer")
 AccuracyFrom = Literal["evaluation", "training"]
@@ -134,7 +135,7 @@ class GroupModule(LightningModule):
         self.optimization = Optimization(optimizer, lr_scheduler, lr_interval)
         self.evaluation = Evaluation(min_count, shrink)
         self.watch = NonFiniteWatch(on_nonfinite, detect, self.nan_hint)
-        self.roll, self.requeue = RollCall(), Requeue()
+        self.roll, self.requeue, self.together = RollCall(), Requeue(), StopTogether()
         self.stages = Stages()
         self.state: dict[str, Tensor] = {}
         """The weights and whatever tensors ``reduce`` puts beside them; empty before training, saved in checkpoints."""
@@ -518,10 +519,12 @@ class GroupModule(LightningModule):
             self.network = self.builder.build(preflight.sizes_of(trainer.datamodule, needed=self.builder.takes_sizes))
 
     def configure_callbacks(self) -> Sequence[Callback]:
-        """The watch for nan and inf, the roll call of our hooks and SLURM's, unless an earlier run attached them."""
+        """The watch for nan and inf, the roll call of our hooks, and two for signals and SLURM, unless attached."""
         trainer: Any = self._trainer
         attached = [] if trainer is None else trainer.callbacks
-        return [callback for callback in (self.watch, self.roll, self.requeue) if callback not in attached]
+        return [
+            callback for callback in (self.watch, self.roll, self.requeue, self.together) if callback not in attached
+        ]
 
     def configure_optimizers(self) -> Any:
         """Optimizer over the network's ``parameter_groups()``, or all parameters, and the scheduler."""
@@ -545,11 +548,12 @@ class GroupModule(LightningModule):
         preflight.run_checks(preflight.START, self, trainer)
         train = trainer.train_dataloader.dataset
         self.watch.begin(len(train), self.device)
-        resumes = self.progress.restored is not None
+        restored = self.progress.restored
         if not (self.searching and self.progress.begun):
             self.begin_tables(train)
-        if resumes:
+        if restored is not None:
             self._take_up_where_it_was_left()
+            resume.log_what_is_missing(trainer, restored.get("unlogged"))
         if not self.searching:
             self.progress.begun = True
             hyperparameters.log_training_set(trainer)
@@ -558,7 +562,7 @@ class GroupModule(LightningModule):
         if batches is not None:
             rank_zero_info(f"{self.title}: batches of {batches}")
         self.stages.end_schedules(trainer, self.current_epoch)
-        if not resumes:
+        if restored is None:
             self.progress.ended_epoch = self.current_epoch - 1
 
     def _take_up_where_it_was_left(self) -> None:

@@ -26,6 +26,7 @@ from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall
 from drurank.training.stages import Stages
 from drurank.training.starting import StartingWeights
+from drurank.training.stopping import StopTogether
 
 ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
     "network": (nn.Module, type(None)),
@@ -37,6 +38,7 @@ ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
     "watch": NonFiniteWatch,
     "roll": RollCall,
     "requeue": Requeue,
+    "together": StopTogether,
     "stages": Stages,
     "state": dict,
     "record": EpochRecord,

@@ -45,7 +45,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     """
     try:
         checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        checkpoint[KEY]
+        checkpoint[KEY].keys()
     except Exception as error:
         raise InputError(f"{path} is not a checkpoint of drurank; give one that `fit` wrote") from error
     return checkpoint

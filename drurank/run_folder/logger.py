@@ -34,15 +34,20 @@ class RunLogger(CSVLogger):
         """Name of the run's folder; the first time it is asked for it is claimed."""
         if self._version is None:
             # Only the first process claims; the others are told its folder by the trainer.
-            self._version = claim(Path(self.root_dir)).name if _is_first_process() else "version_0"
+            self._version = claim(Path(self.root_dir)).name if is_first_process() else "version_0"
         return self._version
 
     @property
     def experiment(self) -> Any:
         """The writer of metrics; in a folder that has some it goes on after them."""
-        if self._experiment is None and _is_first_process():
+        if self._experiment is None and is_first_process():
             self._experiment = MetricsWriter(self.log_dir, self._before_step)
         return super().experiment
+
+    def has_logged(self, figures: dict[str, Any]) -> bool:
+        """Whether the file has a row of a step with these figures, or more."""
+        rows = _metrics_in(Path(self.log_dir), None)
+        return any(int(row["step"]) == figures["step"] and figures.keys() <= row.keys() for row in rows)
 
 
 class MetricsWriter(ExperimentWriter):
@@ -87,5 +92,6 @@ def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
     return [row for row in rows if before_step is None or int(row["step"]) < before_step]
 
 
-def _is_first_process() -> bool:
+def is_first_process() -> bool:
+    """Whether this is the only process of a run, or the first."""
     return getattr(rank_zero_only, "rank", 0) == 0

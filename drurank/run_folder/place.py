@@ -15,6 +15,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from drurank.errors import InputError
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CONFIG_FILE, LOGGERS_FILE
+from drurank.run_folder.lock import hold, release
 
 OF_A_REQUEUE = re.compile(r"hpc_ckpt_(\d+)\.ckpt")
 """What Lightning calls the checkpoint of a job that SLURM starts again."""
@@ -32,7 +33,7 @@ _PLACES: WeakKeyDictionary[Any, _Place] = WeakKeyDictionary()
 
 
 def run_folder(trainer: Any, checkpoint: str | Path | None = None) -> Path:
-    """The folder of a trainer's run, the same for all of the run; every process must call it.
+    """The folder of a trainer's run, the same for all of the run; every process must call it. A fit holds it.
 
     It is where Lightning keeps the checkpoints of the first logger: the folder of a CSV or TensorBoard logger, else
     ``<save_dir>/<name>/<version>``, which for W&B is the project and the run's id, and for MLflow the experiment's and
@@ -42,13 +43,25 @@ def run_folder(trainer: Any, checkpoint: str | Path | None = None) -> Path:
     Args:
         trainer: what runs, once its loggers have begun.
         checkpoint: what a fit resumes from, where the trainer does not know it yet.
+
+    Raises:
+        InputError: if another process trains there.
     """
     place = _PLACES.get(trainer)
     if place is None or place.logger is not trainer.logger:
         found = _begin(trainer, checkpoint or trainer.ckpt_path) if trainer.is_global_zero else None
         place = _Place(trainer.logger, Path(trainer.strategy.broadcast(found)))
         _PLACES[trainer] = place
+    if trainer.is_global_zero and trainer.state.fn == "fit" and trainer.state.status == "running":
+        hold(place.folder, "trains")
     return place.folder
+
+
+def leave_folder(trainer: Any) -> None:
+    """Let other processes write to the folder of a trainer's run, which is over."""
+    place = _PLACES.get(trainer)
+    if place is not None:
+        release(place.folder)
 
 
 def known_folder(trainer: Any) -> Path | None:

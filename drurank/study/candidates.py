@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from drurank.yaml_files import TEXTS, as_json, is_plain, text_words
+
 
 @dataclass(frozen=True)
 class Repeat:
@@ -64,7 +66,7 @@ class Candidate:
         every = {**self.options, **(self.repeat.options if self.repeat else {})}
         # A class must come before its options, in whatever order the file has them.
         names = sorted(every, key=lambda name: name.count("."))
-        options = [word for name in names for word in (f"--{name}", _as_word(every[name]))]
+        options = [word for name in names for word in _option_words(name, every[name])]
         return [*options, "--seed_everything", str(self.seed)]
 
 
@@ -164,5 +166,12 @@ def _for_people(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else _as_word(value)
 
 
+def _option_words(name: str, value: Any) -> list[str]:
+    head, _, last = name.replace(".init_args.", ".").partition(".")
+    if head == "data" and last in TEXTS and isinstance(value, str) and not is_plain(value):
+        return text_words(last, value)
+    return [f"--{name}", _as_word(value)]
+
+
 def _as_word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else as_json(value)

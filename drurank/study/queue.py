@@ -143,7 +143,7 @@ class Queue:
             yield
         finally:
             stop.set()
-            thread.join()
+            thread.join(HEARTBEAT)  # the database may be out of reach
 
     def end(self, number: int, reason: str | None = None) -> None:
         """Note that a trial is done, or, with a reason, that it failed."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
@@ -19,6 +18,7 @@ from drurank.study.finished import Study
 from drurank.study.folder import MANIFEST_FILE, RUN_FOLDER, outside_of_study
 from drurank.study.result import Result
 from drurank.study.stepwise import Difference
+from drurank.yaml_files import dump_yaml, read_yaml
 
 BASELINE = "ERM"
 FEW = 20
@@ -197,8 +197,8 @@ def export_best(
             "study again"
         )
     run, name = found.checkpoint.parent.parent, f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
-    config: dict[str, Any] = yaml.safe_load((run / CONFIG_FILE).read_text(encoding="utf-8"))
-    text = yaml.safe_dump({**config, "trainer": outside_of_study(config.get("trainer") or {})}, sort_keys=False)
+    config: dict[str, Any] = read_yaml((run / CONFIG_FILE).read_text(encoding="utf-8"))
+    text = dump_yaml({**config, "trainer": outside_of_study(config.get("trainer") or {})})
     replace_file(output / CONFIG_FILE, lambda path: path.write_text(text, encoding="utf-8"))
     replace_file(output / name, lambda path: shutil.copyfile(found.checkpoint, path))
     write_json(output / SELECTION_FILE, {by: {**found.result.manifest["selection"][by], "file": name}})

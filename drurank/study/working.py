@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,11 @@ from drurank.study.plan import Plan
 from drurank.study.queue import Queue
 from drurank.study.runs import run_candidate
 from drurank.study.searching import candidate_of, tell
+
+LOOK = 0.5
+"""Seconds between two looks at whether the first process is there."""
+PATIENCE, ASKED = 10, 3
+"""Seconds that a worker has to end when it is told to, and how often it is told: see ``StopSignals``."""
 
 
 class StopSignals:
@@ -58,7 +66,25 @@ class StopSignals:
                 raise SystemExit(self.status)
             yield
         finally:
-            self._interrupts = False
+            try:
+                self._interrupts = False
+            finally:
+                self._interrupts = False  # a signal may have been raised before the line above
+
+
+def end_with_parent() -> None:
+    """Have this process be told to stop once the one that started it has ended, however that ended."""
+    parent = os.getppid()
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        for _ in range(ASKED):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(PATIENCE)
+        os._exit(128 + signal.SIGTERM)
+
+    threading.Thread(target=look, daemon=True, name="drurank-parent").start()
 
 
 def work(queue: Queue, study: Path, plan: Plan, command: Command, stop: StopSignals) -> None:
@@ -94,23 +120,24 @@ def _run_taken(
     command: Command,
     stop: StopSignals,
 ) -> None:
-    with queue.alive(number):
-        try:
+    try:
+        with queue.alive(number):
             manifest = _run(queue, study, plan, entry, command, stop)
-        except Exception as error:
-            if stop.status is not None:  # a library may have turned the interruption into another error
-                queue.put_back(number)
-                raise SystemExit(stop.status) from error
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH]
-            print(reason, flush=True)
-            queue.end(number, reason)
-            tell(queue, entry, None)
-        except BaseException:
+    except Exception as error:
+        if stop.status is not None:  # a library may have turned the interruption into another error
             queue.put_back(number)
-            raise
-        else:
-            tell(queue, entry, manifest)
-            queue.end(number)
+            raise SystemExit(stop.status) from error
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH]
+        print(reason, flush=True)
+        queue.end(number, reason)
+        tell(queue, entry, None)
+    except BaseException:
+        # Once there are no more signs of life: of two writers at once SQLite refuses one, however long it would wait.
+        queue.put_back(number)
+        raise
+    else:
+        tell(queue, entry, manifest)
+        queue.end(number)
 
 
 def _run(

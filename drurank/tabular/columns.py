@@ -180,7 +180,9 @@ def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
     """
     for name in names:
         if name not in table.column_names:
-            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}")
+            odd = any("," in column or column != column.strip() for column in table.column_names)
+            how = '; give names with commas or blanks at their ends as a list, as ["a, b"]' if odd else ""
+            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}{how}")
 
 
 def as_names(names: Names) -> list[str]:

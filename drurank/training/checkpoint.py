@@ -17,6 +17,7 @@ from drurank.networks.factory import is_plain
 from drurank.run_folder.checkpoint_io import KEY, ReplacingCheckpointIO
 from drurank.training.loaders import batches_of
 from drurank.training.optimization import optimizers_in_words
+from drurank.training.resume import unlogged
 
 
 def method_state(method: Any) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def training_state(method: Any, trainer: Any) -> dict[str, Any]:
         "criteria": {name: value.cpu() for name, value in method.evaluation.values.items()},
         "batches": batches_of(trainer.train_dataloader),
         "optimizers": optimizers_in_words(trainer.optimizers),
+        "unlogged": unlogged(trainer),
     }
 
 

@@ -9,6 +9,7 @@ from lightning.pytorch.callbacks import WeightAveraging
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.run_folder.checkpoint_io import KEY
+from drurank.run_folder.logger import RunLogger
 
 ANEW = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
 """Progress of a validation that Lightning begins anew: as if it had been stopped in its first batch."""
@@ -81,6 +82,39 @@ def log_past_loss(trainer: Any, epoch: int, loss: Any) -> None:
     """
     for logger in trainer.loggers if loss is not None else ():
         logger.log_metrics({"train_loss": float(loss), "epoch": epoch}, step=trainer.global_step - 1)
+
+
+def unlogged(trainer: Any) -> dict[str, Any] | None:
+    """What an epoch that is over is still to log, which Lightning does once checkpoints are written.
+
+    Returns:
+        Names and values, and the step; ``None`` at any other time.
+    """
+    now = trainer.fit_loop.epoch_progress.current
+    if not trainer.loggers or not now.processed > now.completed:
+        return None
+    figures = {name: float(value) for name, value in trainer._logger_connector.metrics["log"].items()}
+    if not figures:
+        return None
+    return {"step": trainer.fit_loop.epoch_loop._batches_that_stepped - 1, "epoch": trainer.current_epoch, **figures}
+
+
+def log_what_is_missing(trainer: Any, left: dict[str, Any] | None) -> None:
+    """Log what a run was to log when it was killed, where its metrics file lacks it.
+
+    Args:
+        trainer: what resumes.
+        left: what ``unlogged`` gave when the checkpoint was written.
+    """
+    if left is None or not trainer.is_global_zero:
+        return
+    file = next((logger for logger in trainer.loggers if isinstance(logger, RunLogger)), None)
+    if file is None or file.has_logged(left):
+        return
+    figures = {name: value for name, value in left.items() if name != "step"}
+    for logger in trainer.loggers:
+        logger.log_metrics(figures, step=left["step"])
+        logger.save()
 
 
 def first_step_to_log(checkpoint: dict[str, Any]) -> int:

@@ -5,8 +5,10 @@ import os
 import re
 
 import pytest
+import torch
 
 from drurank.cli.study import prepare
+from drurank.cli.training_parser import RunParser
 from drurank.errors import InputError
 from drurank.study import Plan
 from studies import ERM, written
@@ -24,6 +26,22 @@ def with_path(path):
     [
         ({"candidates": [{"model": "DRU", "cutoff": -5}]}, "DRU cutoff=-5: cutoff is -5.0.*from 0 to 100"),
         ({"candidates": [{"model": "DRU", "cutof": 5}]}, "DRU cutof=5: .*did you mean 'cutoff'"),
+        (
+            {"candidates": [{"model": "DRU", "cutoff": [5, 7.5, -5.5]}]},
+            "DRU cutoff=-5.5: cutoff is -5.5",
+        ),
+        (
+            {"candidates": [{"model": "ERM", "optimizer": "SGD", "model.optimizer.lr": [0.1, 0.2, -1.5]}]},
+            "ERM .*lr=-1.5.*Invalid learning rate",
+        ),
+        ({"candidates": [{"model": "JTT", "first_stage_epochs": [1, 2]}]}, "max_epochs is 2 and first_stage_epochs 2"),
+        (
+            {
+                "candidates": [{"model": "ERM", "model.network.hidden": [4, 0]}],
+                "model": {"init_args": {"network": {"class_path": "MLP"}}},
+            },
+            "ERM network.hidden=0: hidden is 0",
+        ),
         ({"candidates": [{"model": "DRUU"}]}, "no model 'DRUU': did you mean 'DRU'"),
         ({"candidates": [{"model": "ERM", "optimizer": "Adamm"}]}, "no optimizer 'Adamm': did you mean 'Adam'"),
         ({"candidates": [{"model": "ERM", "model.optimizer.lr": 0.1}]}, "--model.optimizer <class> first"),
@@ -63,3 +81,30 @@ def test_a_plan_that_is_right_passes_and_leaves_the_process_as_it_was(tmp_path):
     assert "PL_GLOBAL_SEED" not in os.environ
     assert logging.root.manager.disable == logging.NOTSET
     assert re.search("DRU cutoff=100", (tmp_path / "study/plan.json").read_text(encoding="utf-8"))
+
+
+def test_of_settings_that_differ_by_numbers_one_has_its_options_read_and_each_is_rehearsed_with_its_own(
+    tmp_path, monkeypatch
+):
+    seen = []
+
+    class Read(RunParser):
+        def parse_args(self, *args, **kwargs):
+            seen.append("parsed")
+            return super().parse_args(*args, **kwargs)
+
+    monkeypatch.setattr(
+        "drurank.cli.study_checks._RehearsedCLI.fit", lambda cli, **_: seen.append(numbers_of(cli.model))
+    )
+    monkeypatch.setattr("drurank.cli.training.RunParser", Read)
+    grid = {"model": "DRU", "cutoff": [5, 10], "optimizer": "SGD", "model.optimizer.lr": [0.5, 1, 2]}
+    plan = Plan.read(written(tmp_path / "s.yaml", candidates=[grid], seeds=[0, 1]))
+    prepare(tmp_path / "study", plan)
+    found = [entry for entry in seen if entry != "parsed"]
+    assert sorted(found) == [(cutoff, lr) for cutoff in (5.0, 10.0) for lr in (0.5, 1.0, 2.0)]
+    once = seen.index(found[0])
+    assert seen.count("parsed") == 2 * once  # 0.5 is a number, and 1 and 2 are whole ones
+
+
+def numbers_of(method):
+    return method.cutoff, method.optimization.optimizer([torch.zeros(1, requires_grad=True)]).defaults["lr"]

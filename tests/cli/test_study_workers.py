@@ -63,6 +63,22 @@ def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, s
     assert list(queue.states().values()) == ["WAITING"]
 
 
+def test_workers_end_with_the_first_process_that_is_killed(endless):
+    process, queue = endless("portable")
+    process.kill()
+    process.wait()
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("a worker is left")
+    assert list(queue.states().values()) == ["WAITING"]
+
+
 def test_each_worker_sees_one_of_the_devices(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     assert [device_of(place)["CUDA_VISIBLE_DEVICES"] for place in range(3)] == ["3", "5", "3"]

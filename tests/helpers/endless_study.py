@@ -1,7 +1,7 @@
-"""A study whose only candidate trains for ever without torch, so that it starts at once: FOLDER [deaf|stone] [work].
+"""A study whose only candidate trains for ever without torch, so that it starts at once: FOLDER [KIND] [work].
 
-It writes ``begun`` into the folder as soon as it trains. A deaf one loses the first exception that tells it to stop,
-and a stone every one.
+It writes ``begun`` into the folder as soon as it trains. One that is ``deaf`` loses the first exception that tells it
+to stop, and a ``stone`` every one. A ``portable`` one is as where the system tells no process of its parent's end.
 """
 
 import signal
@@ -12,13 +12,15 @@ from pathlib import Path
 from drurank.cli import study_workers
 from drurank.study import Plan
 from drurank.study.queue import Queue
-from drurank.study.working import StopSignals, work
+from drurank.study.working import StopSignals, end_with_parent, work
 
 WORK = "work"
 
 
 def main(words):
     """Be the first process, or a worker."""
+    if "portable" in words:
+        study_workers.PRCTL = None
     folder, loses = Path(words[0]), 1000 if "stone" in words else 1 if "deaf" in words else 0
     study_workers.PATIENCE = 0.3 if "stone" in words else 2
 
@@ -37,6 +39,7 @@ def main(words):
     with StopSignals(signal.SIGTERM, signal.SIGINT) as stop:
         queue = Queue(folder, plan.digest)
         if WORK in words:
+            end_with_parent()
             work(queue, folder, plan, train, stop)
             return
         queue.put(plan.candidates)

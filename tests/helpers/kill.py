@@ -1,16 +1,20 @@
 """Kills runs at random moments, goes on with them, and compares with a run that was left alone: ``make test-kill``.
 
+It sends others, of one and of two processes, SIGTERM, and looks at their statuses, sentences and files.
+
 Prints the seed of the moments; ``python tests/helpers/kill.py --seed N`` draws the same again.
 """
 
 import argparse
 import itertools
+import multiprocessing
 import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,10 +24,12 @@ import torch
 import yaml
 from lightning.pytorch import Callback
 
+from drurank.errors import InputError
 from runs import QUIET, ROOT, SMALL, read_csv, read_json
 
 PROGRAM = ROOT / "cli.py"
 PATH = os.pathsep.join(map(str, (ROOT, Path(__file__).parent)))
+OWN = ["--import", "kill"]  # the callbacks below, which a run's configuration may name
 PACE = "SECONDS_BEFORE_AN_EPOCH"
 # A file of some MB, so that writing it takes a while; the default MLP has dropout.
 NETWORK = ["--model.network", "MLP", "--model.network.hidden", "512"]
@@ -54,7 +60,7 @@ class Case:
         """Words that go on from the last checkpoint, or begin anew where there is none."""
         run = latest(root)
         last = run / "checkpoints/last.ckpt" if run else None
-        return ["fit", "--ckpt_path", str(last), *QUIET] if last and last.is_file() else self.start(root)
+        return ["fit", "--ckpt_path", str(last), *OWN, *QUIET] if last and last.is_file() else self.start(root)
 
 
 CASES = [
@@ -80,13 +86,37 @@ class Paced(Callback):
         time.sleep(float(os.environ.get(PACE, 0)))
 
 
+class Refused(Callback):
+    """Raises an error of input on one rank only, which the environment names, in epoch 1."""
+
+    def on_train_epoch_start(self, trainer, pl_module):
+        if trainer.current_epoch == 1 and trainer.global_rank == int(os.environ["REFUSED_RANK"]):
+            raise InputError(f"rank {trainer.global_rank} is refused")
+
+
+class ToWorkers(Callback):
+    """Sends the workers of loaders the signal that the environment names, and then one to this process, in epoch 2."""
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        if trainer.current_epoch == 2 and batch_idx == 0:
+            # Apart, since the end of a worker raises an error here.
+            threading.Thread(target=self.send).start()
+
+    @staticmethod
+    def send():
+        for worker in multiprocessing.active_children():
+            os.kill(worker.pid, getattr(signal, os.environ["WORKERS_GET"]))
+        if "RUN_GETS" in os.environ:
+            os.kill(os.getpid(), getattr(signal, os.environ["RUN_GETS"]))
+
+
 @contextmanager
-def process(words, log, pace=0):
+def process(words, log, pace=0, **environment):
     """The command line as a process that writes into ``log``; it and its workers are killed in the end."""
     with Path(log).open("wb") as out:
         running = subprocess.Popen(
             [sys.executable, str(PROGRAM), *words],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace)},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace), **environment},
             stdout=out,
             stderr=out,
             start_new_session=True,
@@ -211,17 +241,23 @@ def differences(one, other, where=""):
 
 
 def contents(run):
-    """What of a finished run must not depend on whether it was killed."""
-    last = torch.load(run / "checkpoints/last.ckpt", weights_only=True)
-    rows = read_csv(run / "metrics.csv")
-    criteria = [{name: cell for name, cell in row.items() if "val_" in name} for row in rows]
-    return {
-        "last": {key: last[key] for key in COMPARED},
-        "selection": read_json(run / "selection.json"),
-        "weights": read_csv(run / "weights.csv"),
-        "criteria": [row for row in criteria if row],
-        "left over": sorted(path.name for path in run.glob("**/.*")),
-    }
+    """Every file of a finished run, as it must be whether it was killed or not."""
+    found = {}
+    for path in sorted(path for path in run.rglob("*") if path.is_file()):
+        name = str(path.relative_to(run))
+        if path.suffix == ".ckpt":
+            whole = torch.load(path, weights_only=True)
+            found[name] = {key: whole[key] for key in COMPARED}
+        elif path.suffix == ".csv":
+            found[name] = read_csv(path)
+        elif path.suffix == ".json":
+            found[name] = read_json(path)
+        elif path.suffix == ".yaml":
+            # Where a run was begun; a copy of it is elsewhere.
+            found[name] = [line for line in path.read_text("utf-8").splitlines() if "default_root_dir" not in line]
+        else:
+            found[name] = None  # pictures, whose bytes depend on the machine: that they are there
+    return found
 
 
 # ---- the whole
@@ -271,6 +307,49 @@ def trial(case, root, kills, straight, draw, end=finish):
     return found + differences(contents(latest(root)), straight.contents), done
 
 
+SIGNALLED = {
+    "one process": (1, 0, "first"),
+    "one process and its workers": (1, 2, "all"),
+    "rank 0": (2, 0, "first"),
+    "rank 1": (2, 0, "second"),
+    "two processes": (2, 0, "all"),
+    "two processes and their workers": (2, 1, "all"),
+}
+
+
+def signalled(kind, root, draw):
+    """Send a run SIGTERM at a moment that is drawn, half of the time while a file is written; gives what is wrong."""
+    number, workers, whom = SIGNALLED[kind]
+    words = ["--trainer.callbacks", "kill.Paced"]
+    words += ["--trainer.devices", str(number), "--trainer.strategy", "ddp"] if number > 1 else []
+    case, last = Case("DRU", 5000, workers=workers, words=words), root / "version_0/checkpoints/last.ckpt"
+    with process([*case.start(root), *OWN], root / "log") as running:
+        wait_until(last.is_file, running)
+        time.sleep(draw.uniform(0, 1))
+        if draw.random() < 0.5:
+            wait_until(_writes(root, running.pid, 1), running)
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        begun = time.monotonic()
+        if whom == "all":
+            os.killpg(running.pid, signal.SIGTERM)
+        else:
+            os.kill(running.pid if whom == "first" else int(children[0]), signal.SIGTERM)
+        try:
+            status = running.wait(30)
+        except subprocess.TimeoutExpired:
+            return [f"{kind}: has not ended in 30 s"]
+        seconds = time.monotonic() - begun
+        time.sleep(3)
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, 0)
+            return [f"{kind}: a process is left"]
+    said = (root / "log").read_text()
+    lines = [line for line in said.splitlines() if line.startswith("stopped by SIGTERM") and str(last) in line]
+    print(f"{kind}: status {status} after {seconds:.1f} s, {len(lines)} sentences", flush=True)
+    right = status == 128 + signal.SIGTERM and len(lines) == number and "Traceback" not in said
+    return faults_of_files(root) + ([] if right else [f"{kind}: status {status}:\n{said}"])
+
+
 def epochs_kept(root):
     """Epochs that need not be trained again."""
     run = latest(root)
@@ -282,12 +361,17 @@ def main():
     """Kill runs of each case in turn; gives 1 if one of them differs from the run that was left alone."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--signals", type=int, default=0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     draw, left, bad, straight = random.Random(options.seed), options.kills, [], {}
     with tempfile.TemporaryDirectory() as folder:
-        for number in itertools.count():
+        for number in range(options.signals):
+            root = Path(folder) / f"signalled{number}"
+            root.mkdir()
+            bad += signalled([*SIGNALLED][number % len(SIGNALLED)], root, draw)
+        for number in itertools.count() if options.kills else ():
             place, root = number % len(CASES), Path(folder) / f"killed{number}"
             case, alone = CASES[place], Path(folder) / f"straight{place}"
             if place not in straight:
@@ -300,7 +384,8 @@ def main():
             print(f"{case}: " + (f"DIFFERENT (seed {options.seed}): {found}" if found else "the same"), flush=True)
             if left == 0:
                 break
-    print(f"{options.kills} kills, {number + 1} runs, {len(bad)} differences, seed {options.seed}")
+    print("\n".join(bad))
+    print(f"{options.kills} kills, {options.signals} signals, {len(bad)} faults or differences, seed {options.seed}")
     return int(bool(bad))
 
 

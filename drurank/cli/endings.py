@@ -1,0 +1,100 @@
+"""What a run ends with: an exit status, or a sentence in place of an error of a library's."""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+import torch.distributed as dist
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
+from yaml.representer import RepresenterError
+
+from drurank.cli.parser import reason_of
+from drurank.errors import InputError
+from drurank.training.stopping import REFUSED, STOPPING, WORKER, is_lost_connection
+
+REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
+"""What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
+
+
+def ending_of(error: Exception) -> BaseException:
+    """What a run ends with, after an error: an exit status, a sentence, or the error where it is one of ours."""
+    status = STOPPING.status_for(error) if reason_of(error) is None else None
+    if status is not None:
+        return ended_with(status)
+    several = STOPPING.is_of_several
+    said = _from_outside(error)
+    if isinstance(error, MisconfigurationException):
+        said = " ".join(str(error).split())
+    elif several and reason_of(error) is None and is_lost_connection(error):
+        said = f"another process of the run has ended or cannot be reached ({' '.join(str(error).split())[:200]})"
+    elif not isinstance(error, ValueError | ModuleNotFoundError | RuntimeError):
+        said = None
+    if several:
+        # Python's own end would wait for the other processes.
+        STOPPING.ends_with(REFUSED if said is not None or reason_of(error) is not None else 1)
+    return error if said is None else InputError(said)
+
+
+def ended_with(status: int) -> SystemExit:
+    """An exit status, which other processes of the run cannot keep this one from."""
+    if STOPPING.is_of_several:
+        STOPPING.ends_with(status)
+    return SystemExit(status)
+
+
+@contextmanager
+def without_workers_errors() -> Iterator[None]:
+    """Leave out what Python prints of a thread that was talking to a loader's worker when that was ended."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if threading.current_thread() is threading.main_thread() or not issubclass(kind, ConnectionError | EOFError):
+            before(kind, error, trace)
+
+    sys.excepthook = hook
+    try:
+        yield
+    finally:
+        sys.excepthook = before
+
+
+def leave_group() -> None:
+    """Leave the other processes, at the end of Python."""
+    # Lightning does so for NCCL alone. A thread of gloo's that frees a tensor while Python ends aborts the process; the
+    # threads end with the last reference to the group, and DDP's wrapper of the model holds one.
+    if dist.is_available() and dist.is_initialized():
+        gc.collect()
+        dist.destroy_process_group()
+
+
+def _from_outside(error: BaseException | None) -> str | None:
+    """The message of a library about a setting that cannot be used, without the traceback."""
+    unless_known = None
+    while error is not None and reason_of(error) is None:
+        words = " ".join(str(error).split())
+        if isinstance(error, ModuleNotFoundError):
+            return f"a package is not installed: {words}"
+        if isinstance(error, RepresenterError):
+            return f"the configuration of the run cannot be saved: {words}; instead of a Timer give --trainer.max_time"
+        refused = re.search(REFUSED_CLASS, words)
+        if refused:
+            unless_known = f"{refused[2].rpartition('.')[2]} cannot be created: {refused[1]}"
+        if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
+            return words
+        died = WORKER.search(words)
+        if died is not None:
+            how = "was killed, as when memory runs out" if died[2] in (None, "Killed") else f"ended with: {died[2]}"
+            return (
+                f"process {died[1]}, which loads rows, {how}; give a smaller --data.num_workers, 0 for none, or a "
+                "smaller --data.batch_size"
+            )
+        if isinstance(error, RuntimeError) and words.startswith("PytorchStreamReader"):
+            return f"the checkpoint is damaged and cannot be read ({words}); give another one of the run"
+        error = error.__cause__ or error.__context__
+    return unless_known

@@ -1,0 +1,92 @@
+"""One process at a time writes to a folder: a lock that the system releases when its process ends, however it does."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from drurank.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such lock, and runs are not locked there
+    fcntl = None  # type: ignore[assignment]
+
+LOCK_FILE = ".lock"
+_held: dict[Path, tuple[int, list[Path]]] = {}
+"""Folders that this process writes to: the open file by which it holds each, and the folders made for that."""
+
+
+def hold(folder: Path, doing: str) -> None:
+    """Have this process be the only one that writes to a folder, until ``release`` or its end.
+
+    Args:
+        folder: made, if it is not there.
+        doing: what others are told that this process does, as ``trains``.
+
+    Raises:
+        InputError: naming the process that holds it.
+    """
+    place = folder.resolve()
+    if fcntl is None or place in _held:
+        return
+    made = [one for one in (place, *place.parents) if not one.exists()]
+    place.mkdir(parents=True, exist_ok=True)
+    while True:
+        file = os.open(place / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            said = os.read(file, 1000).decode(errors="replace").strip() or "another process writes"
+            os.close(file)
+            raise InputError(
+                f"{folder} is in use: {said} there; wait until it has ended, or stop it, and try again"
+            ) from error
+        except OSError:  # a file system without locks
+            os.close(file)
+            return
+        if _is_at(place / LOCK_FILE, file):
+            break
+        os.close(file)  # whoever held it has just removed it
+    os.ftruncate(file, 0)
+    os.write(file, f"process {os.getpid()} on {socket.gethostname()} {doing}\n".encode())
+    _held[place] = file, made
+
+
+def release(folder: Path) -> None:
+    """Let other processes write to a folder; one that is still empty and was made by ``hold`` goes."""
+    file, made = _held.pop(folder.resolve(), (None, []))
+    if file is None:
+        return
+    with suppress(OSError):
+        (folder / LOCK_FILE).unlink()
+    os.close(file)
+    with suppress(OSError):  # of the first that is not empty
+        for empty in made:
+            empty.rmdir()
+
+
+def release_all() -> None:
+    """Let other processes write to every folder that this one holds."""
+    for folder in [*_held]:
+        release(folder)
+
+
+def _is_at(path: Path, file: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
+def _close_in_child() -> None:
+    # The lock lives as long as any copy of the open file, and a loader's worker outlives a process that is killed.
+    for file, _ in _held.values():
+        os.close(file)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)

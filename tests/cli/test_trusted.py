@@ -1,0 +1,202 @@
+"""What a class path in a run's folder, a configuration or a study may name; nothing else is imported or called."""
+
+import importlib
+import sys
+
+import pytest
+import torch
+import yaml
+
+from drurank.cli import main
+from drurank.cli.trusted import KINDS, check_kinds
+from drurank.errors import InputError
+from drurank.imports import trust, why_not_trusted
+from runs import SMALL, plain
+
+MODULE = """
+open({mark!r}, "w").close()
+import torch
+from drurank.methods import ERM
+
+
+class Net(torch.nn.Linear):
+    def __init__(self, sizes):
+        super().__init__(sizes.in_features, sizes.num_classes)
+
+
+class Mine(ERM):
+    pass
+
+
+def make(sizes):
+    return Net(sizes)
+"""
+OPTIONS = ("network", "optimizer", "lr_scheduler", "loss")
+HARMFUL = {
+    "os.system": {"command": "touch owned"},
+    "posix.system": {"command": "touch owned"},
+    "subprocess.Popen": {"args": "touch owned", "shell": True},
+    "subprocess.call": {"args": "touch owned"},
+    "builtins.exec": {"source": "open('owned', 'w')"},
+    "builtins.open": {"file": "owned", "mode": "w"},
+    "pathlib.Path": {},
+    "shutil.rmtree": {"path": "kept"},
+    "functools.partial": {},
+    "runpy.run_path": {"path_name": "owned.py"},
+    "torch.hub.load": {"repo_or_dir": "x", "model": "y"},
+    "torch.load": {"f": "x"},
+    "torch.utils.cpp_extension.load": {"name": "x", "sources": []},
+    "torch.nn.functional.linear": {},
+    "torch.utils.data.DataLoader": {"dataset": []},
+    "lightning.pytorch.Trainer": {},
+    "jsonargparse.set_parsing_settings": {"import_path_allowlist": ["os"]},
+}
+
+
+@pytest.fixture
+def evil(tmp_path, monkeypatch):
+    """A module in the current folder that notes its import."""
+
+    def make(name):
+        (tmp_path / f"{name}.py").write_text(MODULE.format(mark=str(tmp_path / "owned")))
+        monkeypatch.syspath_prepend(tmp_path)
+        return name
+
+    (tmp_path / "kept").mkdir()
+    return make
+
+
+def nested(option, class_path):
+    spec = {"class_path": class_path}
+    for part in reversed(option.split(".")):
+        spec = {part: {"init_args": spec} if part in ("model",) and "class_path" not in spec else spec}
+    return spec
+
+
+def found(class_path):
+    module, _, name = class_path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def with_class(file, option, spec):
+    config = yaml.safe_load(file.read_text())
+    config["model"]["init_args"][option] = spec
+    file.write_text(yaml.safe_dump(config))
+
+
+def unharmed(folder):
+    return not (folder / "owned").exists() and (folder / "kept").exists()
+
+
+EVERY_WAY = [
+    *((OPTIONS[place % len(OPTIONS)], class_path) for place, class_path in enumerate(HARMFUL)),
+    *((option, "os.system") for option in OPTIONS),
+]
+
+
+@pytest.mark.parametrize(("option", "class_path"), EVERY_WAY)
+def test_no_run_calls_what_its_configuration_names(copied, evil, refused, tmp_path, option, class_path):
+    with_class(copied / "config.yaml", option, {"class_path": class_path, "init_args": HARMFUL[class_path]})
+    said = refused("test", "--run", copied)
+    assert class_path in said
+    assert unharmed(tmp_path)
+
+
+@pytest.mark.parametrize("words", [("validate", "--ckpt_path"), ("predict", "--ckpt_path"), ("fit", "--ckpt_path")])
+def test_nor_does_the_configuration_beside_a_checkpoint(copied, evil, refused, tmp_path, words):
+    with_class(copied / "config.yaml", "network", {"class_path": "os.system", "init_args": {"command": "touch owned"}})
+    assert "os.system" in refused(words[0], words[1], copied / "checkpoints/last.ckpt")
+    assert unharmed(tmp_path)
+
+
+@pytest.mark.parametrize("option", [*OPTIONS, "model", "data", "callbacks"])
+def test_module_that_a_run_alone_names_is_not_imported(copied, evil, refused, tmp_path, option):
+    name, file = evil(f"evil_{option}"), copied / "config.yaml"
+    config = yaml.safe_load(file.read_text())
+    spec = {"class_path": f"{name}.Net"}
+    if option == "callbacks":
+        config["trainer"][option] = [spec]
+    elif option in OPTIONS:
+        config["model"]["init_args"][option] = spec
+    else:
+        config[option]["class_path"] = spec["class_path"]
+    file.write_text(yaml.safe_dump(config))
+    said = refused("test", "--run", copied)
+    assert f"add --import {name}" in said
+    assert unharmed(tmp_path)
+    assert name not in sys.modules
+
+
+def test_class_of_a_module_that_is_named_is_taken(evil, run, capsys, tmp_path):
+    words = [*SMALL, "--trainer.max_epochs", "1"]
+    named = evil("named_on_the_command_line")
+    run("fit", "--model", f"{named}.Mine", "--model.network", f"{named}.Net", *words)
+    written = evil("named_in_a_configuration")
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump({"model": {"class_path": f"{written}.Mine"}}))
+    run("fit", "--config", str(file), *words)
+    assert f"--import {written} test --run" in " ".join(capsys.readouterr().out.split())
+    run("test", "--run", "runs/version_1")
+
+
+@pytest.mark.parametrize(
+    ("option", "class_path"),
+    [
+        ("model", "drurank.methods.DRU"),
+        ("model.network", "torch.nn.Linear"),
+        ("model.network", "drurank.networks.MLP"),
+        ("model.loss", "drurank.training.losses.CrossEntropy"),
+        ("model.optimizer", "torch.optim.AdamW"),
+        ("model.lr_scheduler", "torch.optim.lr_scheduler.StepLR"),
+        ("model.lr_scheduler", "lightning.pytorch.cli.ReduceLROnPlateau"),
+        ("trainer.callbacks", "lightning.pytorch.callbacks.Timer"),
+        ("trainer.logger", "lightning.pytorch.loggers.CSVLogger"),
+        ("trainer.strategy", "lightning.pytorch.strategies.DDPStrategy"),
+        ("data", "drurank.data.Table"),
+    ],
+)
+def test_class_of_its_kind_is_taken(option, class_path):
+    assert why_not_trusted(class_path) is None
+    check_kinds(nested(option, class_path))
+    if option != "trainer.strategy":
+        for other in ("drurank.data.Table", "torch.optim.SGD", "torch.nn.ReLU"):
+            if not issubclass(found(other), KINDS[option.rpartition(".")[2]]):
+                with pytest.raises(InputError, match=f"--{option} names {other}; give a class derived from"):
+                    check_kinds(nested(option, other))
+
+
+@pytest.mark.parametrize("name", sorted(sys.stdlib_module_names))
+def test_nothing_of_the_standard_library_is_trusted(name):
+    trust(f"{name}.anything")
+    assert "standard library" in why_not_trusted(f"{name}.anything")
+
+
+def test_a_function_makes_no_network(evil, refused, tmp_path):
+    name = evil("with_a_function")
+    said = refused("fit", "--model", "ERM", "--model.network", f"{name}.make", *SMALL)
+    assert f"{name}.make" in said
+    assert "class" in said
+
+
+def test_what_a_checkpoint_holds_as_hyperparameters_replaces_nothing(copied, evil, run, tmp_path):
+    name, file = evil("evil_hyperparameters"), copied / "checkpoints/last.ckpt"
+    torch.save({**plain(file), "hyper_parameters": {"_class_path": f"{name}.Mine"}}, file)
+    for command in ("validate", "predict"):
+        run(command, "--ckpt_path", file)  # as it is without them
+    assert unharmed(tmp_path)
+    assert name not in sys.modules
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_study_calls_no_function(evil, capsys, tmp_path, option):
+    plan = {
+        "data": {"class_path": "Shortcut", "init_args": {"groups": [6, 4, 4], "group_size": 10}},
+        "criteria": ["qdcg10"],
+        "seeds": [0],
+        "candidates": [{"model": "DRU", f"model.{option}": "os.system", f"model.{option}.command": "touch owned"}],
+    }
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    with pytest.raises(SystemExit):
+        main(["study", "run", "--config", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "study")])
+    assert "os.system" in capsys.readouterr().err
+    assert unharmed(tmp_path)

@@ -1,0 +1,103 @@
+"""Two processes of a run: a signal to one or to all, a process or a worker that is killed, an error on one rank."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+
+from kill import OWN, Case, process, wait_until
+from runs import SMALL
+
+SECONDS = 20
+"""That an end may take on a busy machine; Lightning's takes 1,800."""
+TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.callbacks", "kill.Paced"]
+
+
+def children(pid):
+    words = ["ps", "-o", "pid,args", "--ppid", str(pid)]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
+    return [int(line.split()[0]) for line in lines if "ps -o" not in line]
+
+
+@pytest.fixture
+def ended(tmp_path):
+    """Begins a run, calls a function with its process once an epoch is kept; gives its exit status and lines."""
+
+    def call(words, how, **environment):
+        case = Case("DRU", 2000, words=words)
+        last = tmp_path / "version_0/checkpoints/last.ckpt"
+        with process([*case.start(tmp_path), *OWN], tmp_path / "log", pace=0.2, **environment) as running:
+            wait_until(last.is_file, running)
+            how(running.pid)
+            status = running.wait(SECONDS)
+            limit = time.monotonic() + SECONDS
+            while is_there(running.pid) and time.monotonic() < limit:
+                time.sleep(0.05)
+            assert not is_there(running.pid), "a process is left"
+        said = (tmp_path / "log").read_text()
+        assert "Traceback" not in said
+        if last.is_file():
+            torch.load(last, weights_only=True)
+        return status, [line for line in said.splitlines() if line.startswith(("stopped by", "error: "))]
+
+    return call
+
+
+def is_there(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def second(pid):
+    """The process of rank 1, which is the first child."""
+    return min(children(pid))
+
+
+def test_a_signal_to_one_rank_ends_all_processes_with_a_sentence_each(ended, tmp_path):
+    """To all of them, and with workers of loaders: ``make test-kill``."""
+    status, said = ended(TWO, lambda pid: os.kill(second(pid), signal.SIGTERM))
+    assert status == 143
+    last = tmp_path / "version_0/checkpoints/last.ckpt"
+    assert sorted("(rank 1)" in line for line in said) == [False, True]
+    for line in said:
+        assert line.startswith("stopped by SIGTERM in epoch ")
+        assert line.endswith(f": go on with --ckpt_path {last}")
+
+
+def test_an_error_on_one_rank_ends_all_with_its_sentence(ended):
+    words = [*TWO[:-1], "kill.Refused"]
+    status, said = ended(words, lambda pid: None, REFUSED_RANK="1")
+    assert status == 2
+    assert said == ["error: rank 1 is refused"]
+
+
+WITH_WORKERS = ["fit", "--model", "DRU", *SMALL, "--data.num_workers", "1", "--trainer.max_epochs", "50"]
+
+
+def test_a_worker_of_a_loader_that_is_killed_gives_a_sentence(run, monkeypatch, capsys):
+    monkeypatch.setenv("WORKERS_GET", "SIGKILL")
+    with pytest.raises(SystemExit) as stop:
+        run(*WITH_WORKERS, "--trainer.callbacks", "kill.ToWorkers")
+    assert stop.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "which loads rows, was killed, as when memory runs out; give a smaller --data.num_workers" in said
+
+
+def test_a_signal_to_a_run_and_to_its_workers_is_a_signal_to_the_run(run, monkeypatch, tmp_path, caplog):
+    """As schedulers send it; a worker that ends raises an error in the process that reads from it."""
+    for name in ("WORKERS_GET", "RUN_GETS"):
+        monkeypatch.setenv(name, "SIGTERM")
+    with caplog.at_level("INFO"), pytest.raises(SystemExit) as stop:
+        run(*WITH_WORKERS, "--trainer.callbacks", "kill.ToWorkers", "--trainer.default_root_dir", tmp_path)
+    assert stop.value.code == 143
+    (said,) = [record.getMessage() for record in caplog.records if "stopped by" in record.getMessage()]
+    assert re.match(r"stopped by SIGTERM in epoch \d+: ", said)
+    assert said.endswith(f": go on with --ckpt_path {tmp_path}/version_0/checkpoints/last.ckpt")
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
