@@ -12,7 +12,6 @@ from types import TracebackType
 
 import torch.distributed as dist
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
-from yaml.representer import RepresenterError
 
 from drurank.cli.parser import reason_of
 from drurank.errors import InputError
@@ -80,8 +79,6 @@ def _from_outside(error: BaseException | None) -> str | None:
         words = " ".join(str(error).split())
         if isinstance(error, ModuleNotFoundError):
             return f"a package is not installed: {words}"
-        if isinstance(error, RepresenterError):
-            return f"the configuration of the run cannot be saved: {words}; instead of a Timer give --trainer.max_time"
         refused = re.search(REFUSED_CLASS, words)
         if refused:
             unless_known = f"{refused[2].rpartition('.')[2]} cannot be created: {refused[1]}"

@@ -28,7 +28,7 @@ def own_texts() -> Iterator[None]:
         if not isinstance(value, str) or not _is_text(self, value):
             return check(self, value, *args, **kwargs)
         nothing = value == "null" and getattr(self, TYPED, False) and type(None) in alternatives(self._typehint)
-        return None if nothing else str(value)
+        return None if nothing else str.__str__(value)  # of an enumeration its value
 
     @wraps(call)
     def call_typed(self: Any, *args: Any, **kwargs: Any) -> Any:

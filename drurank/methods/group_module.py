@@ -89,6 +89,8 @@ class GroupModule(LightningModule):
 
     accuracy_from: AccuracyFrom = "evaluation"
     """Whose predictions the record holds: those of a pass at the epoch's end, or those made while it trained."""
+    own_loss_epochs: int = 0
+    """First epochs in which a ``training_step`` of your own may train on another loss, as in a warm-up."""
     needs_groups: bool = False
     without_groups: ClassVar[str] = "use ERM, Const, JTT, CVaR or ChiSquare"
     """What to do where training rows have no group and the method needs them."""
@@ -337,7 +339,7 @@ class GroupModule(LightningModule):
         whole.check_use(type(self).__name__)
         self.watch.note(losses, objective, batch["index"], batch_idx)
         self.watch.count(losses)
-        self.roll.expect_gradient(objective)
+        self.roll.use.expect(objective)
         return objective
 
     @needed

@@ -7,12 +7,11 @@ import inspect
 from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
-import torch
 from lightning.pytorch import Callback
-from torch import Tensor
 
 from drurank.errors import InputError
 from drurank.training.evaluation import warn_of_unlogged
+from drurank.training.objective_use import ObjectiveUse
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,7 +63,8 @@ class RollCall(Callback):
         """Place of the evaluation loader that is being read; ``None`` between batches."""
         self._called: list[str] = []
         self._saved = False
-        self._given = self._reached = 0
+        self.use = ObjectiveUse()
+        """Whether training uses the method's objective."""
 
     def begin(self, name: str, trainer: Any, method: Any) -> None:
         """A hook of this name is called: the one before has answered, and now it is this one's turn."""
@@ -107,33 +107,14 @@ class RollCall(Callback):
         self.finish(trainer, pl_module)
         self.attached = False
 
-    def expect_gradient(self, objective: Tensor) -> None:
-        """A step of ours gave this objective; notice whether a gradient reaches it. Does not wait for the device."""
-        if objective.requires_grad and not torch.compiler.is_compiling():
-            self._given += 1
-            objective.register_hook(self._note_gradient)  # type: ignore[no-untyped-call]
-
-    def _note_gradient(self, gradient: Tensor) -> None:
-        self._reached += 1
-
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Call the roll, and begin to count the epoch's objectives."""
-        self._given = self._reached = 0
+        """Call the roll, and begin to count the epoch's steps."""
+        self.use.begin_epoch(trainer.global_step)
         self.begin("on_train_epoch_start", trainer, pl_module)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Call the roll, and look whether the epoch trained on any objective of ours.
-
-        Raises:
-            InputError: naming what to return.
-        """
-        if self._given and not self._reached:
-            name = type(pl_module).__name__
-            raise InputError(
-                f"{name} trains on nothing that super().training_step(batch, batch_idx) gave, so the method's weights "
-                "have no effect; return that from training_step, with terms of your own added, or, where optimization "
-                "is not automatic, give it to manual_backward; losses of your own belong in sample_losses or objective"
-            )
+        """Call the roll, and judge whether the epoch trained on the method's objective."""
+        self.use.end_epoch(trainer, pl_module)
         self.begin("on_train_epoch_end", trainer, pl_module)
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
@@ -163,6 +144,7 @@ class RollCall(Callback):
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Call the roll, and look at the step."""
+        self.use.end_batch(trainer, pl_module, outputs)
         self._called.append("training_step")
         self.begin("on_train_batch_end", trainer, pl_module)
 

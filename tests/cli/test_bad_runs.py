@@ -83,19 +83,10 @@ def test_words_that_cannot_be_used(refused, tmp_path, words, said):
     assert not list(tmp_path.rglob("*"))
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--trainer.callbacks+=Timer", "--trainer.callbacks.duration", "00:00:01:00"], "give --trainer.max_time"),
-        (
-            ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor", "loss_of_mine"],
-            "metric `loss_of_mine` which is not available",
-        ),
-    ],
-)
-def test_what_a_library_refuses_is_said_in_a_sentence(refused, tmp_path, words, said):
+def test_what_a_library_refuses_is_said_in_a_sentence(refused, tmp_path):
+    words = ["--trainer.callbacks+=EarlyStopping", "--trainer.callbacks.monitor", "loss_of_mine"]
     where = ["--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
-    assert said in refused(*FIT, *where, *words)
+    assert "metric `loss_of_mine` which is not available" in refused(*FIT, *where, *words)
 
 
 @pytest.mark.parametrize("content", [b"", b"[1, 2]", b"no json", b"\xe9"])
@@ -107,7 +98,8 @@ def test_damaged_selection_is_refused(refused, copied, content):
 @pytest.mark.parametrize("content", [b"", b"- 1", b"a: \xe9"])
 def test_damaged_configuration_is_refused(refused, copied, content):
     (copied / "config.yaml").write_bytes(content)
-    assert "config.yaml cannot be read" in refused("test", "--run", copied)
+    said = "cannot be read" if content.startswith(b"a") else "is damaged: it holds no sections"
+    assert f"config.yaml {said}" in refused("test", "--run", copied)
 
 
 @pytest.mark.parametrize("keep", [100, 5000])
