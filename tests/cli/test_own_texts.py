@@ -141,3 +141,10 @@ def test_list_names_columns_with_commas(tmp_path):
     assert Table(path, "y", ["a, b"], "split").raw_rows() is not None
     with pytest.raises(ValueError, match=r'has no column \'a\'.* as a list, as \["a, b"\]'):
         Table(path, "y", "a, b", "split").raw_rows()
+
+
+def test_default_of_an_enumeration_is_saved_as_its_value(printed):
+    # Timer's interval is Interval.step, which is text too.
+    words = ["--trainer.callbacks+=Timer", "--trainer.callbacks.duration", "00:00:01:00", "--print_config"]
+    callbacks = yaml.safe_load(printed("fit", "--model", "ERM", "--data", "Shortcut", *words))["trainer"]["callbacks"]
+    assert callbacks[0]["init_args"] == {"duration": "00:00:01:00", "interval": "step", "verbose": True}
