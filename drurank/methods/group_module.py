@@ -151,7 +151,7 @@ class GroupModule(LightningModule):
         rebasing.spare(cls, GroupModule)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; those of ours keep their kind."""
+        """Set an attribute; refuse another type for one of ours."""
         rebasing.check_attribute(self, name, value)
         super().__setattr__(name, value)
 
@@ -574,7 +574,7 @@ class GroupModule(LightningModule):
             resume.log_past_loss(trainer, left, self.watch.mean_loss())
             self._end_epoch(left)
         resume.leave_ended_epoch(trainer, self.progress.ended_epoch)
-        resume.end_epoch_as_ever(trainer, self.evaluation.values)
+        resume.end_epoch_as_usual(trainer, self.evaluation.values)
         resume.warn_within_epoch(trainer)
 
     def begin_tables(self, train: GroupedDataset) -> None:
