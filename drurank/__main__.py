@@ -3,14 +3,15 @@
 import sys
 from pathlib import Path
 
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] in ([""], [str(Path.cwd())]):
+    # `python -m` looks into the current folder first, whose files may be somebody else's and named like any package.
+    del sys.path[0]
+
 from drurank.cli import main
 
 
 def console() -> None:
     """Run the command line; what it makes is not handed on, since it would become the exit status."""
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        # Modules of the current folder are found as they are by `python -m drurank`, wherever cli.py is.
-        sys.path.insert(0, str(Path.cwd()))
     main()
 
 

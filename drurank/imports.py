@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 from drurank.errors import InputError
 
@@ -14,9 +16,30 @@ PREFIX = "drurank_import_"
 """Begins the name of a module that is a file."""
 ALWAYS = ("drurank", "torch", "lightning")
 """Packages whose classes any file may name."""
-CLASS_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+CLASS_OPTIONS = frozenset(
+    {
+        "class_path",
+        "model",
+        "data",
+        "network",
+        "loss",
+        "optimizer",
+        "lr_scheduler",
+        "callbacks",
+        "logger",
+        "strategy",
+        "accelerator",
+        "plugins",
+        "profiler",
+    }
+)
+"""Options that name a class, by the last part of their name."""
+CLASS_PATH = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*")
 _imported: list[str] = []
 _named: set[str] = set()
+"""Classes that a person named, by import path or by name alone."""
+_whole: set[str] = set()
+"""Packages that a person named to be imported."""
 
 
 def import_code(name: str) -> None:
@@ -32,6 +55,8 @@ def import_code(name: str) -> None:
     known = str(Path(name).expanduser().resolve()) if is_file else name
     if known in _imported:
         return
+    if not is_file:
+        _find_here(name.partition(".")[0])
     if is_file and not Path(known).is_file():
         raise InputError(f"there is no file {name} to import; give a Python file, as my_criteria.py, or a module")
     try:
@@ -45,15 +70,45 @@ def import_code(name: str) -> None:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"{name} cannot be imported ({said}); fix it, or name another file") from error
     _imported.append(known)
+    _whole.add(PREFIX + Path(known).stem if is_file else name.partition(".")[0])
 
 
-def trust(text: str) -> None:
-    """Let classes be imported of the packages that a text names, such as ``mine.nets.Wide``.
+def trust(content: Any, option: str = "") -> None:
+    """Let the classes that a person names be imported, such as ``mine.nets.Wide``.
+
+    A path counts where an option takes a class, elsewhere only if its last name is written like a class: ``last.ckpt``
+    and ``table.csv`` are files.
 
     Args:
-        text: what a person typed, or a file that is named there; never what a run's folder holds.
+        content: a value that was typed, or the content of a configuration that is named there, nested; never what a
+            run's folder holds.
+        option: what the value was given for.
     """
-    _named.update(path.partition(".")[0] for path in CLASS_PATH.findall(text))
+    if isinstance(content, Mapping):
+        for name, value in content.items():
+            trust(value, str(name).removesuffix("+").rpartition(".")[2])
+    elif isinstance(content, list | tuple):
+        for value in content:
+            trust(value, option)
+    elif isinstance(content, str) and CLASS_PATH.fullmatch(content):
+        package, _, rest = content.partition(".")
+        if option in CLASS_OPTIONS or content.rpartition(".")[2][:1].isupper():
+            _named.add(content)
+            if rest:
+                _find_here(package)
+
+
+def is_named(class_path: str) -> bool:
+    """Whether a person named this class, or had its package imported."""
+    names = {class_path, class_path.rpartition(".")[2]}
+    return bool(names & _named) or class_path.partition(".")[0] in _whole
+
+
+def _find_here(package: str) -> None:
+    """Look for a package in the current folder too, after all others, once a person named it."""
+    here = str(Path.cwd())
+    if here not in sys.path and (Path(here, package).is_dir() or Path(here, f"{package}.py").is_file()):
+        sys.path.append(here)
 
 
 def trusted_packages() -> set[str]:
@@ -62,7 +117,8 @@ def trusted_packages() -> set[str]:
     None is of Python's standard library, whose classes start processes and delete files.
     """
     imported = {name.partition(".")[0] for name in sys.modules}
-    found = {*ALWAYS, *_named, *imported} - sys.stdlib_module_names - {"jsonargparse"}
+    named = {path.partition(".")[0] for path in _named if "." in path}
+    found = {*ALWAYS, *named, *_whole, *imported} - sys.stdlib_module_names - {"jsonargparse"}
     return {name for name in found if name.isidentifier()}
 
 

@@ -46,7 +46,7 @@ def main(args: Any = None) -> Any:
     words = sys.argv[1:] if args is None else args
     try:
         if not isinstance(words, list):
-            trust(str(words))
+            trust(words)
             return _command("drurank.cli.training")(words)
         words = _without_imports(words)
         trust_named(words)

@@ -16,6 +16,7 @@ from drurank.cli.parser import SentenceParser
 from drurank.cli.program import program, usage
 from drurank.cli.study_shown import draw, export, show_concordance, show_table, write
 from drurank.cli.study_workers import Workers, watch
+from drurank.cli.words import trust_named
 from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words, trust
 from drurank.recipes import find_config
@@ -94,6 +95,7 @@ def run_study(
         raise InputError(f"grace is {grace!r}; give a whole number of seconds of {SHORTEST} or more")
     optuna_installed()
     plan, folder = Plan.read(config), Path(output).expanduser()
+    trust(plan.shared)  # of the configurations that the plan names
     prepare(folder, plan)
     with StopSignals(*STOP) as stop:
         queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
@@ -143,8 +145,9 @@ def _work(config: str, output: str, storage: str, grace: str) -> None:
     """Take candidates and run them until none is left."""
     with StopSignals(*STOP) as stop:
         end_with_parent()
-        trust(Path(config).read_text(encoding="utf-8"))
         plan, folder = Plan.read(config), Path(output)
+        trust_named(["--config", config])
+        trust(plan.shared)
         work(Queue(folder, plan.digest, storage or None, int(grace)), folder, plan, _train, stop)
 
 

@@ -5,18 +5,28 @@ A run's folder may come from somebody else, and naming a class imports its modul
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
+import typeshed_client
 from jsonargparse import Namespace, set_parsing_settings
 from lightning.pytorch import Callback, LightningDataModule
+from lightning.pytorch.accelerators import Accelerator
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins import CheckpointIO, ClusterEnvironment, LayerSync, Precision
+from lightning.pytorch.profilers import Profiler
+from lightning.pytorch.strategies import Strategy
 from torch import nn
+from torchmetrics import Metric
+from typeshed_client import get_search_context
 
 from drurank.errors import InputError
-from drurank.imports import need, trusted_packages
+from drurank.imports import is_named, need, trusted_packages
 from drurank.methods import GroupModule
 
 KINDS: dict[str, tuple[type, ...]] = {
@@ -28,8 +38,23 @@ KINDS: dict[str, tuple[type, ...]] = {
     "lr_scheduler": (torch.optim.lr_scheduler.LRScheduler, torch.optim.lr_scheduler.ReduceLROnPlateau),
     "callbacks": (Callback,),
     "logger": (Logger,),
+    "strategy": (Strategy,),
+    "accelerator": (Accelerator,),
+    "plugins": (Precision, ClusterEnvironment, CheckpointIO, LayerSync),
+    "profiler": (Profiler,),
 }
 """What a class is derived from by the option that names it."""
+ANY_KIND = (Metric, *dict.fromkeys(kind for kinds in KINDS.values() for kind in kinds))
+"""What a class that nobody named is derived from, where another option takes one."""
+
+
+def start_no_python() -> None:
+    """Have the parser look for stubs where this process imports from.
+
+    It would ask a process of its own, which imports from the current folder first.
+    """
+    path = [Path(folder) for folder in sys.path if folder]
+    setattr(typeshed_client, "get_search_context", partial(get_search_context, search_path=path))  # noqa: B010
 
 
 def only_trusted() -> None:
@@ -37,8 +62,13 @@ def only_trusted() -> None:
     set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=sorted(trusted_packages()))
 
 
+start_no_python()
+
+
 def check_kinds(settings: Any) -> None:
     """Refuse what is no class, or none of the kind that its option takes, before anything is called.
+
+    A class at another option, and a function, is one that a person named, or the default.
 
     Args:
         settings: what the parser read, nested.
@@ -48,10 +78,11 @@ def check_kinds(settings: Any) -> None:
     """
     for option, class_path in _classes(settings):
         found = _imported(class_path)
+        named = is_named(class_path)
         need(class_path)
-        kinds = KINDS.get(option.rpartition(".")[2], (object,))
+        kinds = KINDS.get(option.rpartition(".")[2], (object,) if named else ANY_KIND)
         if not isinstance(found, type) or not issubclass(found, kinds):
-            wanted = " or ".join(kind.__name__ for kind in kinds) if kinds != (object,) else "the option's type"
+            wanted = " or ".join(kind.__name__ for kind in kinds) if kinds is not ANY_KIND else "Module, or name it"
             raise InputError(f"--{option} names {class_path}; give a class derived from {wanted}")
 
 
@@ -67,17 +98,34 @@ def _imported(class_path: str) -> Any:
     return None
 
 
-def _classes(settings: Any, option: str = "") -> Iterator[tuple[str, str]]:
-    if option.rpartition(".")[2] in KINDS and callable(settings) and not isinstance(settings, type):
-        yield option, f"{settings.__module__}.{getattr(settings, '__qualname__', settings)}"
-    elif isinstance(settings, list | tuple):
+def _classes(settings: Any, option: str = "", default: Any = None) -> Iterator[tuple[str, str]]:
+    """Each class that is named, with its option; functions too, but for those that are an argument's default."""
+    if isinstance(settings, list | tuple):
         for value in settings:
             yield from _classes(value, option)
     elif isinstance(settings, dict | Namespace):
         entries = vars(settings) if isinstance(settings, Namespace) else settings
+        defaults = {}
         if isinstance(entries.get("class_path"), str):
             yield option, entries["class_path"]
+            defaults = _defaults_of(_imported(entries["class_path"]))
         for name, value in entries.items():
-            yield from _classes(
-                value, option if name in ("init_args", "dict_kwargs") else f"{option}.{name}".strip(".")
-            )
+            if name in ("init_args", "dict_kwargs") and isinstance(value, dict | Namespace):
+                for argument, given in (vars(value) if isinstance(value, Namespace) else value).items():
+                    yield from _classes(given, f"{option}.{argument}".strip("."), defaults.get(argument))
+            else:
+                yield from _classes(value, f"{option}.{name}".strip("."))
+    elif isinstance(settings, type) or inspect.isroutine(settings):
+        if settings is default:
+            return
+        path = f"{settings.__module__}.{getattr(settings, '__qualname__', settings)}"
+        if not is_named(path) or option.rpartition(".")[2] in KINDS:
+            yield option, path
+
+
+def _defaults_of(found: Any) -> dict[str, Any]:
+    """Default of each argument of a class."""
+    try:
+        return {name: one.default for name, one in inspect.signature(found).parameters.items()}
+    except (TypeError, ValueError):
+        return {}

@@ -18,6 +18,7 @@ from drurank.recipes import find_config
 from drurank.yaml_files import TEXTS, as_json, is_plain, read_text, read_yaml, text_words
 
 CONFIG = ("--config", "-c")
+OPTIONS_WITH_CLASSES = ("model", "data", "trainer", "optimizer", "lr_scheduler")
 OF_MODEL = ("optimizer", "lr_scheduler")
 """Options of LightningCLI that are the model's here."""
 TextOption = Callable[[str, str], tuple[bool, bool, bool] | None]
@@ -80,8 +81,18 @@ def trust_named(words: list[str]) -> None:
         words: those that a person typed, before any are added from the files of a run.
     """
     for given in given_options([str(word) for word in words]):
-        file = file_named(given.value) if given.option == "config" else None
-        trust(given.value if file is None else file.read_text(encoding="utf-8", errors="replace"))
+        if given.option == "config":
+            trust(given.content)
+        elif given.option.partition(".")[0].removesuffix("+") in OPTIONS_WITH_CLASSES:
+            trust({given.option: _nested(given.value)})
+
+
+def _nested(value: str) -> Any:
+    """A value that is typed, as a list or mapping if it is one."""
+    try:
+        return read_yaml(value) if value.lstrip()[:1] in ("{", "[") else value
+    except (ValueError, yaml.YAMLError):
+        return value
 
 
 def with_recipes(words: list[str]) -> list[str]:

@@ -1,15 +1,15 @@
 """Modules, networks, data and methods of a person's own, named by their import paths."""
 
 import re
-import runpy
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-import drurank.__main__
+from drurank import imports
 from drurank.cli.program import program
+from drurank.cli.words import trust_named
 from runs import ROOT, SMALL, read_json
 
 PAGE = ROOT / "docs/data_sources.md"
@@ -92,14 +92,30 @@ def test_hints_name_the_program_as_it_was_called(monkeypatch, called, words):
 
 
 @pytest.mark.parametrize(
-    "start", [drurank.__main__.console, lambda: runpy.run_path(str(ROOT / "cli.py"), run_name="__main__")]
+    ("words", "found"),
+    [
+        (["fit", "--model", "mine.Method"], True),
+        (["fit", "--model.network=mine.small"], True),
+        (["fit", "--model.init_args.anything", "mine.Net"], True),
+        (["fit", "--trainer.callbacks+=mine.Callback"], True),
+        (["fit", "--trainer.callbacks", "[{class_path: mine.Callback}]"], True),
+        (["fit", "--config", "mine.yaml"], True),
+        (["test", "--run", "mine.Net"], False),
+        (["predict", "--ckpt_path", "checkpoints/mine.ckpt", "--output", "mine.csv"], False),
+        (["fit", "--data.path", "mine.csv", "--data.seed=mine.x"], False),
+        (["fit", "--model", "theirs.Method"], False),
+    ],
 )
-def test_command_finds_modules_in_the_current_folder(letters, monkeypatch, start):
-    seen = []
-    monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(letters))])
-    monkeypatch.setattr(drurank.__main__, "main", lambda: seen.append(sys.path[0]))
-    start()
-    assert seen == [str(letters)]
+def test_current_folder_is_looked_at_for_code_that_is_named_and_last(tmp_path, monkeypatch, words, found):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    (tmp_path / "mine.yaml").write_text("data: {init_args: {transform: mine.Flip}}\n")
+    path = [folder for folder in sys.path if folder not in ("", str(tmp_path))]
+    monkeypatch.setattr(sys, "path", [*path])
+    monkeypatch.setattr(imports, "_named", set())
+    trust_named(words)
+    assert sys.path == ([*path, str(tmp_path)] if found else path)
+    assert ("mine" in imports.trusted_packages()) == found
 
 
 def test_a_network_whose_arguments_are_missing_is_told_of_the_sizes_of_the_data(letters, refused):

@@ -1,17 +1,20 @@
 """What a class path in a run's folder, a configuration or a study may name; nothing else is imported or called."""
 
 import importlib
+import os
+import subprocess
 import sys
 
 import pytest
 import torch
 import yaml
 
+from drurank import imports
 from drurank.cli import main
 from drurank.cli.trusted import KINDS, check_kinds
 from drurank.errors import InputError
 from drurank.imports import trust, why_not_trusted
-from runs import SMALL, plain
+from runs import ROOT, SMALL, plain
 
 MODULE = """
 open({mark!r}, "w").close()
@@ -102,6 +105,103 @@ def test_no_run_calls_what_its_configuration_names(copied, evil, refused, tmp_pa
     assert unharmed(tmp_path)
 
 
+STARTS = {
+    "class_path": "torch.distributed.elastic.multiprocessing.subprocess_handler.SubprocessHandler",
+    "init_args": {
+        "entrypoint": "/bin/sh",
+        "args": ["-c", "touch owned"],
+        "env": {},
+        "stdout": None,
+        "stderr": None,
+        "local_rank_id": 0,
+        "numa_options": None,
+    },
+}
+WRITES = {"class_path": "numpy.memmap", "init_args": {"filename": "owned", "mode": "w+", "shape": [1]}}
+LINEAR = {"in_features": 2, "out_features": 2}
+ANYTHING = [
+    *(
+        ("model.network", "torch.nn.Linear", {**LINEAR, name: spec})
+        for name in ("device", "dtype")
+        for spec in (STARTS, WRITES)
+    ),
+    ("model.network", "drurank.networks.TextClassifier", {"config": {"x": STARTS}}),
+    ("model.loss", "torch.nn.CrossEntropyLoss", {"size_average": STARTS}),
+    ("model.lr_scheduler", "torch.optim.lr_scheduler.LambdaLR", {"lr_lambda": STARTS}),
+    ("model.lr_scheduler", "torch.optim.lr_scheduler.LambdaLR", {"lr_lambda": "drurank.cli.main"}),
+    ("model.lr_scheduler", "torch.optim.lr_scheduler.LambdaLR", {"lr_lambda": ["drurank.imports.import_code"]}),
+    (
+        "model.lr_scheduler",
+        "torch.optim.lr_scheduler.CyclicLR",
+        {"base_lr": 0.1, "max_lr": 1, "scale_fn": "torch.load"},
+    ),
+    ("trainer.strategy", "lightning.pytorch.strategies.DDPStrategy", {"ddp_comm_state": STARTS}),
+    ("trainer.profiler", "torch.profiler.profile", {}),
+    ("trainer.callbacks", "lightning.pytorch.callbacks.RichProgressBar", {"console_kwargs": {"file": WRITES}}),
+    ("trainer.callbacks", "lightning.pytorch.callbacks.LambdaCallback", {"on_test_start": STARTS}),
+    ("trainer.callbacks", "lightning.pytorch.callbacks.LambdaCallback", {"on_test_start": "drurank.cli.main"}),
+]
+"""What arguments that take anything, or a function, might be given."""
+
+
+@pytest.mark.parametrize(("option", "class_path", "arguments"), ANYTHING)
+def test_no_class_or_function_is_taken_where_an_argument_takes_anything(
+    copied, evil, refused, tmp_path, option, class_path, arguments
+):
+    section, name = option.split(".")
+    config = yaml.safe_load((copied / "config.yaml").read_text())
+    spec = {"class_path": class_path, "init_args": arguments}
+    place = config[section] if section == "trainer" else config[section]["init_args"]
+    place[name] = [spec] if name == "callbacks" else spec
+    (copied / "config.yaml").write_text(yaml.safe_dump(config))
+    said = refused("test", "--run", copied)
+    assert option in said
+    assert unharmed(tmp_path)
+
+
+def test_what_a_person_names_is_taken_anywhere(monkeypatch):
+    monkeypatch.setattr(imports, "_named", set())
+    spec = {"class_path": "torch.nn.Linear", "init_args": {**LINEAR, "device": {"class_path": "numpy.memmap"}}}
+    with pytest.raises(InputError, match=r"--model\.network\.device names numpy\.memmap"):
+        check_kinds({"model": {"init_args": {"network": spec}}})
+    trust({"network": spec})
+    check_kinds({"model": {"init_args": {"network": spec}}})
+
+
+def test_default_functions_of_a_class_are_no_functions_that_are_named():
+    arguments = {"d_model": 2, "nhead": 1, "activation": torch.nn.functional.relu}
+    check_kinds({"model": {"network": {"class_path": "torch.nn.TransformerEncoderLayer", "init_args": arguments}}})
+    arguments["activation"] = torch.nn.functional.gelu
+    with pytest.raises(InputError, match=r"--model\.network\.activation names torch"):
+        check_kinds({"model": {"network": {"class_path": "torch.nn.TransformerEncoderLayer", "init_args": arguments}}})
+
+
+def test_nothing_is_imported_from_a_current_folder_that_is_somebody_elses(copied):
+    config = yaml.safe_load((copied / "config.yaml").read_text())
+    config["model"]["init_args"]["network"] = {"class_path": "last.Net"}
+    (copied / "config.yaml").write_text(yaml.safe_dump(config))
+    for name in (
+        "torch",
+        "rich",
+        "json",
+        "triton",
+        "yaml",
+        "numpy",
+        "last",
+        "mlflow",
+        "sitecustomize",
+        "typing_extensions",
+    ):
+        (copied / f"{name}.py").write_text(f"open({str(copied / 'owned')!r}, 'w').close()\n")
+    words = [sys.executable, "-m", "drurank", "predict", "--ckpt_path", "checkpoints/last.ckpt"]
+    done = subprocess.run(
+        words, cwd=copied, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode == 2
+    assert "last.Net is not imported" in done.stderr
+    assert not (copied / "owned").exists()
+
+
 @pytest.mark.parametrize("words", [("validate", "--ckpt_path"), ("predict", "--ckpt_path"), ("fit", "--ckpt_path")])
 def test_nor_does_the_configuration_beside_a_checkpoint(copied, evil, refused, tmp_path, words):
     with_class(copied / "config.yaml", "network", {"class_path": "os.system", "init_args": {"command": "touch owned"}})
@@ -152,22 +252,29 @@ def test_class_of_a_module_that_is_named_is_taken(evil, run, capsys, tmp_path):
         ("trainer.callbacks", "lightning.pytorch.callbacks.Timer"),
         ("trainer.logger", "lightning.pytorch.loggers.CSVLogger"),
         ("trainer.strategy", "lightning.pytorch.strategies.DDPStrategy"),
+        ("trainer.profiler", "lightning.pytorch.profilers.SimpleProfiler"),
+        ("trainer.plugins", "lightning.pytorch.plugins.MixedPrecision"),
+        ("model.criterion", "torch.nn.CrossEntropyLoss"),
         ("data", "drurank.data.Table"),
     ],
 )
 def test_class_of_its_kind_is_taken(option, class_path):
     assert why_not_trusted(class_path) is None
     check_kinds(nested(option, class_path))
-    if option != "trainer.strategy":
+    if option.rpartition(".")[2] in KINDS:
         for other in ("drurank.data.Table", "torch.optim.SGD", "torch.nn.ReLU"):
             if not issubclass(found(other), KINDS[option.rpartition(".")[2]]):
                 with pytest.raises(InputError, match=f"--{option} names {other}; give a class derived from"):
                     check_kinds(nested(option, other))
 
 
+def test_options_with_classes_are_known_to_both():
+    assert {*KINDS, "class_path"} == imports.CLASS_OPTIONS
+
+
 @pytest.mark.parametrize("name", sorted(sys.stdlib_module_names))
 def test_nothing_of_the_standard_library_is_trusted(name):
-    trust(f"{name}.anything")
+    trust(f"{name}.anything", "model")
     assert "standard library" in why_not_trusted(f"{name}.anything")
 
 
