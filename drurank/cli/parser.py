@@ -225,5 +225,5 @@ def nearest_option(word: str, options: list[str]) -> str:
     if len(inner) == 1:
         return f"did you mean {inner[0]!r}?"
     if word == "--run" and "--ckpt_path" in known:
-        return "give --ckpt_path <run>/checkpoints/<criterion>.ckpt, the file of a checkpoint"
+        return "to continue a run give --ckpt_path <run>/checkpoints/last.ckpt"
     return nearest(head, top)
