@@ -8,7 +8,8 @@ import logging
 import os
 import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +30,7 @@ from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
 from drurank.cli.early import TRAINING, options_of_others
 from drurank.cli.endings import ended_with, ending_of, leave_group, without_workers_errors
-from drurank.cli.flags import logged_as_flags, named_as_flags
+from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
@@ -81,7 +82,7 @@ class GroupCLI(LightningCLI):
 
     def __init__(self, args: ArgsType) -> None:
         self._called = args[0] if isinstance(args, list) and args else None
-        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags), STOPPING.saying():
+        with named_as_flags(self._flags), _said_as_flags(self._flags), STOPPING.saying():
             super().__init__(
                 GroupModule,
                 LightningDataModule,
@@ -381,6 +382,12 @@ def run(words: ArgsType) -> GroupCLI:
     # Not after an error, with which other processes may still wait in the group.
     atexit.register(leave_group)
     return finished
+
+
+@contextmanager
+def _said_as_flags(flags: Callable[[], list[str]]) -> Iterator[None]:
+    with logged_as_flags(LOGGERS, flags), warned_as_flags(flags):
+        yield
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:
