@@ -16,6 +16,7 @@ from torch import Tensor
 
 from drurank.callbacks.pictures import folder_of
 from drurank.errors import InputError
+from drurank.methods import GroupModule
 from drurank.run_folder.layout import PREDICTIONS_FILE
 from drurank.tabular.columns import Names, as_names
 from drurank.tabular.reading import PARQUET
@@ -54,7 +55,16 @@ class PredictionWriter(BasePredictionWriter):
             )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Check the options before anything is predicted."""
+        """Check the options before anything is predicted.
+
+        Raises:
+            InputError: if the model is no ``GroupModule``, or an option cannot be met.
+        """
+        if stage == "predict" and not isinstance(pl_module, GroupModule):
+            raise InputError(
+                f"PredictionWriter writes what a GroupModule predicts, and the model is a {type(pl_module).__name__}; "
+                "rebase it on GroupModule, or leave PredictionWriter out"
+            )
         if stage == "predict":
             self.check(trainer.datamodule)  # type: ignore[attr-defined]
 

@@ -153,7 +153,7 @@ class LastCheckpoint(RunCheckpoint):
 
 
 def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:
-    """The state of a ModelCheckpoint with its files looked for in ``folder``, by name."""
+    """The state of a ModelCheckpoint whose files have moved to ``folder``, under the same names."""
 
     def here(path: str) -> str:
         return str(Path(folder) / Path(path).name) if path else path

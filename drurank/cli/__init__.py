@@ -93,5 +93,7 @@ def _without_imports(words: list[str]) -> list[str]:
 
 
 def _command(module: str) -> Callable[[Any], Any]:
+    from drurank.cli.flags import warned_as_flags
+
     command: Callable[[Any], Any] = import_module(module).run
-    return command
+    return warned_as_flags()(command)

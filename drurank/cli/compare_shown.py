@@ -14,7 +14,7 @@ from rich.table import Table
 from drurank.criteria import criterion
 from drurank.errors import InputError
 from drurank.files import replace_file
-from drurank.report.words import listed, short
+from drurank.report.words import listed, shortened
 from drurank.study.comparing import Compared, Comparison
 from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.comparing_files import compare_runs
@@ -22,7 +22,9 @@ from drurank.study.finished import Study
 from drurank.study.shipping import in_words
 
 GROUPS_SHOWN = 10
-HOW_TO_READ = "Second less first, with a 95 % interval; shares in percent. Groups count as a sample of many."
+HOW_TO_READ = (
+    "Difference: second less first, with a 95 % interval; shares in percent. Groups count as a sample of many."
+)
 
 
 def show_comparison(
@@ -85,6 +87,8 @@ def print_comparison(comparison: Comparison) -> None:
     """Print the criteria, what they say, and the groups that differ the most."""
     console = Console()
     console.print(_criteria_table(comparison))
+    for sentence in (HOW_TO_READ, comparison.test):
+        console.print(escape(sentence), style="dim", highlight=False)
     for sentence in (*verdict(comparison), *comparison.remarks):
         console.print(escape(sentence), highlight=False)
     if comparison.groups is not None:
@@ -92,11 +96,8 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _criteria_table(comparison: Comparison) -> Table:
-    table = Table(
-        title=f"{escape(short(comparison.second))} against {escape(short(comparison.first))}, {comparison.split}",
-        caption=HOW_TO_READ,
-        caption_justify="left",
-    )
+    first, second = shortened([comparison.first, comparison.second])
+    table = Table(title=f"{escape(first)} (first) and {escape(second)} (second), {comparison.split}")
     for column in ("criterion", "first", "second", "difference", "95 %", "p"):
         table.add_column(column, justify="left" if column == "criterion" else "right")
     for one in comparison.criteria:

@@ -20,7 +20,8 @@ from drurank.errors import InputError, nearest
 
 KNOWN = Path(__file__).parent / "known"
 CLASSES_FILE = KNOWN / "classes.json"
-COMMANDS = ("fit", "validate", "test", "predict", "inspect")
+TRAINING = ("fit", "validate", "test", "predict")
+COMMANDS = (*TRAINING, "inspect")
 VERSIONS = ("lightning", "jsonargparse")
 SPEC = ("init_args", "dict_kwargs", "class_path", "help")
 OF_THIS_PROCESS = ("best", "last", "hpc")
@@ -54,13 +55,31 @@ def check(words: list[str]) -> None:
     classes = {key: _classes(words, key, known[key]) for key in ("model", "data")}
     options = options_of_command(words[0])
     for option in given:
-        _check_option(words[option.place].partition("=")[0], options, classes, known)
+        word = words[option.place].partition("=")[0]
+        _refuse_other_commands(words[0], word)
+        _check_option(word, options, classes, known)
 
 
 def options_of_command(command: str) -> list[str]:
     """All options that the help of a command names."""
     lines = re.findall(r"^  (-.*)$", (KNOWN / f"{command}.txt").read_text(encoding="utf-8"), re.MULTILINE)
     return list(dict.fromkeys(option for line in lines for option in re.findall(r"(?<!\S)--?[\w.]+\+?", line)))
+
+
+def options_of_others(command: str) -> dict[str, list[str]]:
+    """Options without dots that other commands of training have and this one lacks, and which commands have each."""
+    own, found = set(options_of_command(command)), dict[str, list[str]]()
+    for other in TRAINING:
+        for option in options_of_command(other):
+            if option.startswith("--") and "." not in option and option not in own:
+                found.setdefault(option.removeprefix("--"), []).append(other)
+    return found
+
+
+def _refuse_other_commands(command: str, word: str) -> None:
+    others = options_of_others(command).get(word.removeprefix("--"), []) if command in TRAINING else []
+    if others and word != "--run":
+        raise InputError(f"{word} is an option of {' and '.join(others)}, not of {command}; leave it out")
 
 
 def _known() -> dict[str, Any] | None:
@@ -79,10 +98,10 @@ def _print(command: str) -> NoReturn:
 
 
 def _classes(words: list[str], key: str, known: dict[str, list[str]]) -> list[str] | None:
-    """Import paths of the classes named for an option; ``None`` if one of them is not ours, or none is named.
+    """Import paths of the classes named for an option; ``None`` if none is named, or one is not ours.
 
     Raises:
-        InputError: if one has no dot and is none of ours.
+        InputError: if a name without a dot is not one of our classes.
     """
     named = named_classes(words, key)
     if not named and key == "data" and words[0] == "inspect":

@@ -10,8 +10,10 @@ import json
 import logging
 import re
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -29,6 +31,7 @@ PIECE = re.compile(
 """What is quoted, a call, or an argument; only the last is rewritten."""
 FILE = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|feather|arrow|gz|bz2|xz)\b", re.IGNORECASE)
 """Ends a value that is rather a part of a file's name."""
+PACKAGE = Path(__file__).parents[1]
 USUAL = {
     "network": ("drurank.networks.MLP", "drurank.networks.TextClassifier"),
     "optimizer": ("torch.optim.AdamW",),
@@ -99,6 +102,30 @@ def logged_as_flags(loggers: Iterable[str], known: Callable[[], Iterable[str]]) 
     finally:
         for name in loggers:
             logging.getLogger(name).removeFilter(reword)
+
+
+@contextmanager
+def warned_as_flags(known: Callable[[], Iterable[str]] = tuple) -> Iterator[None]:
+    """Show warnings of the package in one plain line, their arguments as flags; others as ever.
+
+    Args:
+        known: gives the flags.
+    """
+    before = warnings.formatwarning
+
+    def plain(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        if not Path(filename).is_relative_to(PACKAGE):
+            return before(message, category, filename, lineno, line)
+        said = " ".join(str(message).split())
+        return f"warning: {in_flags(said, known()) if '=' in said else said}\n"
+
+    warnings.formatwarning = plain
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def class_flags(key: str, setting: Any) -> Iterator[str]:

@@ -140,7 +140,7 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
 
 
 def import_problem(class_path: str) -> str | None:
-    """Why a class cannot be imported, by its import path; ``None`` if it can, or this is no import path."""
+    """Why an import path names no class that can be imported; ``None`` if it does, or this is no import path."""
     module, _, name = class_path.rpartition(".")
     if not module or not all(part.isidentifier() for part in class_path.split(".")):
         return None
@@ -154,8 +154,10 @@ def import_problem(class_path: str) -> str | None:
             return f"there is no module {error.name!r}, neither in the current folder nor installed"
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return f"the module {module} cannot be imported ({said})"
-    if hasattr(found, name):
+    if isinstance(getattr(found, name, None), type):
         return None
+    if hasattr(found, name):
+        return "that is a function, not a class; give a class" if callable(getattr(found, name)) else "give a class"
     classes = [key for key, value in vars(found).items() if isinstance(value, type)]
     return f"the module {module} has no {name!r}: {nearest(name, classes)}"
 
@@ -225,5 +227,5 @@ def nearest_option(word: str, options: list[str]) -> str:
     if len(inner) == 1:
         return f"did you mean {inner[0]!r}?"
     if word == "--run" and "--ckpt_path" in known:
-        return "give --ckpt_path <run>/checkpoints/<criterion>.ckpt, the file of a checkpoint"
+        return "to continue a run give --ckpt_path <run>/checkpoints/last.ckpt"
     return nearest(head, top)

@@ -50,7 +50,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
         said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
         raise InputError(said) from error
     config = _sections(folder / CONFIG_FILE, saved, kept)
-    if words[0] != "fit" and run is None:
+    if words[0] != "fit" and not (words[0] == "test" and run):
         config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
     for named in (config.get(key) for key in ("model", "data")):
         if isinstance(named, dict):

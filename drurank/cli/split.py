@@ -5,15 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Literal
 
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import program, usage
-from drurank.cli.split_file import TextOptions, split_file
+from drurank.cli.split_file import TextOptions, options_of_output, split_file
 from drurank.cli.split_shown import show
 from drurank.cli.words import with_recipes
 from drurank.errors import InputError
+from drurank.tabular.columns import as_value
 from drurank.tabular.splitting import SplitOptions
 
 SHARED = {"min_count", "seed"}
@@ -38,7 +40,9 @@ def run(words: list[str]) -> dict[str, Any]:
         options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
         manifest = split_file(**given, options=options)
     show(manifest, given["output"])
-    print(f"Train on it: {shlex.join(_fit(manifest, given['output']))}")
+    data = _data(manifest, given["output"], options_of_output(manifest, Path(given["output"]).expanduser()))
+    print(f"Look at it: {shlex.join([*program(), 'inspect', *data])}")
+    print(f"Train on it: {shlex.join([*program(), 'fit', *data, *_method(manifest)])}")
     return manifest
 
 
@@ -86,15 +90,24 @@ def _refuse_others(method: str, given: Mapping[str, Any]) -> None:
                 )
 
 
-def _fit(manifest: Mapping[str, Any], output: str) -> list[str]:
-    """The words of a fit on what was written, with the encoder of the split if one was used."""
+def _data(manifest: Mapping[str, Any], output: str, suggested: Mapping[str, str | list[str]]) -> list[str]:
+    """The words that name what was written, with the encoder of the split if one was used."""
     columns, options, clusters = manifest["columns"], manifest["options"], manifest["method"] == "cluster"
-    words = [*program(), "fit", "--data", "Text" if clusters else "Table", "--data.path", output]
+    words = ["--data", "Text" if clusters else "Table", "--data.path", output]
     if clusters:
-        words += ["--data.text", ",".join(columns["text"])]
-    words += ["--data.label", columns["label"], "--data.group", ",".join(columns["group"])]
-    words += ["--data.split", columns["split"], "--model", "DRU"]
+        words += ["--data.text", as_value(columns["text"])]
+    words += ["--data.label", columns["label"], "--data.group", as_value(columns["group"])]
+    words += ["--data.split", columns["split"]]
     if clusters:
         words += ["--data.tokenizer", options["pretrained"], "--data.max_length", str(options["max_length"])]
-        words += ["--model.network", "TextClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-5"]
+    for name, value in suggested.items():
+        words += [f"--data.{name}", value if isinstance(value, str) else as_value(value)]
     return words
+
+
+def _method(manifest: Mapping[str, Any]) -> list[str]:
+    """The words of a method, with the network of texts where the split is of texts."""
+    if manifest["method"] != "cluster":
+        return ["--model", "DRU"]
+    network = ["--model.network", "TextClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-5"]
+    return ["--model", "DRU", *network]

@@ -20,8 +20,12 @@ from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import as_names
 from drurank.tabular.dropping import kept_rows, texts_of
+from drurank.tabular.feature import MOST_CATEGORIES
+from drurank.tabular.gathering import gather_rows
+from drurank.tabular.rules.spelling import as_commonest, twins
 from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
+from drurank.tabular.suggesting import suggested_options
 from drurank.tabular.writing import write_table
 
 NAMED = 10_000
@@ -121,12 +125,23 @@ def split_file(
         "left_out": _left_out(code, group_code, group_names),
         "padded": {column.name: column.padded for column in [*labels, *groups] if column.is_text and column.padded},
         "twins": twins_of(code, group_code, group_names),
+        "label_twins": as_commonest(labels[0], twins(labels[0].texts)),
         "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
         **facts,
     }
     _add_label_distances(manifest)
     _write(rows, code, split, target, manifest_file, manifest)
     return manifest
+
+
+def options_of_output(manifest: Mapping[str, Any], output: Path) -> dict[str, str | list[str]]:
+    """Options with which ``Table`` can be trained on what was written; none for texts."""
+    if manifest["method"] == "cluster":
+        return {}
+    columns, path = manifest["columns"], str(output)
+    names = {"label": columns["label"], "group": columns["group"], "split": columns["split"]}
+    table = Source.read(path, split=columns["split"]).table
+    return suggested_options(gather_rows(path, table, **names, most_categories=MOST_CATEGORIES))
 
 
 def _embeddings(source: Source, kept: np.ndarray, options: TextOptions, places: np.ndarray) -> np.ndarray:

@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from drurank.cli.flags import in_flags
 from drurank.tabular.rules.finding import counted, quoted, some
+from drurank.tabular.rules.spelling import MOST_RENAMED
 from drurank.tabular.splitting import SplitFacts
 
 LABELS_SHOWN = 10
@@ -60,6 +62,15 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
     if manifest["padded"]:
         said = ", ".join(f"{name} {counted(cells, 'cell')}" for name, cells in manifest["padded"].items())
         print(f"Blanks at the ends of names were left out, so that 'a' and 'a ' are one: {said}")
+    renamed = manifest["label_twins"]
+    if renamed:
+        said = some(f"{quoted(one)} = {quoted(other)}" for other, one in renamed.items())
+        advice = in_flags(f"give relabel={renamed!r} to fit", ["--data.relabel"])
+        remedy = advice if len(renamed) <= MOST_RENAMED else "write them alike"
+        print(
+            f"Warning: labels differ only by case, blanks, Unicode form or zeros, and each counts apart: {said}; if "
+            f"they are one, {remedy}"
+        )
     twins = manifest["twins"]
     if twins:
         said = some(" = ".join(map(quoted, twin["names"])) for twin in twins)

@@ -8,7 +8,8 @@ import logging
 import os
 import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,15 +28,16 @@ from rich.table import Table
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
+from drurank.cli.early import TRAINING, options_of_others
 from drurank.cli.endings import ended_with, ending_of, leave_group, without_workers_errors
-from drurank.cli.flags import logged_as_flags, named_as_flags
+from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
 from drurank.cli.trusted import check_kinds
-from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes
+from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
@@ -80,7 +82,7 @@ class GroupCLI(LightningCLI):
 
     def __init__(self, args: ArgsType) -> None:
         self._called = args[0] if isinstance(args, list) and args else None
-        with named_as_flags(self._flags), logged_as_flags(LOGGERS, self._flags), STOPPING.saying():
+        with named_as_flags(self._flags), _said_as_flags(self._flags), STOPPING.saying():
             super().__init__(
                 GroupModule,
                 LightningDataModule,
@@ -140,6 +142,14 @@ class GroupCLI(LightningCLI):
                 type=bool,
                 default=False,
                 help="Write a column probability_<label> for each class, as text formats always do, instead of a list.",
+            )
+        if subcommand in ("validate", "predict"):
+            parser.add_argument(
+                "--run",
+                type=str | None,
+                default=None,
+                help="Folder of a run that `fit` made, in place of --ckpt_path: takes its best checkpoint by the first "
+                "criterion of --select, with the configuration of the run unless another is given.",
             )
         if subcommand == "test":
             # GroupReport ends a test with its own tables.
@@ -209,10 +219,14 @@ class GroupCLI(LightningCLI):
                 f"--ckpt_path {config['ckpt_path']} only works in Python, after a fit; give a file such as "
                 "<run>/checkpoints/last.ckpt"
             )
-        if self.subcommand in ("validate", "predict") and not config.get("ckpt_path"):
-            raise InputError(f"{self.subcommand} needs trained weights; give --ckpt_path <run>/checkpoints/<name>.ckpt")
-        if self.subcommand == "test" and bool(config.get("ckpt_path")) == bool(config.get("run")):
-            raise InputError("test needs trained weights; give either --run <folder of the run> or --ckpt_path <file>")
+        if self.subcommand != "fit" and bool(config.get("ckpt_path")) == bool(config.get("run")):
+            raise InputError(
+                f"{self.subcommand} needs trained weights; give either --run <folder of the run> or --ckpt_path <file>"
+            )
+        if self.subcommand in ("validate", "predict") and config.get("run"):
+            name, entry = next(iter(read_selection(Path(config["run"])).items()))
+            config["ckpt_path"] = str(entry["file"])
+            rank_zero_only(print)(f"{entry['file']}: best by {name} in epoch {entry['epoch']}")
         self._loggers = config["trainer"].get("logger")
         checkpoint = config.get("ckpt_path") if self.subcommand == "fit" else None
         run = run_of(checkpoint) if checkpoint else None
@@ -346,7 +360,9 @@ def run(words: ArgsType) -> GroupCLI:
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
     if isinstance(words, list):
-        words = names_as_text(classes_first(optimizers_of_model(with_config_of_run(with_recipes(words)))), takes_text)
+        words = with_config_of_run(with_recipes(words))
+        words = without_other_commands(words, options_of_others(words[0]) if words[0] in TRAINING else ())
+        words = names_as_text(classes_first(optimizers_of_model(words)), takes_text)
     STOPPING.begin()
     try:
         with without_workers_errors():
@@ -366,6 +382,12 @@ def run(words: ArgsType) -> GroupCLI:
     # Not after an error, with which other processes may still wait in the group.
     atexit.register(leave_group)
     return finished
+
+
+@contextmanager
+def _said_as_flags(flags: Callable[[], list[str]]) -> Iterator[None]:
+    with logged_as_flags(LOGGERS, flags), warned_as_flags(flags):
+        yield
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:

@@ -6,7 +6,7 @@ comes with the package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ CONFIG = ("--config", "-c")
 OPTIONS_WITH_CLASSES = ("model", "data", "trainer", "optimizer", "lr_scheduler")
 OF_MODEL = ("optimizer", "lr_scheduler")
 """Options of LightningCLI that are the model's here."""
+WEIGHTS = ("ckpt_path", "run")
+"""Options that say which weights are meant; what is typed counts, wherever a saved configuration stands."""
 TextOption = Callable[[str, str], tuple[bool, bool, bool] | None]
 """Whether an option of data takes a list, a mapping, and null, beside text; ``None`` if it takes other things."""
 
@@ -124,6 +126,27 @@ def optimizers_of_model(words: list[str]) -> list[str]:
                 found[given.place : given.end] = ["--config", as_json(content)]
         elif given.option.partition(".")[0] in OF_MODEL:
             found[given.place] = f"--model.{words[given.place].removeprefix('--')}"
+    return found
+
+
+def without_other_commands(words: list[str], of_others: Container[str]) -> list[str]:
+    """The words with configurations as this command takes them, also where another command saved them.
+
+    Args:
+        words: those after the program's name; the first one is the command.
+        of_others: options that other commands have and this one lacks, without dashes.
+    """
+    found, every = list(words), list(given_options(words))
+    typed = any(given.option in WEIGHTS for given in every)
+    for given in reversed(every):
+        content = given.content if given.option == "config" else {}
+        kept = {
+            key: value
+            for key, value in content.items()
+            if key not in of_others and not (key in WEIGHTS and (typed or value is None))
+        }
+        if kept.keys() != content.keys():
+            found[given.place : given.end] = ["--config", as_json(kept)]
     return found
 
 

@@ -289,7 +289,7 @@ def evaluation_loader(train: DataLoader[Any] | GroupedDataset, batch_size: int |
     loader = train if isinstance(train, DataLoader) else None
     dataset = loader.dataset if loader is not None else train
     if not isinstance(dataset, GroupedDataset):
-        raise InputError(f"the training set is a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)")
+        raise not_grouped("the training set is", dataset)
     batches = loader.batch_sampler if loader is not None else None
     collate = loader.collate_fn if loader is not None and batches is not None else None
     size = batch_size or getattr(batches, "batch_size", None) or 64
@@ -314,3 +314,16 @@ def _first_rows(batch: Any, take: int | None) -> Any:
     if isinstance(batch, dict):
         return {key: _first_rows(value, take) for key, value in batch.items()}
     return batch[0] if take is None else batch[:take]
+
+
+def not_grouped(what: str, dataset: object) -> InputError:
+    """That the rows of a dataset lack their group and index.
+
+    Args:
+        what: begins the sentence, as ``the training set is``.
+        dataset: no ``GroupedDataset``.
+    """
+    return InputError(
+        f"{what} a {type(dataset).__name__}, whose rows have no group and no index; wrap it as "
+        "GroupedDataset(dataset, groups), which adds both"
+    )

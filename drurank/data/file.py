@@ -42,8 +42,8 @@ class FileData(GroupDataModule):
 
     Args:
         path: the file or folder; several files with the same columns by commas or a pattern, as ``part-*.csv``, are one
-            table, in the order of their names. In Python also a DataFrame (pandas, polars), an Arrow table, or a
-            ``Dataset`` or ``DatasetDict``.
+            table, in the order of their names. In Python also a list of files, a DataFrame (pandas, polars), an Arrow
+            table, or a ``Dataset`` or ``DatasetDict``.
         label: column of the label; text or whole numbers.
         group: column of the group, or several (with commas), whose combinations are the groups; the label may be one.
             Without any, only the criterion ``overall`` is offered.

@@ -27,7 +27,21 @@ def named(path: object) -> tuple[str, object]:
         return path, None
     if isinstance(path, os.PathLike):
         return str(os.fspath(path)), None
+    if isinstance(path, list | tuple) and path and all(isinstance(one, str | os.PathLike) for one in path):
+        return _in_one([str(os.fspath(one)) for one in path]), None
     return f"the {type(path).__name__}", path
+
+
+def _in_one(paths: list[str]) -> str:
+    """Several files in one text, by commas.
+
+    Raises:
+        InputError: if one of several has a comma in its name.
+    """
+    commas = [one for one in paths if "," in one]
+    if commas and len(paths) > 1:
+        raise InputError(f"path names {commas[0]!r}, which has a comma; rename it, or give a pattern, as 'part-*.csv'")
+    return ",".join(paths)
 
 
 def checked_splits(names: Mapping[Any, str] | None) -> dict[str, str]:

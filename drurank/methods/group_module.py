@@ -16,12 +16,13 @@ what they do stands in ``drurank.training``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
 from lightning.pytorch import Callback, LightningModule
-from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
+from lightning.pytorch.cli import LightningCLI, LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.model_helpers import is_overridden
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
@@ -162,6 +163,19 @@ class GroupModule(LightningModule):
         check_choice("accuracy_from", self.accuracy_from, AccuracyFrom)
 
     # What a method is made of: overridden by methods and by modules of your own.
+
+    def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
+        """Those of the network, once it is built; a LightningCLI that makes an optimizer of them before is told so.
+
+        Raises:
+            InputError: naming the option of the optimizer.
+        """
+        if self.network is None and sys._getframe(1).f_globals.get("__name__") == LightningCLI.__module__:
+            raise InputError(
+                "LightningCLI makes --optimizer before the network is built, so it would train nothing; write "
+                "--model.optimizer <class> and --model.optimizer.lr, or use `drurank fit`, which takes both"
+            )
+        return super().parameters(recurse)
 
     @property
     def title(self) -> str:

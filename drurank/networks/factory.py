@@ -16,6 +16,7 @@ from drurank.networks import Sizes
 GIVEN = "sizes"
 """The argument that a network gets from the data, if its constructor has one of that name."""
 
+PARSER = "jsonargparse"
 PASSED_ON = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
@@ -47,7 +48,7 @@ def describe_factory(factory: Any, base: type = nn.Module) -> dict[str, Any] | N
         ``{"class_path": ..., "init_args": {...}}``, defaults written out, or ``None`` where that cannot say it all.
     """
     target, args, kwargs = _taken_apart(factory)
-    if target is None or args or not issubclass(target, base) or "<locals>" in target.__qualname__:
+    if args or not (isinstance(target, type) and issubclass(target, base)) or "<locals>" in target.__qualname__:
         return None
     parameters = inspect.signature(target).parameters
     given = GIVEN if GIVEN in parameters else _first_required(parameters, kwargs)
@@ -80,30 +81,16 @@ def make_network(factory: Any, sizes: Sizes | None) -> nn.Module:
 def _how_to_give(factory: Any) -> str:
     """How a factory gets the sizes: ``by name``, as its ``first`` argument, or ``not``."""
     target, args, kwargs = _taken_apart(factory)
-    if target is None:
-        return _how_to_give_a_function(factory)
-    own = inspect.signature(target).parameters
-    kinds = {parameter.kind for parameter in own.values()}
-    if GIVEN in own:
-        return "by name"
-    if GIVEN in _inherited(target):
-        return "by name" if inspect.Parameter.VAR_KEYWORD in kinds else "first"
-    return "not" if args or _first_required(own, kwargs) is None else "first"
-
-
-def _how_to_give_a_function(factory: Any) -> str:
-    function, args, kwargs = factory, (), {}
-    if isinstance(factory, partial):
-        parts = (factory.func, *factory.args)
-        place = max((i for i, part in enumerate(parts[:2]) if callable(part)), default=0)
-        function, args, kwargs = parts[place], parts[place + 1 :], dict(factory.keywords)
     try:
-        own = inspect.signature(function).parameters
+        own = inspect.signature(target).parameters
     except (TypeError, ValueError):
         return "first"
+    kinds = {parameter.kind for parameter in own.values()}
     if GIVEN in own and own[GIVEN].kind is not inspect.Parameter.POSITIONAL_ONLY:
         return "by name"
-    takes_any = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in own.values())
+    if isinstance(target, type) and GIVEN in _inherited(target):
+        return "by name" if inspect.Parameter.VAR_KEYWORD in kinds else "first"
+    takes_any = not isinstance(target, type) and inspect.Parameter.VAR_POSITIONAL in kinds
     return "not" if args or not (takes_any or _first_required(own, kwargs)) else "first"
 
 
@@ -127,15 +114,17 @@ def _first_required(parameters: Mapping[str, inspect.Parameter], kwargs: dict[st
     return first.name if first.default is first.empty and first.name not in kwargs else None
 
 
-def _taken_apart(factory: Any) -> tuple[type | None, tuple[Any, ...], dict[str, Any]]:
-    """Class, arguments by place and arguments by name; no class where it is neither one nor a ``partial`` of one."""
-    if isinstance(factory, partial):
-        # The command line hands over partial(<instantiator>, <class>, **kwargs).
-        place, target = next(
-            ((i, part) for i, part in enumerate((factory.func, *factory.args)) if isinstance(part, type)), (0, None)
-        )
-        return target, factory.args[place:], dict(factory.keywords)
-    return (factory if isinstance(factory, type) else None), (), {}
+def _taken_apart(factory: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """What a factory calls, a class or a function, with arguments by place and arguments by name."""
+    if not isinstance(factory, partial):
+        return factory, (), {}
+    # The command line hands over partial(<functions of its parser>, <class>, **kwargs).
+    target, *args = (part for part in (factory.func, *factory.args) if not _is_of_parser(part))
+    return target, tuple(args), dict(factory.keywords)
+
+
+def _is_of_parser(part: Any) -> bool:
+    return inspect.isfunction(part) and part.__module__.partition(".")[0] == PARSER
 
 
 def differences(one: dict[str, Any], other: dict[str, Any] | None) -> str:

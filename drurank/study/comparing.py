@@ -49,6 +49,7 @@ class Comparison:
         criteria: differences of the criteria.
         groups: one row a group, see ``compare``; ``None`` over several repeats of the split, whose groups differ.
         remarks: sentences on what is compared.
+        test: sentences on how p and intervals are computed.
     """
 
     first: str
@@ -57,6 +58,7 @@ class Comparison:
     criteria: tuple[Compared, ...]
     groups: pa.Table | None
     remarks: tuple[str, ...]
+    test: str
 
 
 def compare_counts(
@@ -117,7 +119,23 @@ def compare_chosen(
         remarks = (*remarks, "Groups are not listed, since each split of the data has others.")
     if not side.can_tell and ONE_RUN not in remarks:
         remarks = (*remarks, ONE_RUN)
-    return Comparison(*names, split, tuple(found), table, tuple(remarks))
+    return Comparison(*names, split, tuple(found), table, tuple(remarks), _test_of(side))
+
+
+def _test_of(side: Chosen) -> str:
+    """How p and intervals are computed."""
+    methods = len(side.methods)
+    together = f" Both hold for all {methods} methods together." if methods > 2 else ""
+    if side.repeats > 1:
+        return f"Tested over {side.repeats} splits, which share rows: t-test of Nadeau and Bengio.{together}"
+    seeds = side.correct[0].shape[1]
+    over, each = (f" and {seeds} seeds", " and seed") if seeds > 1 else ("", "")
+    return (
+        f"Paired over {len(side.count[0]):,} groups{over}: p is the larger of a t-test with bootstrapped error and a "
+        f"test that exchanges the methods at random in each group{each}, and the interval is the wider of the same "
+        "two, so 0 is outside where p is below 5 %. A criterion of few values, such as worst, may have a large p with "
+        f"0 near the end of the interval.{together}"
+    )
 
 
 def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:

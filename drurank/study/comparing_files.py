@@ -17,7 +17,7 @@ from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
 from drurank.study.result import Counts, read_json, same_groups
-from drurank.study.tabulating import CELLS, default_cells
+from drurank.study.tabulating import default_cells
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, as_names, refuse_unknown
 from drurank.tabular.reading import read_table
@@ -125,7 +125,7 @@ def compare_predictions(
             raise finding.error(path)
         code, groups = code_groups(columns, every)
         found.append(count_by_split(answers, code, groups, None if split is None else column(split)))
-    names, cells = (predictions[0], predictions[1]), as_names(criteria) or CELLS
+    names, cells = (predictions[0], predictions[1]), as_names(criteria) or default_cells("qdcg10")
     remarks = (ONE_RUN,)
     return [
         compare_counts([_sorted(one), _sorted(other)], names, one.split, cells, min_count, remarks)

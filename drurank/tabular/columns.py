@@ -202,9 +202,14 @@ def as_option(option: str, names: Sequence[str]) -> str:
     >>> as_option("exclude", ["height, cm", "Unnamed: 0"])
     "exclude=['height, cm', 'Unnamed: 0']"
     """
-    names = list(names[:MOST_NAMED])
+    value = as_value(names[:MOST_NAMED])
+    return f"{option}={value}" if value.startswith("[") else f"{option}={value!r}"
+
+
+def as_value(names: Sequence[str]) -> str:
+    """Names as an option of the command line takes them: with commas, or a list where a comma would cut a name."""
     plain = all(PLAIN.fullmatch(name) and name.lower() != "null" for name in names)
-    return f"{option}={','.join(names)!r}" if plain else f"{option}={names!r}"
+    return ",".join(names) if plain else repr(list(names))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from drurank.tabular.columns import Column
 
+MOST_CATEGORIES = 2000
+"""Most categories of a column that one-hot encoding takes."""
 FEWEST = 20
 """Rows from which on it is no chance that all differ."""
 SPARSE = 2

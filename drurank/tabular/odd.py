@@ -13,7 +13,7 @@ import numpy as np
 from drurank.tabular.columns import Column, as_option
 from drurank.tabular.feature import FEWEST, Feature
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.writings import COMPACT, Writing, option_of, writing_of
+from drurank.tabular.writings import COMPACT, NAMES, Writing, option_of, writing_of
 
 Oddity = Literal["dates", "marked_numbers", "codes", "compact_dates", "many_categories"]
 OPTIONS: dict[Oddity, str] = {"compact_dates": "dates", "codes": "categorical", "many_categories": "exclude"}
@@ -45,6 +45,19 @@ class Odd:
     writing: tuple[Writing, str] | None = None
 
     @property
+    def option(self) -> tuple[str, str | None]:
+        """Name of the option that takes it as what it looks like, and its value where that names no columns."""
+        if self.writing is None:
+            return OPTIONS[self.kind], None
+        kind, mark = self.writing
+        return NAMES[kind], mark if kind in ("thousands", "decimal") else None
+
+    @property
+    def date_format(self) -> str | None:
+        """How its dates are written, where that must be said."""
+        return "%Y%m%d" if self.kind == "compact_dates" else None
+
+    @property
     def remedy(self) -> str:
         """The option that takes it as what it looks like."""
         return self.remedy_of([self.column])
@@ -53,7 +66,7 @@ class Odd:
         """The option that takes these columns, which are odd in the same way, as what they look like."""
         if self.writing is not None:
             return option_of(self.writing, columns)
-        form = " date_format='%Y%m%d'" if self.kind == "compact_dates" else ""
+        form = f" date_format={self.date_format!r}" if self.date_format else ""
         return as_option(OPTIONS[self.kind], columns) + form
 
 

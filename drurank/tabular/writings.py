@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,6 +16,8 @@ Writing = Literal["thousands", "decimal", "percent", "date"]
 SPACES = " \u00a0\u2009\u202f"
 MARKS = {",": ",", ".": ".", "'": "'\u2019", " ": SPACES}
 """What may stand between thousands, and how else it is written."""
+NAMES: dict[Writing, str] = {"thousands": "thousands", "decimal": "decimal", "percent": "percents", "date": "dates"}
+"""The option by which each is read."""
 DAY = 24 * 60 * 60
 TIME = r"([T ]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?"
 YEAR_FIRST = re.compile(rf"\d{{4}}([-/.])\d{{1,2}}\1\d{{1,2}}{TIME}")
@@ -158,10 +160,4 @@ def _days(made: Callable[[], datetime]) -> float | None:
 def option_of(writing: tuple[Writing, str], columns: Sequence[str]) -> str:
     """The option by which columns so written are read, for messages."""
     kind, mark = writing
-    options: Mapping[Writing, str] = {
-        "thousands": f"thousands={mark!r}",
-        "decimal": f"decimal={mark!r}",
-        "percent": as_option("percents", columns),
-        "date": as_option("dates", columns),
-    }
-    return options[kind]
+    return f"{NAMES[kind]}={mark!r}" if kind in ("thousands", "decimal") else as_option(NAMES[kind], columns)

@@ -7,7 +7,7 @@ from typing import Any
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from torch.utils.data import SequentialSampler, default_collate
 
-from drurank.data.dataset import GroupedDataset, TrainingPass, check_map_style
+from drurank.data.dataset import GroupedDataset, TrainingPass, check_map_style, not_grouped
 from drurank.errors import InputError
 from drurank.training.loaders import as_list, keeps_labels, split_of
 from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
@@ -19,10 +19,7 @@ def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
     train = getattr(trainer.train_dataloader, "dataset", None)
     check_map_style(train)
     if not isinstance(train, GroupedDataset):
-        raise InputError(
-            f"the training set is a {type(train).__name__}; wrap it as GroupedDataset(dataset, groups) and give one "
-            "loader of it"
-        )
+        raise not_grouped("the training set is", train)
     check_loader(trainer.train_dataloader)
     if method.needs_groups:
         check_groups(train, type(method).__name__, method.without_groups)
@@ -141,9 +138,7 @@ def check_grouped(loaders: Any) -> None:
         dataset = getattr(loader, "dataset", None)
         check_map_style(dataset)
         if not isinstance(dataset, GroupedDataset | TrainingPass):
-            raise InputError(
-                f"an evaluation loader reads a {type(dataset).__name__}; wrap it as GroupedDataset(dataset, groups)"
-            )
+            raise not_grouped("an evaluation loader reads", dataset)
         check_loader(loader)
 
 

@@ -198,7 +198,7 @@ def test_loader_without_groups_is_nothing_to_predict(trainer):
     fitted = trainer()
     fitted.fit(ERM(), datamodule=Shortcut(groups=[4, 3, 3], group_size=6))
     plain = DataLoader(TensorDataset(torch.zeros(4, 2), torch.zeros(4)), batch_size=2)
-    with pytest.raises(InputError, match=r"reads a TensorDataset; wrap it as GroupedDataset\(dataset, groups\)"):
+    with pytest.raises(InputError, match=r"reads a TensorDataset, whose rows have no group and no index; wrap"):
         fitted.predict(fitted.lightning_module, plain)
 
 

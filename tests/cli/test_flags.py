@@ -1,10 +1,12 @@
 import logging
+import sys
+import warnings
 
 import pytest
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.cli import main
-from drurank.cli.flags import class_flags, in_flags, named_as_flags
+from drurank.cli.flags import PACKAGE, class_flags, in_flags, named_as_flags, warned_as_flags
 from drurank.data import Shortcut
 from drurank.errors import InputError
 from runs import SMALL
@@ -136,3 +138,40 @@ def test_inspect_shows_findings_with_the_flags_of_a_fit(capsys):
 def test_names_of_files_and_what_is_to_be_filled_in_stay(message):
     said = in_flags(message, ["--data.group", "--data.label"])
     assert said in (message, message.replace("group=[...]", "--data.group [...]"))
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Warnings are shown, as outside of pytest, which records them."""
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
+
+    monkeypatch.setattr(warnings, "showwarning", show)
+
+
+@pytest.mark.usefixtures("shown")
+def test_a_warning_of_ours_is_one_line_with_flags(tmp_path, run, capsys):
+    names = ["a", "A", "b", "c"]
+    rows = [f"{row},{row % 2},{names[row % 4]},{'ood_val' if row % 4 > 1 else 'train'}" for row in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,g,s", *rows]) + "\n", encoding="utf-8")
+    data = ["--data", "Table", "--data.path", "t.csv", "--data.label", "y", "--data.group", "g", "--data.split", "s"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        run("fit", "--model", "ERM", *data, "--data.relabel", "{7: 0}", "--trainer.max_epochs", "1")
+    shown = [line for line in capsys.readouterr().err.splitlines() if "warning: " in line]
+    (alike,) = [line for line in shown if "'A' = 'a'" in line]
+    assert alike.startswith("warning: t.csv: the group column 'g' has names that differ only by case")
+    assert not [line for line in shown if ".py:" in line]
+
+
+@pytest.mark.usefixtures("shown")
+def test_only_warnings_of_ours_are_shown_so(capsys):
+    with warnings.catch_warnings(), warned_as_flags(lambda: ["--data.relabel"]):
+        warnings.simplefilter("always")
+        warnings.warn_explicit("give\n relabel={'a': 'b'}", UserWarning, str(PACKAGE / "data/saying.py"), 25)
+        warnings.warn_explicit("of another", UserWarning, "/elsewhere/lib.py", 3)
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: give --data.relabel '{a: b}'",
+        "/elsewhere/lib.py:3: UserWarning: of another",
+    ]

@@ -43,7 +43,7 @@ def test_batches_without_groups_are_refused(letters, refused):
     text = Path("letters.py").read_text().replace("GroupedDataset(plain, writers, split=split)", "plain")
     Path("plainly.py").write_text(text)
     said = refused("fit", "--data", "plainly.Letters", "--model", "ERM", "--model.network", "plainly.Small")
-    assert re.search(r"TensorDataset; wrap it as GroupedDataset\(dataset, groups\)", said)
+    assert re.search(r"TensorDataset, whose rows have no group and no index; wrap it as GroupedDataset", said)
 
 
 @pytest.mark.parametrize(
@@ -128,3 +128,21 @@ def test_a_network_whose_arguments_are_missing_is_told_of_the_sizes_of_the_data(
     assert said.endswith(
         "or let the network take what the data says: an argument `sizes`, with .in_features and .num_classes"
     )
+
+
+FUNCTIONS = """
+def fn(width=4): ...
+def opt(params, lr=0.1): ...
+"""
+OPTIONS = ["model", "data", "model.network", "model.loss", "model.optimizer", "model.lr_scheduler"]
+OPTIONS += ["trainer.callbacks", "trainer.logger"]
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("name", ["fn", "opt"])
+def test_a_function_where_a_class_is_needed_is_told_so(tmp_path, monkeypatch, refused, option, name):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "of_functions.py").write_text(FUNCTIONS, encoding="utf-8")
+    given = {"model": "DRU", "data": "Shortcut"} | {option: f"of_functions.{name}"}
+    words = [word for key, value in given.items() for word in (f"--{key}", value)]
+    assert refused("fit", *words) == f"--{option} of_functions.{name}: that is a function, not a class; give a class"

@@ -6,6 +6,7 @@ import torch
 from drurank.cli.run_folder import with_config_of_run
 from drurank.errors import InputError
 from drurank.run_folder.checkpoint_io import read_checkpoint
+from runs import SMALL
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,38 @@ def test_file_without_our_section_is_no_checkpoint(tmp_path, content):
     torch.save(content, tmp_path / "c.ckpt")
     with pytest.raises(InputError, match="is not a checkpoint of drurank"):
         read_checkpoint(tmp_path / "c.ckpt")
+
+
+SAVED = ["fit", "test"]
+
+
+@pytest.mark.parametrize("saved", ["config.yaml", "test/qdcg10/config.yaml"], ids=SAVED)
+@pytest.mark.parametrize("command", ["validate", "test", "predict"])
+def test_every_command_takes_the_configuration_that_another_saved(done, run, tmp_path, saved, command):
+    config, checkpoint = done / saved, done / "checkpoints/worst.ckpt"
+    assert "ckpt_path: null" in config.read_text()
+    where = ["--trainer.default_root_dir", tmp_path]
+    drop = ["--run", "null"] if saved.startswith("test") and command == "test" else []
+    run(command, "--ckpt_path", checkpoint, "--config", config, *drop, *where)
+    assert (tmp_path / "version_0").is_dir()
+
+
+def test_a_run_is_predicted_and_validated_by_its_first_criterion(done, run, tmp_path, capsys):
+    for place, (command, words) in enumerate([("predict", ["--output", tmp_path / "p.csv"]), ("validate", [])]):
+        capsys.readouterr()
+        run(command, "--run", done, *words, "--trainer.default_root_dir", tmp_path)
+        assert f"{done / 'checkpoints/qdcg10.ckpt'}: best by qdcg10 in epoch" in capsys.readouterr().out
+        assert (tmp_path / f"version_{place}").is_dir()
+    run("predict", "--ckpt_path", done / "checkpoints/qdcg10.ckpt", "--output", tmp_path / "q.csv")
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
+    assert not list(done.rglob("predictions*"))
+
+
+@pytest.mark.parametrize("command", ["validate", "test", "predict"])
+@pytest.mark.parametrize(
+    "words", [[], ["--run", "{run}", "--ckpt_path", "{run}/checkpoints/last.ckpt"]], ids=["", "both"]
+)
+def test_either_a_run_or_a_checkpoint_is_evaluated(done, refused, command, words):
+    words = [word.format(run=done) for word in words] or ["--model", "DRU", *SMALL]
+    said = refused(command, *words)
+    assert said == f"{command} needs trained weights; give either --run <folder of the run> or --ckpt_path <file>"

@@ -5,6 +5,7 @@ import datetime
 import errno
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -17,9 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from drurank.cli import main
+from drurank.cli.program import program
 from drurank.data import Table
 from drurank.splits import SPLITS
 from drurank.tabular.splitting import SplitOptions, split_by_group
+from drurank.yaml_files import read_yaml
 from runs import read_csv, read_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,8 +141,10 @@ def test_the_manifest_agrees_with_the_table(group, capsys):
         assert summary["label_shares"] == pytest.approx({"no": 1 - yes, "yes": yes})
     said = capsys.readouterr().out
     assert "Left out: 3 rows of 2 groups with fewer than 3 rows" in said
-    fit = f"fit --data Table --data.path out/s.csv --data.label y --data.group {group} --data.split split --model DRU"
-    assert f"drurank {fit}" in said
+    data = f"--data Table --data.path out/s.csv --data.label y --data.group {group} --data.split split"
+    data = f"{data} --data.missing indicator --data.exclude id"
+    assert f"drurank inspect {data}\n" in said
+    assert f"drurank fit {data} --model DRU\n" in said
 
 
 def test_of_very_many_groups_the_largest_are_named_as_left_out(capsys):
@@ -412,6 +417,47 @@ def test_groups_that_may_be_one_are_told(capsys, kind):
     (twin,) = split()["twins"]
     assert twin["names"] == sorted(["Branch 3", TWINS[kind]])
     assert "Warning: 1 group may be written in several ways" in said(capsys)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Yes", "yes"), ("Yes", "\uff39es"), ("A b", "A  b"), ("7", "007")])
+def test_labels_that_may_be_one_are_told(capsys, one, other):
+    labels = [one, "No", one, "No", other]
+    rows = [[row, labels[row % 5], f"g{row // 5 % 12}"] for row in range(360)]
+    write(rows=rows, header=["x", "y", "g"])
+    assert split()["label_twins"] == {other: one}
+    shown = said(capsys)
+    assert (
+        f"Warning: labels differ only by case, blanks, Unicode form or zeros, and each counts apart: {one!r} =" in shown
+    )
+    assert "if they are one, give --data.relabel" in shown
+    write(rows=[[row, "ab"[row % 2], f"g{row // 5 % 12}"] for row in range(360)], header=["x", "y", "g"])
+    assert split("--overwrite")["label_twins"] == {}
+    assert "labels differ" not in said(capsys)
+
+
+def test_the_commands_that_split_ends_with_run_as_they_are(run, capsys):
+    rng = np.random.default_rng(0)
+    header = ["id", "y", "g", "paid", "opened", "rate", "zip, code", "colour"]
+    rows = [
+        [
+            *(f"ID{row}", "ab"[rng.integers(2)], f"g {row % 12}", f"{rng.integers(1, 900)},500"),
+            *(f"2021-{rng.integers(1, 13):02}-{rng.integers(1, 29):02}", f"{rng.integers(100)}.5%"),
+            *(rng.integers(10000, 10050), ["red", "blue", ""][row % 3]),
+        ]
+        for row in range(480)
+    ]
+    write(rows=rows, header=header)
+    split()
+    look, fit = (shlex.split(line.partition(": ")[2]) for line in capsys.readouterr().out.splitlines()[-2:])
+    start = len(program())
+    assert (look[: start + 1], fit[: start + 1]) == ([*program(), "inspect"], [*program(), "fit"])
+    main(look[start:])
+    assert "error: " not in capsys.readouterr().out
+    run(*fit[start:], "--trainer.max_epochs", "1")
+    taken = read_yaml(Path("runs/version_0/config.yaml").read_text())["data"]["init_args"]
+    assert [taken[name] for name in ("thousands", "dates", "percents", "categorical", "missing", "exclude")] == [
+        *(",", "opened", "rate", ["zip, code"], "indicator", "id")
+    ]
 
 
 def test_twins_on_both_sides_are_counted(capsys):

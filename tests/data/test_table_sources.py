@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -108,7 +109,13 @@ def test_what_is_no_table_is_told(given, said):
         Table(given, "y", "g").raw_rows()
 
 
-@pytest.mark.parametrize("path", ["part-*.csv", "part-a.csv,part-b.csv", "part-b.csv, part-a.csv"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("part-*.csv", "part-a.csv,part-b.csv", "part-b.csv, part-a.csv"),
+        *(["part-b.csv", "part-a.csv"], (Path("part-a.csv"), Path("part-b.csv")), ["part-*.csv"]),
+    ],
+)
 def test_several_files_are_one_table(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     write_csv(tmp_path, rows=ROWS[:3], name="part-a.csv")
@@ -118,6 +125,12 @@ def test_several_files_are_one_table(tmp_path, monkeypatch, path):
     for split, (inputs, label, group) in one.items():
         np.testing.assert_array_equal(several[split][0], inputs)
         assert several[split][1:] == (label, group)
+
+
+def test_a_list_of_files_with_a_comma_in_a_name_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"path names 'a,b\.csv', which has a comma; rename it"):
+        Table(["a,b.csv", "c.csv"], **ROLES)
+    assert contents(Table([write_csv(tmp_path, name="a,b.csv")], **ROLES))
 
 
 def test_an_error_names_the_file_and_the_row_there(tmp_path, monkeypatch):

@@ -6,10 +6,11 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 from lightning.pytorch import LightningDataModule, LightningModule
+from lightning.pytorch.cli import LightningCLI
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
-from drurank.callbacks import GroupHistory
+from drurank.callbacks import GroupHistory, GroupReport, PredictionWriter
 from drurank.data import GroupedDataset, evaluation_loader, make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM, JTT, Const, Worst
@@ -248,6 +249,21 @@ def test_history_of_a_plain_module_is_refused(trainer):
         trainer(callbacks=[GroupHistory()]).fit(Plain(), DataLoader(torch.zeros(2, 1)))
 
 
+class Evaluated(LightningModule):
+    def test_step(self, batch, batch_idx):
+        return None
+
+    def predict_step(self, batch, batch_idx):
+        return batch
+
+
+@pytest.mark.parametrize(("callback", "stage"), [(GroupReport, "test"), (PredictionWriter, "predict")])
+def test_reports_and_predictions_of_a_plain_module_are_refused(trainer, callback, stage):
+    run = getattr(trainer(callbacks=[callback()]), stage)
+    with pytest.raises(InputError, match=rf"{callback.__name__} .*GroupModule.*, and the model is a Evaluated"):
+        run(Evaluated(), DataLoader(torch.zeros(2, 1)))
+
+
 class Stream(IterableDataset):
     def __iter__(self):
         return iter([(torch.zeros(3), 0)] * 8)
@@ -333,3 +349,29 @@ def test_loaders_made_anew_read_the_same_rows(trainer, change, accuracy_from):
         return
     with pytest.raises(InputError, match=r"the training loader of epoch 1 reads other rows .* reload_dataloaders"):
         run.fit(method, datamodule=data)
+
+
+class ThreeColumns(LightningDataModule):
+    def train_dataloader(self):
+        return DataLoader(GroupedDataset(TensorDataset(torch.randn(8, 3), torch.arange(8) % 2), [0] * 8), batch_size=4)
+
+
+OF_CLI = ["fit", "--model.network", "torch.nn.Linear", "--model.network.in_features", "3"]
+OF_CLI += ["--model.network.out_features", "2", "--trainer.max_epochs", "1", "--trainer.accelerator", "cpu"]
+OF_CLI += ["--trainer.logger", "false", "--trainer.enable_checkpointing", "false"]
+
+
+@pytest.mark.parametrize("option", ["--optimizer", "--model.optimizer"])
+def test_the_optimizer_of_a_stock_lightning_cli(option):
+    def call():
+        words = [*OF_CLI, option, "SGD", f"{option}.lr", "0.3"]
+        return LightningCLI(ERM, ThreeColumns, args=words, save_config_callback=None)
+
+    if option == "--optimizer":
+        with pytest.raises(InputError, match=r"write --model\.optimizer <class> and --model\.optimizer\.lr"):
+            call()
+    else:
+        (optimizer,) = call().trainer.optimizers
+        assert isinstance(optimizer, torch.optim.SGD)
+        assert optimizer.defaults["lr"] == 0.3
+        assert sum(p.numel() for p in optimizer.param_groups[0]["params"]) == 8

@@ -44,6 +44,17 @@ def made_by_command_line(kind, *args, **kwargs):
     return kind(*args, **kwargs)
 
 
+made_by_command_line.__module__ = "jsonargparse._instantiation"
+
+
+def of_activation(activation, width=3):
+    return nn.Sequential(nn.Linear(3, width), activation())
+
+
+def of_activation_and_sizes(activation, sizes):
+    return nn.Sequential(nn.Linear(sizes.in_features, 3), activation())
+
+
 @pytest.mark.parametrize(
     ("factory", "asks"),
     [
@@ -67,6 +78,9 @@ def made_by_command_line(kind, *args, **kwargs):
         (partial(WithoutSizes, 6), False),
         (partial(made_by_command_line, WithoutSizes, width=6), False),
         (partial(nn.Linear, 3, 4), False),
+        (partial(of_activation, nn.ReLU), False),
+        (partial(of_activation_and_sizes, nn.ReLU), True),
+        (partial(made_by_command_line, made_by_command_line, WithoutSizes, width=6), False),
         (partial(made_by_command_line, nn.Linear, in_features=3, out_features=4), False),
     ],
 )
@@ -82,6 +96,11 @@ def test_network_without_sizes_is_built_again_from_its_description():
     assert described == {"class_path": "clashing.WithoutSizes", "init_args": {"width": 6, "dropout": 0.25}}
     again = make_network(find_factory(described), None)
     assert again.layers[0].weight.shape == (6, 2)
+
+
+def test_a_function_is_not_described_as_a_class_that_it_is_given():
+    assert describe_factory(partial(of_activation, nn.ReLU)) is None
+    assert isinstance(make_network(partial(of_activation_and_sizes, nn.ReLU), SIZES), nn.Sequential)
 
 
 def test_arguments_by_place_are_in_no_description():

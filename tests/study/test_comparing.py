@@ -94,6 +94,9 @@ def test_a_pair_that_the_table_calls_different_is_different_in_a_comparison(apar
     main(["study", "compare", "--folder", str(apart), "--first", "ERM", "--second", "qDRU+M"])
     said = " ".join(capsys.readouterr().out.split())
     assert "cannot be told" not in said
+    assert "ERM (first) and qDRU+M (second), ood_test" in said
+    assert "Paired over 100 groups and 3 seeds: p is" in said
+    assert "Both hold for all 3 methods together." in said
     assert re.search(r"qDRU\+M is better than ERM by [^.]*average", said)
     found = compare_in_study(study, "ERM", "qDRU+M", cells=["average", "worst"])
     average = found.criteria[0]
@@ -152,7 +155,11 @@ def test_two_runs_are_compared(tmp_path, capsys):
     runs = [run_with(tmp_path / name, right, count) for name, right in zip("ab", rows, strict=True)]
     main(["study", "compare", "--runs", *runs, "--cells", "average"])
     said = capsys.readouterr().out
-    assert "by average, by more than chance." in " ".join(said.split())
+    said = " ".join(said.split())
+    assert "by average, by more than chance." in said
+    assert "a (first) and " in said
+    assert "b (second), ood_test" in said
+    assert "Paired over 60 groups: p is the larger of a t-test with bootstrapped error and a test that" in said
     (one,) = compare_runs(*runs, cells=["average"]).criteria
     paired = (rows[1] - rows[0]) / 50
     error = paired.std(ddof=1) / np.sqrt(60)
@@ -186,8 +193,8 @@ def test_two_files_of_predictions_are_compared(tmp_path, capsys):
     words = ["--label", "y", "--prediction", "yhat", "--group", "g"]
     main(["report", "--predictions", *files, *words, "--output", str(tmp_path / "out")])
     said = " ".join(capsys.readouterr().out.split())
-    assert "by average" in said
-    assert "by more than chance." in said
+    assert re.search(r"is better than \S+ by [^.]*average[^.]*, by more than chance\.", said)
+    assert [said.index(f"│ {name} │") for name in ("qdcg10", "average", "p10", "worst")]
     assert len(list(csv.DictReader((tmp_path / "out/comparison_all.csv").open()))) == 40
     written_predictions(tmp_path / "c.csv", np.ones(2000), 1 - labels)
     with pytest.raises(SystemExit):

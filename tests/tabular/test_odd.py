@@ -126,6 +126,33 @@ def test_too_many_categories_are_refused_with_the_remedies():
     assert found.severity == "error"
     assert found.names == ["a", "when"]
     assert "column 'a' has 120 categories in training, more than the 100" in found.sentence
-    assert "encoding='embed'" in found.sentence
-    assert "exclude='a,when'" in found.sentence
+    assert "(so does 'when'); give dates='when', since 'when' looks like dates; give encoding='embed' for 'a', or " in (
+        found.sentence
+    )
+    assert "leave it out (exclude='a')" in found.sentence
     assert not [f for f in find(looked_at(**columns)) if f.code == "too_many_categories"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"when": DAYS, "day": DAYS}, "; give dates='when,day', since 'when', 'day' look like dates"),
+        (
+            {"paid": [f"{row},000" for row in range(1, N + 1)]},
+            "takes; give thousands=',', since 'paid' looks like numbers",
+        ),
+        ({"rate": [f"{row}%" for row in range(N)]}, "takes; give percents='rate', since 'rate' looks like numbers"),
+        ({"rate": [f"{row},5" for row in range(N)]}, "takes; give decimal=',', since 'rate' looks like numbers"),
+    ],
+    ids=str,
+)
+def test_too_many_categories_that_look_like_something_are_told_what_reads_them(columns, said):
+    data = looked_at(options={"most_categories": 100}, **columns)
+    for finding in find(data):
+        if finding.code == "too_many_categories":
+            assert finding.sentence.endswith(said)
+            assert "exclude" not in finding.sentence
+            return
+    # Numbers with marks are refused before, as what cannot be read.
+    option = said.split("give ")[1].split(",  ")[0].split(", since")[0]
+    assert any(option in finding.sentence for finding in find(data))

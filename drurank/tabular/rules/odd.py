@@ -11,7 +11,7 @@ from drurank.tabular.feature import Feature
 from drurank.tabular.odd import Odd, Oddity, oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding, Severity, quoted, some
-from drurank.tabular.writings import Writing
+from drurank.tabular.writings import Writing, option_of
 
 TOLD: tuple[tuple[Oddity, Severity], ...] = (
     ("dates", "warning"),
@@ -42,24 +42,45 @@ def too_many_categories(data: GroupedRows) -> Iterator[Finding]:
     limit = data.most_categories
     if limit is None:
         return
-    many = {f.name: count for f in data.features if not f.is_number and (count := _known(data, f)) > limit}
+    many = {f: count for f in data.features if not f.is_number and (count := known_categories(data, f)) > limit}
     if many:
-        name = next(iter(many))
-        odd = next(oddity(data, feature) for feature in data.features if feature.name == name)
-        instead = f"{odd.remedy}, since it looks like that, or " if odd and odd.kind != "many_categories" else ""
-        others = f" (so {'does' if len(many) == 2 else 'do'} {some(map(quoted, list(many)[1:]), shown=10)})"
+        names = [feature.name for feature in many]
+        others = f" (so {'does' if len(many) == 2 else 'do'} {some(map(quoted, names[1:]), shown=10)})"
         yield Finding(
             "too_many_categories",
             "error",
-            f"column {quoted(name)} has {many[name]:,} categories in training, more than the {limit:,} that one-hot "
-            f"encoding takes{others if len(many) > 1 else ''}; give {instead}encoding='embed', or leave it out "
-            f"({as_option('exclude', list(many))}); for texts, use the data Text with text=...",
-            list(many),
-            column=name,
+            f"column {quoted(names[0])} has {next(iter(many.values())):,} categories in training, more than the "
+            f"{limit:,} that one-hot encoding takes{others if len(many) > 1 else ''}; {_instead(data, list(many))}",
+            names,
+            column=names[0],
         )
 
 
-def _known(data: GroupedRows, feature: Feature) -> int:
+def _instead(data: GroupedRows, many: list[Feature]) -> str:
+    """What to do about columns of too many categories: what reads them as they look, else another encoding."""
+    alike: dict[tuple[Writing, str], list[str]] = {}
+    for feature in many:
+        odd = oddity(data, feature)
+        if odd is not None and odd.writing is not None:
+            alike.setdefault(odd.writing, []).append(feature.name)
+    readable = [name for names in alike.values() for name in names]
+    rest = [feature.name for feature in many if feature.name not in readable]
+    advice = [
+        f"give {option_of(writing, names)}, since {some(map(quoted, names), shown=10)} "
+        f"{'looks' if len(names) == 1 else 'look'} like {'dates' if writing[0] == 'date' else 'numbers'}"
+        for writing, names in alike.items()
+    ]
+    if rest:
+        which = f" for {some(map(quoted, rest), shown=10)}" if readable else ""
+        them = "it" if len(rest) == 1 else "them"
+        advice.append(
+            f"give encoding='embed'{which}, or leave {them} out ({as_option('exclude', rest)}); for texts, use the "
+            "data Text with text=..."
+        )
+    return "; ".join(advice)
+
+
+def known_categories(data: GroupedRows, feature: Feature) -> int:
     """How many categories training has."""
     limit = data.most_categories or 0
     return feature.size if feature.size <= limit else len(np.unique(feature.code[data.learnt]))

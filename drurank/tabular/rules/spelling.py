@@ -73,15 +73,20 @@ def _alike(columns: list[tuple[str, Column]]) -> Iterator[Finding]:
 
 def _remedy(role: str, column: Column, alike: list[list[str]]) -> str:
     """What to do about names that are one; labels that are text can be read as the commonest way of writing them."""
-    renamed: dict[str, str] = {}
-    if role == "label" and column.is_text:
-        rows = np.bincount(column.codes[column.codes >= 0], minlength=len(column.texts))
-        for texts in alike:
-            first, *others = sorted(texts, key=lambda text: (-rows[column.texts.index(text)], text))
-            renamed |= dict.fromkeys(others, first)
+    renamed = as_commonest(column, alike) if role == "label" and column.is_text else {}
     if 0 < len(renamed) <= MOST_RENAMED:
         return f"so if they are one, give relabel={renamed!r}"
     return "so write them alike if they are one"
+
+
+def as_commonest(column: Column, alike: list[list[str]]) -> dict[str, str]:
+    """What each way of writing a name would be read as: the commonest way, or the first of equally common ones."""
+    rows = np.bincount(column.codes[column.codes >= 0], minlength=len(column.texts))
+    renamed: dict[str, str] = {}
+    for texts in alike:
+        first, *others = sorted(texts, key=lambda text: (-rows[column.texts.index(text)], text))
+        renamed |= dict.fromkeys(others, first)
+    return renamed
 
 
 def twins(names: Iterable[str], spell: Callable[[str], str] = plain_spelling) -> list[list[str]]:

@@ -1,0 +1,58 @@
+"""Options with which a table can be trained on as it stands: what ``inspect`` names, put together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drurank.tabular.feature import Feature
+from drurank.tabular.odd import oddity
+from drurank.tabular.rows import GroupedRows
+from drurank.tabular.rules.cells import empty_columns
+from drurank.tabular.rules.features import distinct_columns
+from drurank.tabular.rules.odd import known_categories
+
+
+def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
+    """Options of ``Table`` by name: a mark, a choice, or names of columns.
+
+    Columns are read as what they look like. IDs, columns without a value in training, and those of too many categories
+    are left out, and missing cells get an indicator.
+    """
+    found: dict[str, str | list[str]] = {}
+    out = {name for check in (empty_columns, distinct_columns) for finding in check(data) for name in finding.names}
+    forms: set[str | None] = set()
+    for feature in data.features:
+        if feature.name in out:
+            continue
+        odd = oddity(data, feature)
+        if odd is None or odd.kind == "many_categories":
+            if not feature.is_number and _has_too_many(data, feature):
+                out.add(feature.name)
+            continue
+        if odd.kind == "codes" and _has_too_many(data, feature):
+            out.add(feature.name)
+            continue
+        name, mark = odd.option
+        if mark is not None:
+            found.setdefault(name, mark)
+            continue
+        if name == "dates":
+            forms.add(odd.date_format)
+            if len(forms) > 1:
+                out.add(feature.name)  # All dates of a table are read by one format.
+                continue
+            found |= {"date_format": odd.date_format} if odd.date_format else {}
+        columns = found.setdefault(name, [])
+        assert isinstance(columns, list)
+        columns.append(feature.name)
+    if any(feature.missing[data.used].any() for feature in data.features if feature.name not in out):
+        found["missing"] = "indicator"
+    if out:
+        found["exclude"] = [feature.name for feature in data.features if feature.name in out]
+    return found
+
+
+def _has_too_many(data: GroupedRows, feature: Feature) -> bool:
+    """Whether one-hot encoding refuses its values as categories."""
+    known = len(np.unique(feature.values[data.learnt])) if feature.is_number else known_categories(data, feature)
+    return data.most_categories is not None and known > data.most_categories
