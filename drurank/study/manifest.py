@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import yaml
 
@@ -26,8 +25,8 @@ from drurank.run_folder.layout import (
     SELECTION_FILE,
     TEST_FOLDER,
     VALIDATION_FOLDER,
-    WEIGHTS_FILE,
 )
+from drurank.run_folder.weights import weights_of
 from drurank.study.candidates import Candidate
 
 PACKAGES = ("drurank", "torch", "lightning", "torchmetrics", "transformers", "numpy")
@@ -62,7 +61,8 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
         Plain values; ``selection`` is criterion to value and epoch of its best checkpoint, ``history`` every criterion
         on validation by epoch.
     """
-    from drurank.run_folder.checkpoint_io import KEY, read_checkpoint  # here, since torch is slow to import
+    from drurank.run_folder.checkpoint_checks import KEY
+    from drurank.run_folder.checkpoint_io import read_checkpoint  # here, since torch is slow to import
 
     last, selection = read_checkpoint(run / CHECKPOINT_FOLDER / LAST_CHECKPOINT), _json(run / SELECTION_FILE)
     training = last[KEY]["training"]
@@ -78,7 +78,7 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
             "source": report["data"],
             "fingerprint": _fingerprint(training["fingerprint"], counts),
             "training_rows": len(training["record"]["correct"]),
-            "training_groups": _training_groups(run / WEIGHTS_FILE),
+            "training_groups": weights_of(run).groups(),
         },
         "budget": {"steps": int(last["global_step"]), "epochs": int(last["epoch"]) + 1},
         "sampler": report["sampler"],
@@ -100,11 +100,6 @@ def _fingerprint(training: str, counts: pa.Table) -> str:
     sizes = counts.select(["split", "group", "count"]).to_pylist()
     content = sorted({(row["split"], row["group"], row["count"]) for row in sizes})
     return hashlib.sha256(json.dumps([training, content]).encode()).hexdigest()[:16]
-
-
-def _training_groups(weights: Path) -> int:
-    """Number of groups that were trained on; 0 where the data names none."""
-    return len(pa_csv.read_csv(weights)["group"].unique()) if weights.is_file() else 0
 
 
 def _history(file: Path) -> list[dict[str, float]]:
