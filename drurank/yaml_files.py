@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from drurank.errors import InputError
 
 TEXTS = frozenset(
     {
@@ -151,6 +154,21 @@ def read_yaml(content: str, loader: type[CoreLoader] = CoreLoader) -> Any:
     """
     read = yaml.load(content, loader)
     return _with_texts(read, yaml.compose(content, loader)) if isinstance(read, dict) else read
+
+
+def read_options(file: Path, remedy: str) -> dict[str, Any]:
+    """The options in a YAML file that a run has written.
+
+    Raises:
+        InputError: naming the file and the remedy, if it cannot be read as YAML of plain values, or holds no mapping.
+    """
+    try:
+        content = read_yaml(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"{file} cannot be read as YAML of plain values; {remedy}") from error
+    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
+        raise InputError(f"{file} is damaged: it holds no sections; {remedy}")
+    return content
 
 
 def read_text(content: str) -> Any:

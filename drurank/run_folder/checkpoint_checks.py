@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import NoneType, UnionType
+from types import NoneType
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.serialization import get_crc32_options
 
 from drurank.errors import InputError
+from drurank.shapes import check_shape, wrong
 
 KEY = "drurank"
 """What a checkpoint holds of a method, beside what Lightning writes, stands under this key."""
@@ -90,15 +91,15 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
         InputError: naming the first part that is damaged.
     """
     written = checkpoint.get(WRITTEN)
-    _need(of, checkpoint, NEEDED)
+    check_shape(of, checkpoint, NEEDED, REMEDY)
     if written is not None:
-        _need(of, written, {"parts": dict, "checksums": bool}, WRITTEN)
-    _need(of, checkpoint, {name: kind for name, kind in KNOWN.items() if name in checkpoint})
+        check_shape(of, written, {"parts": dict, "checksums": bool}, REMEDY, WRITTEN)
+    check_shape(of, checkpoint, {name: kind for name, kind in KNOWN.items() if name in checkpoint}, REMEDY)
     saved = checkpoint[KEY]
-    _need(of, saved, {name: kind for name, kind in OF_METHOD.items() if saved.get(name) is not None}, KEY)
+    check_shape(of, saved, {name: kind for name, kind in OF_METHOD.items() if saved.get(name) is not None}, REMEDY, KEY)
     if "training" in saved:
         kinds = TRAINING | {name: kind for name, kind in OF_TRAINING.items() if name in saved["training"]}
-        _need(of, saved["training"], kinds, f"{KEY}.training")
+        check_shape(of, saved["training"], kinds, REMEDY, f"{KEY}.training")
         _check_tables(of, saved["training"])
     for name, digest in ({} if written is None else written["parts"]).items():
         if name not in checkpoint and not to_train:
@@ -139,34 +140,12 @@ def _check_tables(of: str, training: Mapping[str, Any]) -> None:
     weight = training["state"]["weight"]
     for name, table in (("record.correct", correct), ("record.fresh", fresh)):
         if table.dtype != torch.int8 or table.ndim != 1 or len(table) != len(correct):
-            raise _damaged(of, f"{KEY}.training.{name}", table)
+            raise wrong(of, f"{KEY}.training.{name}", table, REMEDY)
     if not weight.is_floating_point() or weight.ndim < 1 or weight.shape[-1] != len(correct):
-        raise _damaged(of, f"{KEY}.training.state.weight", weight)
+        raise wrong(of, f"{KEY}.training.state.weight", weight, REMEDY)
     for name, value in training.get("criteria", {}).items():
         if not isinstance(value, Tensor) or value.numel() != 1:
-            raise _damaged(of, f"{KEY}.training.criteria.{name}", value)
-
-
-def _need(of: str, found: Any, shape: Mapping[str, Any], where: str = "") -> None:
-    """Refuse a mapping that lacks a key, or has a value of another kind there."""
-    for name, kind in shape.items():
-        place = f"{where}.{name}".removeprefix(".")
-        if not isinstance(found, dict) or name not in found:
-            raise InputError(f"{of} is damaged: its {place} is missing; {REMEDY}")
-        if isinstance(kind, dict):
-            _need(of, found[name], kind, place)
-        elif not isinstance(found[name], kind) or (isinstance(found[name], bool) and not _takes(kind, bool)):
-            raise _damaged(of, place, found[name])
-
-
-def _takes(kind: type | UnionType, wanted: type) -> bool:
-    return wanted in getattr(kind, "__args__", (kind,))
-
-
-def _damaged(of: str, place: str, value: Any) -> InputError:
-    is_tensor = isinstance(value, Tensor)
-    said = f"a tensor of {value.dtype} {tuple(value.shape)}" if is_tensor else repr(value)[:80]
-    return InputError(f"{of} is damaged: its {place} is {said}; {REMEDY}")
+            raise wrong(of, f"{KEY}.training.criteria.{name}", value, REMEDY)
 
 
 def _digest(part: Any) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pa_parquet
-import yaml
 
+from drurank.files import read_json
+from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import (
     CHECKPOINT_FOLDER,
     CONFIG_FILE,
@@ -28,7 +28,9 @@ from drurank.run_folder.layout import (
 )
 from drurank.run_folder.weights import weights_of
 from drurank.study.candidates import Candidate
+from drurank.yaml_files import read_options
 
+REMEDY = "remove the candidate's folder and run the study again"
 PACKAGES = ("drurank", "torch", "lightning", "torchmetrics", "transformers", "numpy")
 
 
@@ -43,7 +45,7 @@ def group_counts(run: Path) -> pa.Table:
         validated = run / VALIDATION_FOLDER / f"epoch_{entry['epoch']:04}.parquet"
         tested = run / TEST_FOLDER / name / GROUPS_PARQUET
         for file in (validated, tested):
-            counts = pa_parquet.read_table(file, columns=["split", "group", "count", "correct"])
+            counts = read_counts(file, ("split", "group"), REMEDY)
             tables.append(counts.add_column(0, "criterion", pa.array([name] * counts.num_rows, pa.string())))
     return pa.concat_tables(tables, promote_options="permissive")
 
@@ -84,14 +86,14 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
         "sampler": report["sampler"],
         "selection": selection,
         "history": _history(run / METRICS_FILE),
-        "config": yaml.safe_load((run / CONFIG_FILE).read_text(encoding="utf-8")),
+        "config": read_options(run / CONFIG_FILE, REMEDY),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "seconds": round(seconds, 1),
     }
 
 
 def _json(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    content: dict[str, Any] = read_json(file, REMEDY)
     return content
 
 

@@ -28,7 +28,7 @@ def read_parquet(path: str, file: Path) -> pa.Table:
     Raises:
         InputError: if it names labels that are not there.
     """
-    with pa_parquet.ParquetFile(file) as opened:
+    with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
         return _checked(path, opened.read())
 
 
