@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from drurank.errors import InputError
+from drurank.limits import LIFT, MOST_VALUES, are_lifted, count_values
 
 TEXTS = frozenset(
     {
@@ -152,8 +153,9 @@ def read_yaml(content: str, loader: type[CoreLoader] = CoreLoader) -> Any:
     Raises:
         yaml.YAMLError: if it is not YAML.
     """
+    node = _limited(content, loader)
     read = yaml.load(content, loader)
-    return _with_texts(read, yaml.compose(content, loader)) if isinstance(read, dict) else read
+    return _with_texts(read, node) if isinstance(read, dict) else read
 
 
 def read_options(file: Path, remedy: str) -> dict[str, Any]:
@@ -165,7 +167,8 @@ def read_options(file: Path, remedy: str) -> dict[str, Any]:
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"{file} cannot be read as YAML of plain values; {remedy}") from error
+        said = " ".join(str(error).split())[:120]
+        raise InputError(f"{file} cannot be read as YAML of plain values ({said}); {remedy}") from error
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise InputError(f"{file} is damaged: it holds no sections; {remedy}")
     return content
@@ -177,7 +180,20 @@ def read_text(content: str) -> Any:
     Raises:
         yaml.YAMLError: if it is not YAML.
     """
+    _limited(content, TextLoader)
     return yaml.load(content, TextLoader)
+
+
+def _limited(content: str, loader: type[CoreLoader]) -> Any:
+    """The composed document.
+
+    Raises:
+        yaml.YAMLError: if its aliases make too many values of it.
+    """
+    node = yaml.compose(content, loader)
+    if "*" in content and count_values(node) > MOST_VALUES and not are_lifted():
+        raise yaml.YAMLError(f"its aliases make more than {MOST_VALUES:,} values of it; {LIFT}")
+    return node
 
 
 def is_plain(text: str) -> bool:

@@ -11,7 +11,7 @@ from drurank.errors import InputError
 from drurank.training.stopping import STOPPING
 
 RESTORERS = "lightning.pytorch.trainer.connectors.checkpoint_connector"
-OURS = ("load_training_state", "go_back_to_validation", "first_step_to_log", "load_network")
+OURS = ("load_training_state", "go_back_to_validation", "first_step_to_log", "load_network", "check_resume")
 """Functions of ours that read a checkpoint's parts."""
 OPTIMIZERS = "torch.optim."
 

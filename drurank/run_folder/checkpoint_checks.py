@@ -98,7 +98,8 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
     saved = checkpoint[KEY]
     check_shape(of, saved, {name: kind for name, kind in OF_METHOD.items() if saved.get(name) is not None}, REMEDY, KEY)
     if "training" in saved:
-        kinds = TRAINING | {name: kind for name, kind in OF_TRAINING.items() if name in saved["training"]}
+        check_shape(of, saved["training"], TRAINING, REMEDY, f"{KEY}.training")
+        kinds = {name: kind for name, kind in OF_TRAINING.items() if name in saved["training"]}
         check_shape(of, saved["training"], kinds, REMEDY, f"{KEY}.training")
         _check_tables(of, saved["training"])
     for name, digest in ({} if written is None else written["parts"]).items():
