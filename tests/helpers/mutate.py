@@ -28,8 +28,8 @@ from runs import QUIET, SELECT, SMALL
 TEXTS = (".json", ".yaml", ".csv", ".id")
 SHOWN = ("report.json", "groups.csv", "predictions.csv", "metrics.csv", "selection.json", "weights.csv")
 """Files that a command writes and that are compared."""
-OPTIONS = ("trainer.", "model.", "data.", "the trainer ", "seed_everything")
-"""What a sentence names of a configuration that is one, with a value that its option does not take."""
+OPTIONS = ("trainer", "model", "data", "group", "network")
+"""What sentences name of a configuration that is one, with a value that its option does not take."""
 ODD = [None, True, -1, 0, 3, 2.5, float("nan"), "", "text", "\x00", "../x", [], [1], {}, {"a": 1}, 10**30]
 
 
