@@ -26,6 +26,8 @@ KEY = "drurank"
 """What a checkpoint holds of a method, beside what Lightning writes, stands under this key."""
 WRITTEN = "drurank_written"
 """Under this key stands a digest of the structure of each part, and whether the file has checksums."""
+OF_CALLER = ("drurank_hyper_parameters", "hparams_name", "hparams_type")
+"""Parts to which ``load_from_checkpoint`` adds what it is given, before we see them."""
 REMEDY = "give another checkpoint of the run"
 BLOCK = 1 << 22
 
@@ -75,7 +77,7 @@ OF_METHOD = {"fixed": dict, "class_count": list | None, "rebuild": dict, "optimi
 def note_structure(checkpoint: dict[str, Any]) -> None:
     """Note in a checkpoint that is about to be written what each part of it looks like; nothing if it is not ours."""
     if isinstance(checkpoint.get(KEY), dict):
-        parts = {str(name): _digest(part) for name, part in checkpoint.items() if name != WRITTEN}
+        parts = {name: _digest(part) for name, part in checkpoint.items() if name not in (WRITTEN, *OF_CALLER)}
         checkpoint[WRITTEN] = {"parts": parts, "checksums": bool(get_crc32_options())}
 
 
