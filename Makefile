@@ -1,11 +1,11 @@
-# make install | run | test | test-quick | test-ddp | test-kill | lint | type | bench | clean
+# make install | run | test | test-quick | test-ddp | test-kill | test-mutate | lint | type | bench | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
 SETTING ?= 3
 TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test test-quick test-ddp test-kill lint type bench clean
+.PHONY: install run test test-quick test-ddp test-kill test-mutate lint type bench clean
 
 install: .venv/installed
 
@@ -35,6 +35,10 @@ test-ddp: install
 # Some minutes; the short form in tests/processes/test_kill.py is part of `make test`.
 test-kill: install
 	$(BIN)/python tests/helpers/kill.py --kills 30 --signals 30
+
+# Damages each file of a run and a study in 200 ways each; tests/cli/test_damage.py has the short form.
+test-mutate: install
+	PYTHONPATH=. OMP_NUM_THREADS=1 $(BIN)/python tests/helpers/mutate.py --times 200 --study 2> /dev/null
 
 lint: install
 	$(BIN)/ruff check .

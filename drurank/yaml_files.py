@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from drurank.errors import InputError
+from drurank.limits import LIFT, MOST_VALUES, are_lifted, count_values
 
 TEXTS = frozenset(
     {
@@ -149,8 +153,25 @@ def read_yaml(content: str, loader: type[CoreLoader] = CoreLoader) -> Any:
     Raises:
         yaml.YAMLError: if it is not YAML.
     """
+    node = _limited(content, loader)
     read = yaml.load(content, loader)
-    return _with_texts(read, yaml.compose(content, loader)) if isinstance(read, dict) else read
+    return _with_texts(read, node) if isinstance(read, dict) else read
+
+
+def read_options(file: Path, remedy: str) -> dict[str, Any]:
+    """The options in a YAML file that a run has written.
+
+    Raises:
+        InputError: naming the file and the remedy, if it cannot be read as YAML of plain values, or holds no mapping.
+    """
+    try:
+        content = read_yaml(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        said = " ".join(str(error).split())[:120]
+        raise InputError(f"{file} cannot be read as YAML of plain values ({said}); {remedy}") from error
+    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
+        raise InputError(f"{file} is damaged: it holds no sections; {remedy}")
+    return content
 
 
 def read_text(content: str) -> Any:
@@ -159,7 +180,20 @@ def read_text(content: str) -> Any:
     Raises:
         yaml.YAMLError: if it is not YAML.
     """
+    _limited(content, TextLoader)
     return yaml.load(content, TextLoader)
+
+
+def _limited(content: str, loader: type[CoreLoader]) -> Any:
+    """The composed document.
+
+    Raises:
+        yaml.YAMLError: if its aliases make too many values of it.
+    """
+    node = yaml.compose(content, loader)
+    if "*" in content and count_values(node) > MOST_VALUES and not are_lifted():
+        raise yaml.YAMLError(f"its aliases make more than {MOST_VALUES:,} values of it; {LIFT}")
+    return node
 
 
 def is_plain(text: str) -> bool:

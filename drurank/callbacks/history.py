@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.callbacks.pictures import folder_of, keep_picture
-from drurank.errors import InputError
-from drurank.files import replace_file
-from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_PICTURE
+from drurank.errors import InputError, check_choice, check_count
+from drurank.run_folder.layout import WEIGHTS_PICTURE
 from drurank.run_folder.place import run_folder
+from drurank.run_folder.weights import Epoch, Form, WeightsTable, weights_of, weights_table
 from drurank.training.hyperparameters import log_training_set
 
 if TYPE_CHECKING:
     from drurank.methods import GroupModule
 
-COLUMNS = ("epoch", "group", "count", "accuracy", "rank", "mean_weight", "max_weight")
+LARGE = 1 << 28
+"""Bytes of all epochs above which you are told how much it will be."""
+FIGURES = {"csv": 45, "parquet": 12}
+"""Bytes of accuracy, rank and weights in a row, about."""
 
 
 class GroupHistory(Callback):
@@ -34,10 +34,20 @@ class GroupHistory(Callback):
     training samples. For ERM the predictions are those made while it trained. The last rows, of the epoch after the
     last, hold where the run ended. The picture, weight by rank over epochs, is drawn where the weights differ; a
     TensorBoard, W&B or MLflow logger gets it too.
+
+    A row of CSV takes some 60 bytes: 100,000 groups and 50 epochs make 300 MB. You are told at the start where all will
+    be more than 250 MB.
+
+    Args:
+        every_n_epochs: write each ``n``-th epoch only, from epoch 0, and where the run ended.
+        form: ``csv``, or ``parquet`` for a folder ``weights`` with a file an epoch, of a third of the size.
     """
 
-    def __init__(self) -> None:
-        self._begun: Path | None = None
+    def __init__(self, every_n_epochs: int = 1, form: Form = "csv") -> None:
+        check_count("every_n_epochs", every_n_epochs)
+        check_choice("form", form, Form)
+        self.every_n_epochs, self.form = every_n_epochs, form
+        self._table: WeightsTable | None = None
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Look at the model.
@@ -55,7 +65,7 @@ class GroupHistory(Callback):
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the weights that come into force."""
-        self._write(trainer, pl_module, trainer.current_epoch)
+        self._write(trainer, pl_module, trainer.current_epoch, every=self.every_n_epochs)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write where the run ended."""
@@ -68,41 +78,53 @@ class GroupHistory(Callback):
         if trainer.fast_dev_run:  # type: ignore[attr-defined]
             return
         folder = run_folder(trainer)
-        idle = self._begun is None and not method.state and train is not None
+        idle = self._table is None and not method.state and train is not None
         if idle:
             log_training_set(trainer)  # as at the start of a training
-        if idle and _count_rows(folder / WEIGHTS_FILE, trainer.current_epoch) < train.num_training_groups:
+        if idle and weights_of(folder).count(trainer.current_epoch) < train.num_training_groups:
             method.begin_tables(train)
             self._write(trainer, method, trainer.current_epoch)
         self._draw(trainer)
 
-    def _write(self, trainer: Any, method: Any, epoch: int) -> None:
+    def _write(self, trainer: Any, method: Any, epoch: int, every: int = 1) -> None:
         train = trainer.train_dataloader.dataset
         folder = folder_of(trainer)
         if folder is None or not train.num_training_groups:
             return
-        file = folder / WEIGHTS_FILE
-        if self._begun != file:
-            replace_file(file, lambda beside: _copy_before(epoch, file, beside))
-            self._begun = file
-        rows = history_rows(method, train.group_names, epoch)
-        with file.open("ab") as out:
-            pa_csv.write_csv(rows, out, pa_csv.WriteOptions(include_header=False))
+        table = weights_table(folder, self.form)
+        begins = self._table is None or self._table.path != table.path
+        if begins:
+            table.begin(epoch)
+            self._table = table
+        if epoch % every == 0:
+            size = table.write(epoch, history_rows(method, train.group_names, epoch))
+            if begins:
+                # In the first epoch nothing is known of the groups yet.
+                unknown = 0 if epoch else train.num_training_groups * FIGURES[self.form]
+                self._say_size(trainer, size + unknown)
+
+    def _say_size(self, trainer: Any, of_one: int) -> None:
+        left = trainer.max_epochs - trainer.current_epoch if trainer.max_epochs > 0 else 1
+        whole = of_one * -(-left // self.every_n_epochs)
+        if whole > LARGE:
+            instead = "" if self.form == "parquet" else " and form='parquet'"
+            rank_zero_warn(
+                f"the weights by group take {of_one / 1e6:,.0f} MB an epoch, and about {whole / 1e9:.1f} GB in all; "
+                f"for less give GroupHistory every_n_epochs={max(2, -(-left // 10))}{instead}"
+            )
 
     def _draw(self, trainer: Trainer) -> None:
         from drurank.report.pictures import draw_weights  # here, since matplotlib is slow to import
 
         folder = folder_of(trainer)
-        if folder is None or not (folder / WEIGHTS_FILE).is_file() or trainer.current_epoch <= 1:
+        if folder is None or trainer.current_epoch <= 1:
             return
-        table = pa_csv.read_csv(folder / WEIGHTS_FILE)
-        weights = table["mean_weight"].drop_null().to_numpy()
-        if len(weights) == 0 or float(weights.max()) <= float(weights.min()):
+        table = weights_of(folder)
+        if not _differ(table):
             return
         # The rows of the epoch after the last hold weights that were never in force.
-        known = table.filter(pc.and_(pc.is_valid(table["rank"]), pc.less(table["epoch"], trainer.current_epoch)))
-        columns = (known[name].to_numpy() for name in ("epoch", "rank", "mean_weight"))
-        keep_picture(draw_weights(*columns), folder / WEIGHTS_PICTURE, trainer.loggers)
+        known = (_ranked(one) for one in table.epochs() if one[0] < trainer.current_epoch)
+        keep_picture(draw_weights(known), folder / WEIGHTS_PICTURE, trainer.loggers)
 
 
 def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.Table:
@@ -116,30 +138,18 @@ def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.
     return pa.table({"epoch": [epoch] * size, "group": pa.array(group_names[:size], pa.string()), **table})
 
 
-def _count_rows(file: Path, epoch: int) -> int:
-    if not file.is_file():
-        return 0
-    with file.open(encoding="utf-8") as lines:
-        return sum(line.startswith(f"{epoch},") for line in lines)
+def _differ(table: WeightsTable) -> bool:
+    """Whether any two weights differ; one epoch at a time is in memory."""
+    low, high = np.inf, -np.inf
+    for _, _, weight in table.epochs():
+        known = weight[~np.isnan(weight)]
+        low, high = min(low, known.min(initial=np.inf)), max(high, known.max(initial=-np.inf))
+        if high > low:
+            return True
+    return False
 
 
-def _copy_before(epoch: int, old: Path, new: Path) -> None:
-    # A resumed run goes on in its file: rows of epochs that are trained again go, and so does one torn by a kill.
-    # Row by row, since a run of many groups and epochs has a file of gigabytes.
-    with new.open("w", newline="", encoding="utf-8") as kept:
-        out = csv.writer(kept)
-        out.writerow(COLUMNS)
-        try:
-            out.writerows(_rows_before(epoch, old))
-        except (ValueError, csv.Error) as error:
-            raise InputError(
-                f"{old} is damaged: {' '.join(str(error).split())[:200]}; move it away to go on without earlier epochs"
-            ) from error
-
-
-def _rows_before(epoch: int, file: Path) -> Iterator[list[str]]:
-    if file.is_file():
-        with file.open(newline="", encoding="utf-8") as lines:
-            for row in csv.reader(lines):
-                if len(row) == len(COLUMNS) and row[0].isdigit() and int(row[0]) < epoch:
-                    yield row
+def _ranked(epoch: Epoch) -> Epoch:
+    """The groups of an epoch that have a rank."""
+    number, rank, weight = epoch
+    return number, rank[~np.isnan(rank)], weight[~np.isnan(rank)]

@@ -19,6 +19,7 @@ from drurank.files import read_json, write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, REPORT_FILE, SELECTION_FILE
 from drurank.run_folder.place import run_folder
+from drurank.shapes import check_shape
 from drurank.training.stopping import STOPPING
 
 REMEDY = "give the folder of a run that `fit` made, or fit again"
@@ -194,8 +195,12 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
     if not noted:
         raise InputError(f"{file} names no checkpoint; fit again, with at least one criterion in select")
     for name, entry in noted.items():
-        criterion(name)  # refuses one that is not registered: the report would lack it
-        if not entry["file"].resolve().is_relative_to(run.resolve()):
+        try:
+            criterion(name)  # refuses one that is not registered: the report would lack it
+            inside = entry["file"].resolve().is_relative_to(run.resolve())
+        except (ValueError, OSError) as error:
+            raise InputError(f"{file}: {' '.join(str(error).split())}; {REMEDY}") from error
+        if not inside:
             raise InputError(f"{file} names {entry['file']}, a file outside of the run; give a run that `fit` made")
         if not entry["file"].is_file():
             raise InputError(f"{file} names {entry['file']} as the best by {name}, which is missing; fit again")
@@ -204,14 +209,8 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
 
 def _read_noted(file: Path) -> dict[str, dict[str, Any]]:
     noted: dict[str, dict[str, Any]] = read_json(file, REMEDY)
-    if not isinstance(noted, dict) or not all(map(_is_entry, noted.values())):
-        raise InputError(f"{file} is damaged: an entry lacks file, value or epoch; {REMEDY}")
+    check_shape(str(file), noted, {"*": {"file": str, "value": int | float, "epoch": int}}, REMEDY)
     return noted
-
-
-def _is_entry(entry: Any) -> bool:
-    kinds = {"file": str, "value": int | float, "epoch": int}
-    return isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
 
 
 def alike_in_weights(selection: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:

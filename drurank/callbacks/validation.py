@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pa_parquet
 from lightning.pytorch import Callback, LightningModule
 
 from drurank.callbacks.pictures import folder_of
 from drurank.errors import InputError
-from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.report import SplitCounts
 from drurank.report.classes import ClassCounts
+from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import validation_file
 
 
@@ -37,8 +36,7 @@ class ValidationCounts(Callback):
         if folder is None:
             return
         table = pa.concat_tables(split.counts_table() for split in splits)
-        file = validation_file(folder, trainer.current_epoch)
-        replace_file(file, lambda path: pa_parquet.write_table(table, path))
+        write_checked(table, validation_file(folder, trainer.current_epoch))
 
 
 def split_counts(method: GroupModule, classes: Mapping[str, ClassCounts] | None = None) -> list[SplitCounts]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from drurank.cli.early import refuse_missing_checkpoint
 from drurank.errors import InputError
 from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
 from drurank.run_folder.layout import CONFIG_FILE
 from drurank.run_folder.place import run_of
-from drurank.yaml_files import dump_yaml, read_yaml
+from drurank.yaml_files import dump_yaml, read_options
 
 OF_THIS_PROCESS = ("best", "last")
 """Values of ``ckpt_path`` that only make sense in Python, after a fit in the same process."""
+REMEDY = "give a run that `fit` made"
 
 
 def with_config_of_run(words: list[str]) -> list[str]:
@@ -44,12 +43,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
             raise InputError(f"{said}; give the folder of a run that `fit` made")
         return words
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
-    try:
-        saved = read_yaml((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        said = f"{folder / CONFIG_FILE} cannot be read as YAML of plain values; give a run that `fit` made"
-        raise InputError(said) from error
-    config = _sections(folder / CONFIG_FILE, saved, kept)
+    config = _sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
     if words[0] != "fit" and not (words[0] == "test" and run):
         config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
     for named in (config.get(key) for key in ("model", "data")):
@@ -58,18 +52,16 @@ def with_config_of_run(words: list[str]) -> list[str]:
     return [words[0], "--config", dump_yaml(config), *words[1:]]
 
 
-def _sections(file: Path, saved: Any, kept: list[str]) -> dict[str, Any]:
+def _sections(file: Path, saved: dict[str, Any], kept: list[str]) -> dict[str, Any]:
     """Those sections of a saved configuration that are kept.
 
     Raises:
         InputError: if one is not of the kind that `fit` writes.
     """
     kinds = {"trainer": dict | None, "model": dict | str, "data": dict | str}
-    if not isinstance(saved, dict):
-        raise InputError(f"{file} is damaged: it holds no sections; give a run that `fit` made")
     for key, kind in kinds.items():
         if key in saved and not isinstance(saved[key], kind):
-            raise InputError(f"{file} is damaged: its {key} is {str(saved[key])[:80]!r}; give a run that `fit` made")
+            raise InputError(f"{file} is damaged: its {key} is {str(saved[key])[:80]!r}; {REMEDY}")
     return {key: saved[key] for key in kept if key in saved}
 
 

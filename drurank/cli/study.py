@@ -22,7 +22,7 @@ from drurank.imports import import_words, trust
 from drurank.recipes import find_config
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
-from drurank.study.queue import GRACE, Queue, optuna_installed
+from drurank.study.queue import GRACE, Queue, database_of, naming_database, optuna_installed
 from drurank.study.runs import Rehearse, check_options
 from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, end_with_parent, work
@@ -97,7 +97,7 @@ def run_study(
     plan, folder = Plan.read(config), Path(output).expanduser()
     trust(plan.shared)  # of the configurations that the plan names
     prepare(folder, plan)
-    with StopSignals(*STOP) as stop:
+    with naming_database(database_of(folder, storage)), StopSignals(*STOP) as stop:
         queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
         words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
         words += [
@@ -108,8 +108,8 @@ def run_study(
         ]
         number = min(workers, len(plan.candidates))
         watch(queue, Workers(words, folder / LOG_FOLDER, number), len(plan.candidates), stop)
-    states = queue.states()
-    _show(plan, states, queue.reasons(), folder)
+        states, reasons = queue.states(), queue.reasons()
+    _show(plan, states, reasons, folder)
     if set(states.values()) != {"COMPLETE"}:
         raise SystemExit(1)
     return states
@@ -148,7 +148,8 @@ def _work(config: str, output: str, storage: str, grace: str) -> None:
         plan, folder = Plan.read(config), Path(output)
         trust_named(["--config", config])
         trust(plan.shared)
-        work(Queue(folder, plan.digest, storage or None, int(grace)), folder, plan, _train, stop)
+        with naming_database(database_of(folder, storage)):
+            work(Queue(folder, plan.digest, storage or None, int(grace)), folder, plan, _train, stop)
 
 
 def _train(words: list[str]) -> object:

@@ -33,6 +33,7 @@ from drurank.cli.endings import ended_with, ending_of, leave_group, without_work
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
+from drurank.cli.restoring import naming_checkpoint
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
@@ -163,6 +164,10 @@ class GroupCLI(LightningCLI):
             )
         return parser
 
+    def _run_subcommand(self, subcommand: str) -> None:
+        with naming_checkpoint(self.trainer):
+            super()._run_subcommand(subcommand)
+
     def instantiate_trainer(self, **kwargs: Any) -> Any:
         """Add the folder of the run and our callbacks."""
         config = self._get(self.config_init, "trainer")
@@ -172,12 +177,15 @@ class GroupCLI(LightningCLI):
             problem = import_problem(str(config.get(name)))
             if isinstance(config.get(name), str) and problem is not None:
                 raise InputError(f"--trainer.{name} {config[name]}: {problem}")
-        callbacks: list[Callback] = [GroupHistory(), GroupReport()]
+        given = _as_list(config.get("callbacks"))
+        callbacks: list[Callback] = [GroupReport()]
+        if not any(isinstance(one, GroupHistory) for one in given):
+            callbacks.insert(0, GroupHistory())
         if self.subcommand == "predict":
             callbacks.append(PredictionWriter(*(self._get(self.config_init, name) for name in OF_PREDICT)))
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
-        own_bar = any(isinstance(one, ProgressBar) for one in _as_list(config.get("callbacks")))
+        own_bar = any(isinstance(one, ProgressBar) for one in given)
         if config.get("enable_progress_bar") is not False and not own_bar:
             callbacks.append(GroupProgressBar())
         if config.get("logger") in (None, True):
@@ -189,7 +197,7 @@ class GroupCLI(LightningCLI):
         self.config[self.subcommand]["trainer"]["logger"] = self._loggers
         if self.subcommand == "fit":
             self.save_config_kwargs = {"checkpoint": self._get(self.config_init, "ckpt_path")}
-        config["callbacks"] = [*_as_list(config.get("callbacks")), *callbacks]
+        config["callbacks"] = [*given, *callbacks]
         try:
             trainer = super().instantiate_trainer(**kwargs)
         except (ValueError, TypeError) as error:
@@ -298,8 +306,8 @@ class GroupCLI(LightningCLI):
 
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
-        file = checkpoint if run is None else next(iter(read_selection(Path(run)).values()))["file"]
-        saved = read_checkpoint(file)
+        files = [checkpoint] if run is None else [entry["file"] for entry in read_selection(Path(run)).values()]
+        saved, *_ = [read_checkpoint(file) for file in files]
         # What the trainer does once it has made the folder; the datasets that are read here are kept.
         self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
         preflight.check_run(self.model, self.trainer, self.datamodule)

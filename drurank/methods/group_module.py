@@ -36,7 +36,7 @@ from drurank.metrics import predicted_class
 from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
 from drurank.ranking import groups_differ, rank_groups
-from drurank.run_folder.checkpoint_io import KEY
+from drurank.run_folder.checkpoint_checks import KEY
 from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
 from drurank.training.evaluation import TRAIN_LOSS, Evaluation, forget_logged
@@ -632,7 +632,8 @@ class GroupModule(LightningModule):
                 network cannot be built without help.
         """
         to_train = self._trainer is not None and self._trainer.state.fn == "fit"
-        saved = resume_checks.check_loaded(checkpoint, to_train=to_train)
+        file = None if self._trainer is None else self._trainer.ckpt_path
+        saved = resume_checks.check_loaded(checkpoint, to_train=to_train, file=file)
         if to_train:
             resume_checks.check_resume(self, saved, self.builder.sizes)
             self.progress.restored = saved.get("training")

@@ -152,4 +152,6 @@ def find_factory(description: dict[str, Any]) -> partial[nn.Module]:
             f"the checkpoint's network {description['class_path']} is not imported; import {module} first, "
             "or give network=..."
         )
+    if not all(isinstance(name, str) for name in description["init_args"]):
+        raise InputError(f"the checkpoint is damaged: its network has the arguments {description['init_args']!r:.200}")
     return partial(target, **description["init_args"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
+
+from drurank.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,22 @@ class Sizes:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cardinalities", tuple(self.cardinalities))
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Sizes:
+        """Those of which ``as_plain`` gave this.
+
+        Raises:
+            InputError: if it gave something else.
+        """
+        numbers = [plain.get(name, 0) for name in ("in_features", "num_classes", "vocabulary", "max_length")]
+        cardinalities, largest = plain.get("cardinalities", []), plain.get("largest_token")
+        counts = [*numbers, *(cardinalities if isinstance(cardinalities, list | tuple) else [None])]
+        whole = all(type(count) is int and count >= 0 for count in [*counts, 0 if largest is None else largest])
+        known = {one.name for one in fields(cls)}
+        if not whole or not {"in_features", "num_classes"} <= plain.keys() <= known:
+            raise InputError(f"the checkpoint is damaged: its sizes are {plain!r:.200}; give another one of the run")
+        return cls(**plain)
 
     def as_plain(self) -> dict[str, Any]:
         """All of it as plain values; with a list, since a tuple makes YAML unreadable for a safe reader."""

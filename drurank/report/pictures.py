@@ -6,7 +6,7 @@ Each function returns a matplotlib figure that belongs to no window.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -195,34 +195,38 @@ def panels_in_rows(number: int, *, sharey: bool = False) -> tuple[Figure, list[A
     return figure, axes[:number]
 
 
-def draw_weights(epoch: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Figure:
+def draw_weights(epochs: Iterable[tuple[int, np.ndarray, np.ndarray]]) -> Figure:
     """Mean weight of the groups' samples over epochs, a line for the groups of similar rank.
 
     Args:
-        epoch: int64 ``[n]``.
-        rank: of a group in that epoch, float ``[n]``, 0 for the worst, in percent of the groups or their number.
-        weight: mean weight of its samples in that epoch, float ``[n]``.
+        epochs: of each, in any order, its number; the rank of its groups, float ``[m]``, 0 for the worst, in percent of
+            the groups or their number; and the mean weight of their samples, float ``[m]``. One is held at a time.
     """
     figure = Figure(figsize=(5.6, 4.2), dpi=DPI, layout="constrained")
     ax = figure.subplots()
-    percent = np.zeros(len(rank))
-    for one in np.unique(epoch):
-        here = epoch == one
-        percent[here] = 100 * np.searchsorted(np.sort(rank[here]), rank[here]) / here.sum()
+    by_epoch = {epoch: _by_band(rank, weight) for epoch, rank, weight in epochs if len(rank)}
+    numbers = sorted(by_epoch)
+    means = np.array([by_epoch[number] for number in numbers]).reshape(len(numbers), len(BANDS) - 1)
     for number, (low, high) in enumerate(pairwise(BANDS)):
-        within = (percent >= low) & (percent < high)
-        if within.any():
-            epochs, place = np.unique(epoch[within], return_inverse=True)
-            mean = np.bincount(place, weight[within]) / np.bincount(place)
+        known = ~np.isnan(means[:, number])
+        if known.any():
             colour = colormaps["viridis"](0.9 * number / (len(BANDS) - 2))
             # Lines of equal weights lie on each other; the thinner one is on top.
-            ax.plot(epochs, mean, marker=".", color=colour, lw=4.5 - 0.75 * number, label=f"{low} to {high} %")
+            line, width = means[known, number], 4.5 - 0.75 * number
+            ax.plot(np.array(numbers)[known], line, marker=".", color=colour, lw=width, label=f"{low} to {high} %")
     ax.set_xlabel("epoch")
     ax.set_ylabel("mean weight of their samples")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(title="groups by rank, the worst at 0 %", **BELOW)
     tidy(ax)
     return figure
+
+
+def _by_band(rank: np.ndarray, weight: np.ndarray) -> list[float]:
+    """Mean weight of the groups of each band of ranks, ``nan`` where it has none."""
+    percent = 100 * np.searchsorted(np.sort(rank), rank) / len(rank)
+    within = [(percent >= low) & (percent < high) for low, high in pairwise(BANDS)]
+    return [float(weight[here].mean()) if here.any() else np.nan for here in within]
 
 
 def tidy(ax: Axes) -> None:

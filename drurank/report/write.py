@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 from rich.console import Console
 
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
 from drurank.report.drop import find_drop
 from drurank.report.tables import criteria_table, drop_table, groups_table
+from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE, REPORT_FILE
 
 SIDE_BY_SIDE = 2
@@ -52,7 +52,7 @@ def write_report(
     report = {**about, "min_count": min_count, "shrink": shrink, "splits": summaries, "drop": drop}
     groups = pa.concat_tables([split.table() for split in splits])
     replace_file(folder / GROUPS_CSV, lambda path: pa_csv.write_csv(groups, path))
-    replace_file(folder / GROUPS_PARQUET, lambda path: pa_parquet.write_table(groups, path))
+    write_checked(groups, folder / GROUPS_PARQUET)
     replace_file(folder / GROUPS_PICTURE, lambda path: save_picture(draw_groups(splits), path))
     write_json(folder / REPORT_FILE, report)
     return report

@@ -11,9 +11,7 @@ from lightning.fabric.plugins import TorchCheckpointIO
 
 from drurank.errors import InputError
 from drurank.files import replace_file
-
-KEY = "drurank"
-"""What a checkpoint holds of a method, beside what Lightning writes, stands under this key."""
+from drurank.run_folder.checkpoint_checks import KEY, check_bytes, check_structure, note_structure
 
 
 class ReplacingCheckpointIO(TorchCheckpointIO):
@@ -29,6 +27,7 @@ class ReplacingCheckpointIO(TorchCheckpointIO):
         Raises:
             OSError: naming the file, if it cannot be written; the old one is then as it was.
         """
+        note_structure(checkpoint)
         if storage_options is not None or "://" in str(path):
             super().save_checkpoint(checkpoint, path, storage_options)
             return
@@ -41,13 +40,15 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     """A checkpoint file, mapped, so that only what is looked at is read, and not the weights.
 
     Raises:
-        InputError: if it cannot be read, or was not made by drurank.
+        InputError: if it cannot be read, was not made by drurank, or is not as it was written.
     """
     try:
         checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         checkpoint[KEY].keys()
     except Exception as error:
         raise InputError(f"{path} is not a checkpoint of drurank; give one that `fit` wrote") from error
+    check_bytes(path, checkpoint)
+    check_structure(str(path), checkpoint)
     return checkpoint
 
 

@@ -10,6 +10,7 @@ from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
+from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.run_folder.layout import METRICS_FILE
 from drurank.run_folder.place import claim
@@ -85,12 +86,18 @@ def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
     file = folder / METRICS_FILE
     if not file.is_file():
         return []
-    with file.open(newline="", encoding="utf-8") as lines:
-        header, *rows = [*csv.reader(line for line in lines if line.endswith("\n"))] or [[]]
-    # Without the rows that a kill or a full disk tore.
-    whole = [row for row in rows if len(row) == len(header)]
-    rows = [{key: cell for key, cell in zip(header, row, strict=True) if cell} for row in whole]
-    return [row for row in rows if before_step is None or int(row["step"]) < before_step]
+    try:
+        with file.open(newline="", encoding="utf-8") as lines:
+            header, *rows = [*csv.reader(line for line in lines if line.endswith("\n"))] or [[]]
+        if rows and ("step" not in header or len(set(header)) < len(header)):
+            raise ValueError(f"its first line is {','.join(header)[:80]!r}")
+        # Without the rows that a kill or a full disk tore.
+        whole = [row for row in rows if len(row) == len(header)]
+        found = [{key: cell for key, cell in zip(header, row, strict=True) if cell} for row in whole]
+        return [row for row in found if before_step is None or int(row["step"]) < before_step]
+    except (ValueError, KeyError, csv.Error) as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{file} is damaged ({said}); move it away to go on without earlier figures") from error
 
 
 def is_first_process() -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from drurank.errors import InputError
+from drurank.files import read_json
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, LOGGERS_FILE, holds_run
 from drurank.run_folder.logger import RunLogger
+from drurank.shapes import check_shape
 
 ID_OF = {"TensorBoardLogger": "version", "WandbLogger": "id", "MLFlowLogger": "run_id"}
 """The argument by which a logger goes on in a run that exists."""
@@ -63,8 +64,13 @@ def refuse_taken(logger: Logger | None) -> None:
 
 
 def _noted(folder: Path) -> list[dict[str, Any]]:
-    try:
-        noted: list[dict[str, Any]] = json.loads((folder / LOGGERS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    file = folder / LOGGERS_FILE
+    if not file.is_file():
         return []
+    remedy = "remove it to begin new runs of the loggers"
+    noted: list[dict[str, Any]] = read_json(file, remedy)
+    if not isinstance(noted, list):
+        raise InputError(f"{file} is damaged: it is {ascii(noted)[:80]}, not a list; {remedy}")
+    for one in noted:
+        check_shape(str(file), one, {"logger": str, "version": str | int | None}, remedy)
     return noted

@@ -8,20 +8,24 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError, nearest
+from drurank.files import read_json
 from drurank.report.counts import SplitCounts
 from drurank.report.predictions import Answers, count_by_split
+from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
+from drurank.shapes import check_shape
 from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
-from drurank.study.result import Counts, read_json, same_groups
+from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, as_names, refuse_unknown
 from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
+
+TEST_AGAIN = "test the run again"
 
 
 def compare_runs(
@@ -44,19 +48,25 @@ def compare_runs(
         InputError: if one was not tested, or they were tested on other groups.
     """
     folders = [_tested(Path(folder).expanduser(), by) for folder in (first, second)]
-    tables = [pa_parquet.read_table(folder / GROUPS_PARQUET) for folder in folders]
+    tables = [read_counts(folder / GROUPS_PARQUET, ("split", "group"), TEST_AGAIN) for folder in folders]
     known = [set(table["split"].to_pylist()) for table in tables]
     both = known[0] & known[1]
     split = on or next((name for name in TEST if name in both), "")
     if split not in both:
         raise InputError(f"on is {on!r}, which is not a split of both: {nearest(split, sorted(both))}")
     counts = [_counts_of(table.filter(pc.equal(table["split"], split))) for table in tables]
-    least = {int(read_json(folder / REPORT_FILE).get("min_count", 1)) for folder in folders}
+    least = {_least(folder / REPORT_FILE) for folder in folders}
     if len(least) > 1:
         raise InputError(f"min_count differs: {first} and {second} leave out other groups; test both alike")
     names = str(first), str(second)
     same_groups(counts, names, split)
     return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), (ONE_RUN,))
+
+
+def _least(file: Path) -> int:
+    report: dict[str, int] = read_json(file, TEST_AGAIN)
+    check_shape(str(file), report, {"min_count": int}, TEST_AGAIN)
+    return report["min_count"]
 
 
 def _tested(folder: Path, by: str) -> Path:

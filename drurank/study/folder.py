@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from drurank.files import replace_file, write_json
+from drurank.errors import InputError
+from drurank.files import read_json, replace_file, write_json
+from drurank.shapes import check_shape
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.plan import Plan
 
@@ -28,6 +29,8 @@ LOG_FOLDER = "logs"
 DATABASE_FILE, QUEUE_LOCK = "study.db", "queue.lock"
 QUEUE_ID_FILE = "queue.id"
 """Name of the study in the database, which other studies may share."""
+TRIAL = {"key": str}
+REMEDY = "run the study again, which writes it"
 
 
 def folder_of(study: Path, candidate: Candidate) -> Path:
@@ -87,17 +90,20 @@ def read_plan(study: Path) -> dict[str, str] | None:
     if not (study / PLAN_FILE).is_file():
         return None
     planned = {}
-    for key, setting in _read(study / PLAN_FILE).items():
+    for key, setting in _read(study / PLAN_FILE, {"*": str}).items():
         trial = study / TRIAL_FOLDER / f"{key}.json"
-        planned[_read(trial)["key"] if trial.is_file() else key] = setting
+        if Path(key).name != key or "\0" in key:
+            raise InputError(f"{study / PLAN_FILE} is damaged: it has the key {key!r:.80}; {REMEDY}")
+        planned[_read(trial, TRIAL)["key"] if trial.is_file() else key] = setting
     return planned
 
 
 def keys_of_trials(study: Path) -> set[str]:
     """Keys of the candidates whose options a search proposed."""
-    return {_read(file)["key"] for file in study.glob(f"{TRIAL_FOLDER}/*.json")}
+    return {_read(file, TRIAL)["key"] for file in study.glob(f"{TRIAL_FOLDER}/*.json")}
 
 
-def _read(file: Path) -> dict[str, str]:
-    content: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+def _read(file: Path, shape: Mapping[str, Any]) -> dict[str, str]:
+    content: dict[str, str] = read_json(file, REMEDY)
+    check_shape(str(file), content, shape, REMEDY)
     return content

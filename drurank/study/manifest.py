@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
-import yaml
 
+from drurank.files import read_json
+from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import (
     CHECKPOINT_FOLDER,
     CONFIG_FILE,
@@ -25,11 +24,13 @@ from drurank.run_folder.layout import (
     REPORT_FILE,
     SELECTION_FILE,
     TEST_FOLDER,
-    WEIGHTS_FILE,
     validation_file,
 )
+from drurank.run_folder.weights import weights_of
 from drurank.study.candidates import Candidate
+from drurank.yaml_files import read_options
 
+REMEDY = "remove the candidate's folder and run the study again"
 PACKAGES = ("drurank", "torch", "lightning", "torchmetrics", "transformers", "numpy")
 
 
@@ -44,7 +45,7 @@ def group_counts(run: Path) -> pa.Table:
         validated = validation_file(run, entry["epoch"])
         tested = run / TEST_FOLDER / name / GROUPS_PARQUET
         for file in (validated, tested):
-            counts = pa_parquet.read_table(file, columns=["split", "group", "count", "correct"])
+            counts = read_counts(file, ("split", "group"), REMEDY)
             tables.append(counts.add_column(0, "criterion", pa.array([name] * counts.num_rows, pa.string())))
     return pa.concat_tables(tables, promote_options="permissive")
 
@@ -62,7 +63,8 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
         Plain values; ``selection`` is criterion to value and epoch of its best checkpoint, ``history`` every criterion
         on validation by epoch.
     """
-    from drurank.run_folder.checkpoint_io import KEY, read_checkpoint  # here, since torch is slow to import
+    from drurank.run_folder.checkpoint_checks import KEY
+    from drurank.run_folder.checkpoint_io import read_checkpoint  # here, since torch is slow to import
 
     last, selection = read_checkpoint(run / CHECKPOINT_FOLDER / LAST_CHECKPOINT), _json(run / SELECTION_FILE)
     training = last[KEY]["training"]
@@ -78,20 +80,20 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
             "source": report["data"],
             "fingerprint": _fingerprint(training["fingerprint"], counts),
             "training_rows": len(training["record"]["correct"]),
-            "training_groups": _training_groups(run / WEIGHTS_FILE),
+            "training_groups": weights_of(run).groups(),
         },
         "budget": {"steps": int(last["global_step"]), "epochs": int(last["epoch"]) + 1},
         "sampler": report["sampler"],
         "selection": selection,
         "history": _history(run / METRICS_FILE),
-        "config": yaml.safe_load((run / CONFIG_FILE).read_text(encoding="utf-8")),
+        "config": read_options(run / CONFIG_FILE, REMEDY),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "seconds": round(seconds, 1),
     }
 
 
 def _json(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    content: dict[str, Any] = read_json(file, REMEDY)
     return content
 
 
@@ -100,11 +102,6 @@ def _fingerprint(training: str, counts: pa.Table) -> str:
     sizes = counts.select(["split", "group", "count"]).to_pylist()
     content = sorted({(row["split"], row["group"], row["count"]) for row in sizes})
     return hashlib.sha256(json.dumps([training, content]).encode()).hexdigest()[:16]
-
-
-def _training_groups(weights: Path) -> int:
-    """Number of groups that were trained on; 0 where the data names none."""
-    return len(pa_csv.read_csv(weights)["group"].unique()) if weights.is_file() else 0
 
 
 def _history(file: Path) -> list[dict[str, float]]:

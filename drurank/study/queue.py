@@ -60,8 +60,11 @@ class Queue:
             name = folder / QUEUE_ID_FILE
             if not name.is_file():
                 name.write_text(f"{folder.resolve().name}-{uuid4().hex[:8]}", encoding="utf-8")
-            self.owner = name.read_text(encoding="utf-8")
-            url = storage or f"sqlite:///{(folder / DATABASE_FILE).resolve()}"
+            try:
+                self.owner = name.read_text(encoding="utf-8")
+            except ValueError as error:
+                raise InputError(f"{name} is damaged; remove it: finished candidates stay finished") from error
+            url = database_of(folder, storage)
             self.storage, self._study = _opened(url, f"{self.owner}-{plan}", grace)
         self._seen: set[int] = set()
 
@@ -207,6 +210,11 @@ def worker_name(process: int) -> str:
     return f"{os.uname().nodename}-{process}"
 
 
+def database_of(folder: Path, storage: str | None) -> str:
+    """Address of the database: the given one, or that of SQLite in the study's folder."""
+    return storage or f"sqlite:///{(folder / DATABASE_FILE).resolve()}"
+
+
 def optuna_installed() -> Any:
     """The package ``optuna``.
 
@@ -234,25 +242,37 @@ def _opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
     """The database, its tables created if missing, and the study in it."""
     import optuna
     from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+
+    with naming_database(url), quiet():
+        storage = RDBStorage(
+            url,
+            engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
+            heartbeat_interval=min(HEARTBEAT, max(grace // 3, 1)),
+            grace_period=grace,
+            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=RETRIES),
+        )
+        return storage, optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
+
+
+@contextmanager
+def naming_database(url: str) -> Iterator[None]:
+    """Name the database in an error of using it.
+
+    Raises:
+        InputError: in place of an error of SQLAlchemy's, or of the package that talks to the database.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        with quiet():
-            storage = RDBStorage(
-                url,
-                engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
-                heartbeat_interval=min(HEARTBEAT, max(grace // 3, 1)),
-                grace_period=grace,
-                heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=RETRIES),
-            )
-            return storage, optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
+        yield
     except (SQLAlchemyError, ImportError) as error:
         said = " ".join(str(error).split()).partition("(Background")[0].strip()
         kind = url.partition(":")[0]  # the rest may hold a password
+        where = f" in {Path(url.removeprefix('sqlite:///')).parent}" if kind == "sqlite" else ""
         instead = (
             "if the file is damaged, remove it: finished candidates stay finished"
             if kind == "sqlite"
             else "give the address of a running server, as postgresql://user@host/name, and install its driver "
             "(psycopg for postgresql, mysqlclient for mysql)"
         )
-        raise InputError(f"the {kind} database of the study cannot be used: {said}; {instead}") from error
+        raise InputError(f"the {kind} database of the study{where} cannot be used: {said[:300]}; {instead}") from error

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pa_parquet
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
+from drurank.files import read_json
 from drurank.groups import Groups, accuracies_differ
+from drurank.run_folder.group_counts import read_counts
+from drurank.shapes import check_shape
 from drurank.study.folder import COUNTS_FILE
 
-EXPECTED = {"key", "method", "setting", "options", "seed", "data", "budget", "selection"}
+EXPECTED = {
+    "key": str,
+    "method": str,
+    "setting": str,
+    "options": dict,
+    "seed": int,
+    "data": {"fingerprint": str},
+    "budget": {"steps": int},
+    "selection": {"*": {"value": int | float, "epoch": int}},
+}
+"""What a manifest has at least, and of what kind."""
+OF_DATA = {"training_rows": int, "training_groups": int}
+OF_MODEL = {"min_count": int, "shrink": bool}
 
 
 @dataclass(frozen=True)
@@ -66,13 +80,20 @@ class Result:
         Raises:
             InputError: if the file cannot be read.
         """
-        try:
-            manifest = json.loads(file.read_text(encoding="utf-8"))
-            lacking = sorted(EXPECTED - set(manifest))
-        except (OSError, ValueError, TypeError) as error:
-            raise _broken(file, error) from error
-        if lacking:
-            raise _broken(file, f"{lacking[0]} is missing")
+        remedy = f"remove {file.parent} and run the study again"
+        manifest = read_json(file, remedy)
+        check_shape(str(file), manifest, EXPECTED, remedy)
+        data = manifest["data"]
+        check_shape(str(file), data, {name: kind for name, kind in OF_DATA.items() if name in data}, remedy, "data")
+        if "repeat" in manifest:
+            check_shape(str(file), manifest, {"repeat": {"number": int}}, remedy)
+        if "config" in manifest:
+            check_shape(str(file), manifest, {"config": {"model": dict | NoneType}}, remedy)
+            model = manifest["config"]["model"] or {}
+            options = model.get("init_args", {})
+            check_shape(str(file), {"init_args": options}, {"init_args": dict}, remedy, "config.model")
+            kinds = {name: kind for name, kind in OF_MODEL.items() if name in options}
+            check_shape(str(file), options, kinds, remedy, "config.model.init_args")
         return cls(file.parent, manifest)
 
     @property
@@ -162,10 +183,8 @@ class Result:
     @cached_property
     def groups(self) -> pa.Table:
         """Counts by group of the best checkpoint by each criterion: ``criterion, split, group, count, correct``."""
-        try:
-            return pa_parquet.read_table(self.folder / COUNTS_FILE)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise _broken(self.folder / COUNTS_FILE, error) from error
+        remedy = f"remove {self.folder} and run the study again"
+        return read_counts(self.folder / COUNTS_FILE, ("criterion", "split", "group"), remedy)
 
 
 def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:
@@ -199,19 +218,6 @@ def same_groups(counts: Sequence[Counts], names: Sequence[str], split: str) -> N
             raise InputError(f"{name} has other {what} of {split} than {names[0]}; compare like with like")
 
 
-def read_json(file: Path) -> dict[str, Any]:
-    """What a file of JSON holds.
-
-    Raises:
-        InputError: if it cannot be read, or holds no mapping.
-    """
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        return dict(content)
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{file} cannot be read ({' '.join(str(error).split())[:200]})") from error
-
-
 def shown_values(
     correct: np.ndarray, count: np.ndarray, names: Sequence[str], *, min_count: int
 ) -> dict[str, np.ndarray]:
@@ -233,8 +239,3 @@ def shown_values(
         name: np.where(differ, value, np.nan) if criterion(name).of_differences else value
         for name, value in values.items()
     }
-
-
-def _broken(file: Path, why: object) -> InputError:
-    reason = " ".join(str(why).split())[:200]
-    return InputError(f"{file} cannot be read ({reason}); remove {file.parent} and run the study again")

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pa_parquet
 from filelock import FileLock
 
 from drurank.errors import InputError
-from drurank.files import replace_file, write_json
+from drurank.files import write_json
+from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT
 from drurank.study.calling import Command, call, call_apart
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.folder import COUNTS_FILE, MANIFEST_FILE, RUN_FOLDER, folder_of, is_finished, shared_files
 from drurank.study.manifest import group_counts, manifest_of
 from drurank.study.plan import Plan
+from drurank.study.result import Result
 
 Rehearse = Callable[[list[str]], Mapping[str, Any]]
 """Goes through a fit up to its first step, without training; gives the trainer's options."""
@@ -99,8 +99,7 @@ def run_candidate(study: Path, plan: Plan, candidate: Candidate, command: Comman
             _run(study, plan, candidate, command)
         if not plan.keep_checkpoints:
             shutil.rmtree(folder / RUN_FOLDER / CHECKPOINT_FOLDER, ignore_errors=True)
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-    return manifest
+    return dict(Result.read(folder / MANIFEST_FILE).manifest)
 
 
 def _run(study: Path, plan: Plan, candidate: Candidate, command: Command) -> None:
@@ -122,7 +121,7 @@ def _run(study: Path, plan: Plan, candidate: Candidate, command: Command) -> Non
         do(_fit_words(study, plan, candidate, folder, several=several))
     do(["test", "--run", str(run)])
     counts = group_counts(run)
-    replace_file(folder / COUNTS_FILE, lambda path: pa_parquet.write_table(counts, path))
+    write_checked(counts, folder / COUNTS_FILE)
     write_json(folder / MANIFEST_FILE, manifest_of(candidate, run, counts, time.time() - begun))
 
 

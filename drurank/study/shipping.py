@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from drurank.study.finished import Study
 from drurank.study.folder import MANIFEST_FILE, RUN_FOLDER, outside_of_study
 from drurank.study.result import Result
 from drurank.study.stepwise import Difference
-from drurank.yaml_files import dump_yaml, read_yaml
+from drurank.yaml_files import dump_yaml, read_options
 
 BASELINE = "ERM"
 FEW = 20
@@ -197,7 +196,7 @@ def export_best(
             "study again"
         )
     run, name = found.checkpoint.parent.parent, f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
-    config: dict[str, Any] = read_yaml((run / CONFIG_FILE).read_text(encoding="utf-8"))
+    config = read_options(run / CONFIG_FILE, f"remove {found.result.folder} and run the study again")
     text = dump_yaml({**config, "trainer": outside_of_study(config.get("trainer") or {})})
     replace_file(output / CONFIG_FILE, lambda path: path.write_text(text, encoding="utf-8"))
     replace_file(output / name, lambda path: shutil.copyfile(found.checkpoint, path))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError
+from drurank.limits import refuse_growth
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,12 @@ def read_parquet(path: str, file: Path) -> pa.Table:
     Raises:
         InputError: if it names labels that are not there.
     """
-    with pa_parquet.ParquetFile(file) as opened:
+    with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
+        about = opened.metadata
+        grown = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+        refuse_growth(path, file.stat().st_size, grown)
+        # Equal values of a column take next to nothing in the file, and their room in memory.
+        refuse_growth(path, file.stat().st_size, about.num_rows * about.num_columns, "cells")
         return _checked(path, opened.read())
 
 

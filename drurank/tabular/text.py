@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import logging
 import re
@@ -23,8 +22,7 @@ from typing import IO, TextIO, cast
 import pyarrow as pa
 
 from drurank.errors import InputError
-
-csv.field_size_limit(2**31 - 1)  # A cell may hold a long text; 131,072 characters are the default.
+from drurank.limits import LIFT, LONGEST_CELL, LimitedGzip, limit_cells
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +81,7 @@ class TextFile:
     def open_bytes(self) -> IO[bytes]:
         """Its bytes, uncompressed."""
         if self.file.suffix.lower() == ".gz":
-            return cast(IO[bytes], gzip.open(self.file))
+            return cast(IO[bytes], LimitedGzip(self.path, self.file))
         return self.file.open("rb")
 
     def open(self, errors: str = "strict") -> TextIO:
@@ -232,6 +230,7 @@ def _find_delimiter(text: TextFile, usual: str, asked: str | None) -> str:
 
 
 def _header(text: TextFile, delimiter: str) -> list[str]:
+    limit_cells()
     with text.decoding(), text.open_cells(errors="surrogateescape") as lines:
         try:
             return next(filter(None, csv.reader(lines, delimiter=delimiter)), [])
@@ -253,6 +252,7 @@ def iter_rows(text: TextFile, delimiter: str) -> Iterator[list[str]]:
         InputError: if there is no header, a row has more or fewer cells than it, a quote is open, or bytes cannot be
             decoded.
     """
+    limit_cells()
     where, row, path = "the header", 0, text.path
     with text.decoding(), text.open_cells() as lines:
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -275,6 +275,11 @@ def iter_rows(text: TextFile, delimiter: str) -> Iterator[list[str]]:
                 row += 1
                 where = f"row {row}"
         except csv.Error as error:
+            if "field larger" in str(error):
+                raise InputError(
+                    f"{path}: {where} (the first is 0) has a cell of more than {LONGEST_CELL:,} characters, as an open "
+                    f"quote makes of the rest of a file; close each quote, or, {LIFT}"
+                ) from error
             raise InputError(
                 f"{path}: {where} (the first is 0) cannot be read: {error}; close each quote, and double it in a cell"
             ) from error

@@ -25,7 +25,7 @@ def write_table(table: pa.Table, path: Path) -> None:
     suffix = path.suffix.lower()
     if suffix in PARQUET:
         try:
-            replace_file(path, lambda beside: pa_parquet.write_table(table, beside))
+            replace_file(path, lambda beside: pa_parquet.write_table(table, beside, write_page_checksum=True))
         except pa.ArrowException as error:
             raise InputError(f"{path}: {' '.join(str(error).split())}; leave that column out") from error
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,14 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from rich.markup import escape
 from rich.progress import Progress, TextColumn
 
-FORMAT = "2"
+from drurank.errors import InputError
+from drurank.files import read_json, write_json
+
+FORMAT = "3"
 """Part of each key; another one where what is written means something else."""
+SUMS_FILE = "sums.json"
+"""Size and checksum of each other file of a folder."""
+BLOCK = 1 << 24
 
 
 def cache_folder(cache_dir: str | None) -> Path:
@@ -52,6 +59,7 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
             beside.mkdir()
             try:
                 make(beside)
+                write_json(beside / SUMS_FILE, {file.name: _sum_of(file) for file in sorted(beside.iterdir())})
                 beside.rename(folder)
             except OSError as error:
                 raise OSError(error.errno, error.strerror or str(error), str(folder)) from error
@@ -60,6 +68,31 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
     finally:
         lock.release()
     return folder
+
+
+def check_sums(folder: Path) -> None:
+    """Refuse a folder whose files are not those that were made, since other tokens would be other results.
+
+    Raises:
+        InputError: naming the first file that is missing or has changed.
+    """
+    remedy = "delete that folder, and it is made anew"
+    sums = read_json(folder / SUMS_FILE, remedy) if (folder / SUMS_FILE).is_file() else None
+    here = {file.name for file in folder.iterdir()} - {SUMS_FILE}
+    if not isinstance(sums, dict) or here - sums.keys():
+        raise InputError(f"{folder / SUMS_FILE} is damaged or missing; {remedy}")
+    for name, known in sums.items():
+        file = folder / Path(name).name
+        if not file.is_file() or _sum_of(file) != known:
+            raise InputError(f"{file} is damaged: it is not as it was written; {remedy}")
+
+
+def _sum_of(file: Path) -> list[int]:
+    size, sum_ = 0, 0
+    with file.open("rb") as content:
+        while block := content.read(BLOCK):
+            size, sum_ = size + len(block), zlib.crc32(block, sum_)
+    return [size, sum_]
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import torch
 
 from drurank.errors import InputError
-from drurank.text.cache import bar, cache_folder, made_once
+from drurank.text.cache import bar, cache_folder, check_sums, made_once
 from drurank.text.pooling import Pooling, longest_text, pool
 from drurank.text.pretrained import load_encoder, load_tokenizer, refuse_unknown_tokens
 from drurank.text.tokens import Tokens, tokenise
@@ -74,7 +74,7 @@ def embed_tokens(
     key = f"{tokens.folder.name} {weights} {_config_of(encoder)} {pooling}"
     name = hashlib.sha256(key.encode()).hexdigest()[:32]
     folder = cache_folder(cache_dir) / "features" / name
-    made_once(folder, lambda beside: _write(beside, tokens, encoder, pretrained, pooling, source))
+    check_sums(made_once(folder, lambda beside: _write(beside, tokens, encoder, pretrained, pooling, source)))
     try:
         features: np.ndarray = np.load(folder / "features.npy", mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:

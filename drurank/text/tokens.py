@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from drurank.errors import InputError
 from drurank.files import write_json
-from drurank.text.cache import bar, cache_folder, digest_of, made_once
+from drurank.text.cache import bar, cache_folder, check_sums, digest_of, made_once
 from drurank.text.pretrained import fingerprint_of
 
 CHUNK, LETTERS = 4096, 1 << 22
@@ -38,8 +39,10 @@ class Tokens:
         largest: the largest number of all tokens, that of padding included.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, checked: bool = False) -> None:
         self.folder = folder
+        if not checked:
+            check_sums(folder)
         try:
             about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
             self.pad, self.largest = int(about["pad"]), int(about["largest"])
@@ -53,7 +56,7 @@ class Tokens:
 
     def __reduce__(self) -> Any:
         """Map the files again in another process instead of copying their contents."""
-        return Tokens, (self.folder,)
+        return partial(Tokens, checked=True), (self.folder,)
 
     @property
     def lengths(self) -> np.ndarray:

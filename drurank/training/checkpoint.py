@@ -14,7 +14,8 @@ from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.networks.factory import is_plain
-from drurank.run_folder.checkpoint_io import KEY, ReplacingCheckpointIO
+from drurank.run_folder.checkpoint_checks import KEY
+from drurank.run_folder.checkpoint_io import ReplacingCheckpointIO
 from drurank.training.loaders import batches_of
 from drurank.training.optimization import optimizers_in_words
 from drurank.training.resume import unlogged

@@ -58,7 +58,8 @@ class NetworkBuilder:
             method: name of the method's class.
 
         Raises:
-            InputError: if it was given as an object, so that the checkpoint cannot say how to build it.
+            InputError: if it was given as an object, so that the checkpoint cannot say how to build it, or what the
+                checkpoint says builds nothing.
         """
         if saved["network"] is not None:
             self.description = saved["network"]
@@ -69,4 +70,13 @@ class NetworkBuilder:
                 "the checkpoint's network was given as an object, not as a class, and cannot be built from the file; "
                 f"give it again: {method}.load_from_checkpoint(path, network=...)"
             )
-        return self.build(None if saved["sizes"] is None else Sizes(**saved["sizes"]))
+        sizes = None if saved["sizes"] is None else Sizes.from_plain(saved["sizes"])
+        try:
+            return self.build(sizes)
+        except Exception as error:
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+            path = (saved["network"] or {}).get("class_path", "network")
+            raise InputError(
+                f"the checkpoint's network {path} cannot be built from what it holds ({said}); give another checkpoint "
+                "of the run"
+            ) from error

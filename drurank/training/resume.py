@@ -8,7 +8,7 @@ from typing import Any
 from lightning.pytorch.callbacks import WeightAveraging
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
-from drurank.run_folder.checkpoint_io import KEY
+from drurank.run_folder.checkpoint_checks import KEY
 from drurank.run_folder.logger import RunLogger
 from drurank.training.evaluation import TRAIN_LOSS
 

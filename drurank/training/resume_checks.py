@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from drurank.data.dataset import GroupedDataset
 from drurank.errors import InputError
 from drurank.networks import Sizes
 from drurank.networks.factory import differences
-from drurank.run_folder.checkpoint_io import KEY
+from drurank.run_folder.checkpoint_checks import KEY, check_structure
 from drurank.training.checkpoint import known_as, method_state
 from drurank.training.nonfinite import broken_entry
 from drurank.training.optimization import optimizers_in_words
@@ -38,24 +39,27 @@ def restored_tables_fit(method: Any, trainer: Any, datamodule: Any) -> None:
         )
 
 
-def check_loaded(checkpoint: dict[str, Any], *, to_train: bool) -> dict[str, Any]:
+def check_loaded(checkpoint: dict[str, Any], *, to_train: bool, file: str | Path | None = None) -> dict[str, Any]:
     """What a checkpoint holds under the key ``drurank``.
 
     Args:
         checkpoint: the whole of it.
         to_train: whether training is to go on from it.
+        file: where it was read from, if that is known.
 
     Raises:
-        InputError: if it was not made by drurank, its weights are broken, or it holds too little to train.
+        InputError: if it was not made by drurank, is damaged, its weights are broken, or it holds too little to train.
     """
+    of = "the checkpoint" if file is None else str(file)
     saved: dict[str, Any] | None = checkpoint.get(KEY)
-    if saved is None:
-        raise InputError("the checkpoint was not made by drurank; give one that `fit` wrote")
+    if not isinstance(saved, dict):
+        raise InputError(f"{of} was not made by drurank; give one that `fit` wrote")
+    if to_train and "optimizer_states" not in checkpoint:
+        raise InputError(f"{of} holds weights only, from which no training goes on; give a whole one")
+    check_structure(of, checkpoint, to_train=to_train)
     broken = broken_entry(checkpoint["state_dict"])
     if broken is not None:
         raise InputError(f"the checkpoint's {broken} is nan or inf, so it predicts nothing; give another one")
-    if to_train and "optimizer_states" not in checkpoint:
-        raise InputError("the checkpoint holds weights only, from which no training goes on; give a whole one")
     return saved
 
 
@@ -92,10 +96,10 @@ def check_resume(
             for one, other in ((saved["network"], now["network"]), (now["network"], saved["network"]))
         )
         raise InputError(f"the checkpoint's network is {before}, this run's {after}")
-    if saved["sizes"] is not None and sizes is not None and Sizes(**saved["sizes"]) != sizes:
+    before_sizes = None if saved["sizes"] is None else Sizes.from_plain(saved["sizes"])
+    if before_sizes is not None and sizes is not None and before_sizes != sizes:
         raise InputError(
-            f"the checkpoint was made with other training data: its network has {Sizes(**saved['sizes'])}, this one "
-            f"{sizes}"
+            f"the checkpoint was made with other training data: its network has {before_sizes}, this one {sizes}"
         )
     if train is not None and "training" in saved:
         _refuse_other_data(saved["training"], train, train.fingerprint())

@@ -1,48 +1,58 @@
-"""The file of weights of a run that goes on."""
+"""Options of the callback that writes the weights by epoch."""
 
-import csv
-import tracemalloc
-
+import numpy as np
+import pyarrow.parquet as pa_parquet
 import pytest
 
-from drurank.callbacks.history import COLUMNS, _copy_before
+import drurank.callbacks.history as history
+from drurank.callbacks import GroupHistory
 from drurank.errors import InputError
+from runs import read_csv
+
+HISTORY = ["--trainer.callbacks+", "GroupHistory"]
 
 
-def _write(file, rows):
-    with file.open("w", newline="", encoding="utf-8") as lines:
-        csv.writer(lines).writerows([COLUMNS, *rows])
+@pytest.fixture(scope="module")
+def straight(fit, tmp_path_factory):
+    return fit(tmp_path_factory.mktemp("straight"), epochs=5)
 
 
-def _row(epoch, name):
-    return [str(epoch), name, "1", "0.5", "0", "1.0", "1.0"]
+def rows_of(folder):
+    return read_csv(folder / "weights.csv")
 
 
-def test_rows_of_epochs_that_are_trained_again_go_and_so_does_a_torn_one(tmp_path):
-    kept = [_row(0, 'a, "b"'), _row(0, "two\nlines"), _row(1, "é")]
-    _write(tmp_path / "old", [*kept, _row(2, "a")])
-    with (tmp_path / "old").open("a") as lines:
-        lines.write("1,torn,1")
-    _copy_before(2, tmp_path / "old", tmp_path / "new")
-    with (tmp_path / "new").open(newline="", encoding="utf-8") as lines:
-        assert list(csv.reader(lines)) == [list(COLUMNS), *kept]
+@pytest.mark.parametrize("epochs", [5, 3])
+def test_some_epochs_are_those_of_the_whole_also_after_a_resume(run, fit, tmp_path, straight, epochs):
+    some = fit(tmp_path, *HISTORY, "--trainer.callbacks.every_n_epochs", "2", epochs=epochs)
+    if epochs < 5:
+        assert sorted({row["epoch"] for row in rows_of(some)}) == ["0", "2", "3"], "0, 2, and where it ended"
+        run("fit", "--ckpt_path", some / "checkpoints/last.ckpt", "--trainer.max_epochs", 5)
+    assert rows_of(some) == [row for row in rows_of(straight) if row["epoch"] in "0245"]
+    assert (some / "weights.png").is_file()
 
 
-def test_file_is_not_held_in_memory(tmp_path):
-    _write(tmp_path / "old", (_row(0, f"group {number}") for number in range(20_000)))
-    tracemalloc.start()
-    try:
-        _copy_before(1, tmp_path / "old", tmp_path / "new")
-        assert tracemalloc.get_traced_memory()[1] < 500_000
-    finally:
-        tracemalloc.stop()
-    assert (tmp_path / "new").read_bytes() == (tmp_path / "old").read_bytes()
+def test_parquet_holds_what_the_csv_does_also_after_a_resume(run, fit, tmp_path, straight):
+    folder = fit(tmp_path, *HISTORY, "--trainer.callbacks.form", "parquet", epochs=3)
+    run("fit", "--ckpt_path", folder / "checkpoints/last.ckpt", "--trainer.max_epochs", 5)
+    files = sorted((folder / "weights").glob("*"))
+    assert [file.name for file in files] == [f"epoch_000{epoch}.parquet" for epoch in range(6)]
+    found = [row for file in files for row in pa_parquet.read_table(file).to_pylist()]
+    wanted = rows_of(straight)
+    assert [(str(row["epoch"]), row["group"]) for row in found] == [(row["epoch"], row["group"]) for row in wanted]
+    for name in ("count", "accuracy", "rank", "mean_weight", "max_weight"):
+        seen = [np.float32(np.nan if row[name] is None else row[name]) for row in found]
+        np.testing.assert_array_equal(seen, [np.float32(row.get(name, "nan")) for row in wanted], name)
+    assert not (folder / "weights.csv").exists()
+    assert (folder / "weights.png").is_file()
 
 
-@pytest.mark.parametrize("damage", [b"\xff", "²,a,1,1,1,1,1\r\n".encode()])
-def test_damaged_file_is_named(tmp_path, damage):
-    _write(tmp_path / "old", [_row(0, "a")])
-    with (tmp_path / "old").open("ab") as content:
-        content.write(damage)
-    with pytest.raises(InputError, match=r"old is damaged: .* move it away"):
-        _copy_before(1, tmp_path / "old", tmp_path / "new")
+def test_how_large_it_becomes_is_told(fit, tmp_path, monkeypatch):
+    monkeypatch.setattr(history, "LARGE", 1000)
+    with pytest.warns(UserWarning, match=r"0 MB an epoch, .* GB in all; .* every_n_epochs=2 and form='parquet'"):
+        fit(tmp_path, epochs=8)
+
+
+@pytest.mark.parametrize(("options", "said"), [({"every_n_epochs": 0}, "every_n_epochs is 0"), ({"form": "x"}, "form")])
+def test_options_are_checked(options, said):
+    with pytest.raises(InputError, match=said):
+        GroupHistory(**options)

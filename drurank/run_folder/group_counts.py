@@ -1,0 +1,55 @@
+"""Parquet files of counts by group, as they were written or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from drurank.errors import InputError
+from drurank.files import replace_file
+
+COUNTED = ("count", "correct")
+
+
+def write_checked(table: pa.Table, file: Path) -> None:
+    """Write a table with checksums, which every reader of ours looks at."""
+    replace_file(file, lambda beside: pa_parquet.write_table(table, beside, write_page_checksum=True))
+
+
+def read_counts(file: Path, names: Sequence[str], remedy: str) -> pa.Table:
+    """Correct rows and rows by group.
+
+    Args:
+        file: Parquet, with these columns and perhaps others.
+        names: columns of text by which a row is known, as ``split`` and ``group``.
+        remedy: end of a sentence about a damaged file.
+
+    Returns:
+        The columns ``names``, ``count`` and ``correct``, int64.
+
+    Raises:
+        InputError: if it cannot be read, a column is missing, or the counts are none.
+    """
+    try:
+        with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
+            lacking = [name for name in (*names, *COUNTED) if name not in opened.schema_arrow.names]
+            if lacking:
+                raise InputError(f"{file} is damaged: its column {lacking[0]} is missing; {remedy}")
+            table = opened.read([*names, *COUNTED])
+        table.validate(full=True)
+        kinds = {name: pa.string() for name in names} | dict.fromkeys(COUNTED, pa.int64())
+        table = pa.table({name: table[name].cast(kind) for name, kind in kinds.items()})
+    except (OSError, pa.ArrowException, MemoryError) as error:
+        raise InputError(f"{file} cannot be read ({' '.join(str(error).split())[:200]}); {remedy}") from error
+    if any(table[name].null_count for name in table.column_names):
+        raise InputError(f"{file} is damaged: it has a cell without a value; {remedy}")
+    count, correct = (table[name].to_numpy() for name in COUNTED)
+    if bool(np.any((correct < 0) | (correct > count) | (count < 1))):
+        raise InputError(f"{file} is damaged: it has more rows classified correctly than rows, or none; {remedy}")
+    if table.num_rows and table.group_by([*names]).aggregate([]).num_rows < table.num_rows:
+        raise InputError(f"{file} is damaged: it has a group twice; {remedy}")
+    return table

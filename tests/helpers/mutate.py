@@ -1,0 +1,286 @@
+"""Damages each file of a run, a study and a cache, and calls the commands that read it: ``make test-mutate``.
+
+Each must end with status 2 and a sentence that names the file (or, for parts of a folder, the folder), or give what it
+gives of the file as it was. ``python tests/helpers/mutate.py --times N --seed S`` draws N ways of damage a file.
+"""
+
+import argparse
+import contextlib
+import copy
+import io
+import json
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+
+import torch
+import yaml
+
+from drurank.cli import main
+from runs import QUIET, SELECT, SMALL
+
+TEXTS = (".json", ".yaml", ".csv", ".id")
+SHOWN = ("report.json", "groups.csv", "predictions.csv", "metrics.csv", "selection.json", "weights.csv")
+"""Files that a command writes and that are compared."""
+OPTIONS = ("trainer", "model", "data", "group", "network")
+"""What sentences name of a configuration that is one, with a value that its option does not take."""
+ODD = [None, True, -1, 0, 3, 2.5, float("nan"), "", "text", "\x00", "../x", [], [1], {}, {"a": 1}, 10**30]
+
+
+def damaged_bytes(content, rng):
+    """The bytes of a file with one kind of damage, and what it is called."""
+    place = rng.randrange(max(len(content), 1))
+    kinds = {
+        "empty": lambda: b"",
+        "truncated": lambda: content[:place],
+        "no UTF-8": lambda: content[:place] + b"\xff" + content[place:],
+        "NUL": lambda: content[:place] + b"\x00" * 5 + content[place:],
+        "zeros": lambda: content[:place] + b"\x00" * min(64, len(content) - place) + content[place + 64 :],
+        "flipped": lambda: content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :],
+        "other": lambda: rng.choice([b"[]", b"{}", b"null", b"1", b'"x"', b"[[[[", b"{a: [}", b"PK\x03\x04", b"PAR1"]),
+        "cut out": lambda: content[:place] + content[place + rng.randrange(1, 40) :],
+    }
+    name = rng.choice(list(kinds))
+    return kinds[name](), name
+
+
+def places(value, path=()):
+    """The place of each value in a nest."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def damaged_nest(content, rng, odd):
+    """A nest of plain values with one value removed or of another kind; and what was done."""
+    content = copy.deepcopy(content)
+    every = list(places(content))
+    path = rng.choice(every)
+    holder = content
+    for key in path[:-1]:
+        holder = holder[key]
+    if rng.random() < 0.3:
+        del holder[path[-1]]
+        return content, f"without {path}"
+    holder[path[-1]] = rng.choice(odd(holder[path[-1]]))
+    return content, f"{path} is {str(holder[path[-1]])[:40]}"
+
+
+def odd_tensors(value):
+    if not isinstance(value, torch.Tensor):
+        return [*ODD, torch.zeros(3)]
+    other = torch.int64 if value.is_floating_point() else torch.float32
+    return [value.to(other), value.reshape(-1)[:1], value.unsqueeze(0), torch.cat([value.reshape(-1)] * 2), *ODD]
+
+
+def damage(file, rng):
+    """Damage a file in place; says how."""
+    content = file.read_bytes()
+    if file.suffix == ".ckpt" and rng.random() < 0.7:
+        saved = torch.load(io.BytesIO(content), weights_only=True)
+        if rng.random() < 0.5:
+            saved.pop("drurank_written")  # as older ones are, so that it is read all the same
+        saved, how = damaged_nest(saved, rng, odd_tensors)
+        torch.save(saved, file)
+        return how
+    if file.suffix in (".json", ".yaml") and rng.random() < 0.6:
+        read = json.loads if file.suffix == ".json" else yaml.safe_load
+        changed, how = damaged_nest(read(content.decode()), rng, lambda _: ODD)
+        file.write_text(json.dumps(changed), encoding="utf-8")
+        return how
+    changed, how = damaged_bytes(content, rng)
+    file.write_bytes(changed)
+    return how
+
+
+class Said(Exception):
+    """A command that ended in another way than it should."""
+
+
+def call(words):
+    """Status, and what a command prints on either stream; a traceback is ``Said``."""
+    out, err = io.StringIO(), io.StringIO()
+    os.environ.pop("PL_GLOBAL_SEED", None)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            main([str(word) for word in words])
+    except SystemExit as stop:
+        return int(stop.code or 0), out.getvalue(), err.getvalue()
+    except Exception as error:
+        raise Said("".join(traceback.format_exception(error))[-1500:]) from error
+    return 0, out.getvalue(), err.getvalue()
+
+
+def written(root):
+    """Numbers that stand in the files of results, without names of folders."""
+    found = {}
+    for file in sorted(root.rglob("*")):
+        if file.name in SHOWN and file.is_file():
+            text = file.read_bytes().decode("utf-8", "replace")
+            found[str(file.relative_to(root))] = re.sub(r'"(checkpoint|predictions)": .*', "", text)
+    return found
+
+
+class Bench:
+    """A folder that is whole, and a command that reads one of its files.
+
+    Args:
+        whole: the folder.
+        file: name of the file in it.
+        words: of the command, where ``{}`` stands for the folder.
+        names: what a sentence names instead of the file.
+    """
+
+    def __init__(self, whole, file, words, names=()):
+        self.whole, self.file, self.words = Path(whole), file, words
+        self.names = (Path(file).name, *names, *(OPTIONS if file == "config.yaml" else ()))
+        self.right = None
+
+    def __str__(self):
+        return f"{self.file} by {' '.join(map(str, self.words))[:60]}"
+
+    def run(self, root, change=None):
+        """Status, sentence and results after a change of the file in a copy."""
+        folder = root / "copied"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.whole, folder)
+        how = change(folder / self.file) if change else None
+        before = written(folder)
+        status, out, err = call([str(word).format(folder) for word in self.words])
+        after = written(folder)
+        results = {name: text for name, text in after.items() if before.get(name) != text}
+        return how, status, err, (results, _numbers(out) if self.words[0] in ("study", "validate", "report") else None)
+
+    def trial(self, root, rng):
+        """What is wrong after one way of damage; nothing where all is well."""
+        how = None
+
+        def change(file):
+            nonlocal how
+            how = damage(file, rng)
+            return how
+
+        try:
+            _, status, err, results = self.run(root, change)
+        except Said as said:
+            return f"{self} ({how}): traceback\n{said}"
+        if status == 2:
+            last = err.strip().splitlines()[-1] if err.strip() else ""
+            if not last.startswith("error: ") or "Traceback" in err:
+                return f"{self} ({how}): no sentence: {last[:300]}"
+            return None if any(name in last for name in self.names) else f"{self} ({how}): unnamed: {last[:300]}"
+        if status:
+            return f"{self} ({how}): status {status}"
+        if Path(self.file).suffix in TEXTS:
+            return None  # What a text says instead of what it said is taken at its word.
+        if self.right is None:
+            _, status, err, self.right = self.run(root)
+            assert status == 0, err
+        return None if results == self.right else f"{self} ({how}): another result"
+
+
+def _numbers(text):
+    return re.findall(r"\d*\.\d+", text)
+
+
+def benches(run, study=None, cache=None):
+    """Each file with each command that reads it."""
+    last, best = "{}/checkpoints/last.ckpt", "{}/checkpoints/worst.ckpt"
+    test = ["test", "--run", "{}", *QUIET]
+    resume = ["fit", "--ckpt_path", last, "--trainer.max_epochs", "4", *QUIET]
+    found = [Bench(run, file, test) for file in ("config.yaml", "selection.json", "checkpoints/worst.ckpt")]
+    found += [
+        Bench(run, file, resume) for file in ("config.yaml", "weights.csv", "metrics.csv", "checkpoints/last.ckpt")
+    ]
+    found += [
+        Bench(run, "checkpoints/worst.ckpt", ["validate", "--ckpt_path", best, *QUIET]),
+        Bench(run, "config.yaml", ["validate", "--ckpt_path", best, *QUIET], ("checkpoint",)),
+        Bench(
+            run,
+            "checkpoints/worst.ckpt",
+            ["predict", "--ckpt_path", best, "--output", "{}/predictions.csv", *QUIET],
+        ),
+        Bench(run, "predictions.parquet", ["report", "--predictions", "{}/predictions.parquet", "--output", "{}/r"]),
+        Bench(run, "loggers.json", [*resume, "--trainer.logger", "CSVLogger", "--trainer.logger.save_dir", "{}/l"]),
+    ]
+    compare = ["study", "compare", "--runs", "{}", run, "--by", "worst"]
+    found += [Bench(run, f"test/worst/{name}", compare) for name in ("groups.parquet", "report.json")]
+    if study is not None:
+        candidate = sorted(file.parent.name for file in Path(study).glob("candidates/*/manifest.json"))[0]
+        table = ["study", "table", "--folder", "{}"]
+        found += [
+            Bench(study, file, table, (candidate,))
+            for file in ("plan.json", f"candidates/{candidate}/manifest.json", f"candidates/{candidate}/groups.parquet")
+        ]
+    if cache is not None:
+        folder, words = cache
+        for file in sorted(Path(folder).rglob("*")):
+            if file.is_file() and not file.name.endswith(".lock"):
+                name = str(file.relative_to(folder))
+                found.append(Bench(folder, name, words, (file.parent.name,)))
+    return found
+
+
+def faults(every, root, times, rng):
+    """What is wrong with any of them."""
+    found, done = [], 0
+    for bench in every:
+        for _ in range(times):
+            fault = bench.trial(root, rng)
+            done += 1
+            if fault is not None:
+                found.append(fault)
+    return found, done
+
+
+def made_run(root):
+    """A run, tested and with predictions."""
+    where = ["--trainer.default_root_dir", root, "--trainer.max_epochs", "2", "--select", ",".join(SELECT)]
+    for words in (["fit", "--model", "DRU", *SMALL, *where], ["test", "--run", root / "version_0"]):
+        status, _, err = call([*words, *QUIET])
+        assert status == 0, err
+    file = root / "version_0/checkpoints/worst.ckpt"
+    status, _, err = call(["predict", "--ckpt_path", file, "--output", root / "version_0/predictions.parquet", *QUIET])
+    assert status == 0, err
+    return root / "version_0"
+
+
+def hand():
+    """Many ways of damage; prints what is wrong."""
+    from studies import finish, write_results
+    from studies import written as plan_file
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--times", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--study", action="store_true", help="run a study too")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    root = Path(tempfile.mkdtemp())
+    os.chdir(root)
+    run, study = made_run(root / "runs"), write_results(root / "study")
+    every = [bench for bench in benches(run, study) if given.only in str(bench)]
+    if given.study:
+        file = plan_file(root / "s.yaml", candidates=[{"model": "ERM"}], seeds=[0])
+        finish(file, root / "real")
+        words = ["study", "run", "--config", file, "--output", "{}"]
+        for name in ("study.db", "queue.id", "plan.json"):
+            every.append(Bench(root / "real", name, words, ("sqlite", "queue.id")))
+    found, done = faults(every, root, given.times, random.Random(given.seed))
+    print("\n".join(found))
+    print(f"{done} ways of damage, {len(found)} faults")
+    shutil.rmtree(root)
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(hand())

@@ -1,0 +1,95 @@
+"""Small files that become large, or take long, are refused in a sentence; the limits can be lifted."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+import yaml
+
+import drurank.limits as limits
+from drurank.errors import InputError
+from drurank.limits import count_values
+from drurank.tabular.reading import read_table
+from drurank.yaml_files import read_text, read_yaml
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
+)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Limits that small files reach."""
+    monkeypatch.setattr(limits, "FREE", 100_000)
+    monkeypatch.setattr(limits, "LONGEST_CELL", 10_000)
+
+
+@pytest.fixture
+def lifted(monkeypatch):
+    monkeypatch.setenv("DRURANK_LIMITS", "off")
+
+
+def write_gzip(path):
+    with gzip.open(path, "wt") as file:
+        file.write("a,b\n" if path.name.startswith("t.csv") else "[\n")
+        if path.name.startswith("t.csv"):
+            file.write("0,0\n" * 250_000)
+        else:
+            file.write('{"a": 0, "b": 0},\n' * 60_000 + '{"a": 0, "b": 0}]\n')
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.json.gz"])
+def test_compressed_text_that_becomes_much_is_refused(tmp_path, name):
+    write_gzip(tmp_path / name)
+    with pytest.raises(InputError, match=r"t\.\w+\.gz has [\d,]+ bytes and becomes [\d,]+ bytes or more.*=off"):
+        read_table(str(tmp_path / name))
+
+
+def test_limit_can_be_lifted(tmp_path, lifted):
+    write_gzip(tmp_path / "t.csv.gz")
+    assert read_table(str(tmp_path / "t.csv.gz")).num_rows == 250_000
+
+
+def test_compressed_text_of_any_usual_kind_is_read(tmp_path):
+    cells = np.random.default_rng(0).integers(0, 10, (50_000, 2))
+    with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
+        file.write("a,b\n" + "".join(f"{one},{other}\n" for one, other in cells))
+    assert read_table(str(tmp_path / "t.csv.gz")).num_rows == 50_000
+
+
+@pytest.mark.parametrize("head", ['"a,b\n', 'a,b\n1,2\n"3,4\n'])
+def test_open_quote_ends_soon(tmp_path, head):
+    (tmp_path / "t.csv").write_text(head + "1,2\n" * 10_000)
+    with pytest.raises(InputError, match=r"t\.csv: .* has a cell of more than .* characters, as an open quote"):
+        read_table(str(tmp_path / "t.csv"))
+
+
+def test_long_cell_is_read_where_that_is_allowed(tmp_path, lifted):
+    (tmp_path / "t.csv").write_text("a,b\n1," + "x" * 50_000 + "\n")
+    assert len(read_table(str(tmp_path / "t.csv"))["b"][0].as_py()) == 50_000
+
+
+def test_parquet_of_one_value_many_times_is_refused(tmp_path):
+    table = pa.table({"a": np.zeros(2_000_000, np.int64)})
+    pa_parquet.write_table(table, tmp_path / "t.parquet", compression="zstd")
+    with pytest.raises(InputError, match=r"t\.parquet has [\d,]+ bytes and becomes 2,000,000 cells or more"):
+        read_table(str(tmp_path / "t.parquet"))
+
+
+@pytest.mark.parametrize("read", [read_yaml, read_text])
+@pytest.mark.parametrize("content", [BOMB, "a: &a [*a]", "a: &a {b: *a}"])
+def test_yaml_of_aliases_is_refused(read, content):
+    with pytest.raises(yaml.YAMLError, match=r"its aliases make more than 200,000 values"):
+        read(content)
+
+
+def test_yaml_with_some_aliases_is_read():
+    assert read_yaml("a: &a [1, 2]\nb: {c: *a, d: *a}") == {"a": [1, 2], "b": {"c": [1, 2], "d": [1, 2]}}
+    assert count_values(yaml.compose("a: &a [1, 2]\nb: {c: *a, d: *a}")) == 15
+
+
+def test_configuration_of_aliases_is_refused(refused, tmp_path):
+    (tmp_path / "c.yaml").write_text(f"model: DRU\ndata: {{class_path: Shortcut, init_args: {{a: 1}}}}\n{BOMB}")
+    assert "aliases make more than" in refused("fit", "--config", tmp_path / "c.yaml")
