@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.callbacks.pictures import folder_of, keep_picture
 from drurank.errors import InputError
-from drurank.files import replace_file
+from drurank.files import begins_with, replace_file
 from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_PICTURE
 from drurank.run_folder.place import run_folder
 from drurank.training.hyperparameters import log_training_set
@@ -82,7 +83,12 @@ class GroupHistory(Callback):
         if folder is None or not train.num_training_groups:
             return
         file = folder / WEIGHTS_FILE
-        if self._begun != file:
+        if self._begun != file or not begins_with(file, ",".join(COLUMNS)):
+            if self._begun == file:
+                rank_zero_warn(
+                    f"{file} was removed or changed while the run trained; it is written anew from epoch {epoch} on, "
+                    "with what could be read of it"
+                )
             replace_file(file, lambda beside: _copy_before(epoch, file, beside))
             self._begun = file
         rows = history_rows(method, train.group_names, epoch)
