@@ -39,6 +39,8 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     try:
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not (target.is_file() or target.is_dir()):
             write(target)

@@ -308,7 +308,7 @@ class GroupCLI(LightningCLI):
             hold(Path(run) / TEST_FOLDER, "tests")
         for names in alike_in_weights(selection):
             first = selection[names[0]]
-            self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0])
+            self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0], before_step=0)
             by = listed([f"{name} ({selection[name]['value']:.4f})" for name in names])
             rank_zero_only(print)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
             self.trainer.test(ckpt_path=str(first["file"]), **kwargs)

@@ -214,6 +214,8 @@ def test_label_and_group_spelled_alike_have_remedies_of_their_own():
         ("stra\u00dfe", "STRASSE", True),
         ("007", "7", True),
         ("1.0", "1", True),
+        ("-0", "0", True),
+        ("-0.0", "+00", True),
         ("1e5", "100000", False),
         ("10000000000000001", "10000000000000002", False),
         ("a-b", "ab", False),
@@ -221,6 +223,30 @@ def test_label_and_group_spelled_alike_have_remedies_of_their_own():
 )
 def test_plain_spelling(one, other, same):
     assert (plain_spelling(one) == plain_spelling(other)) == same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("-0", "0", True),
+        ("1e0", "1", True),
+        ("10E-1", "1.", True),
+        ("0e5", "-0", True),
+        (".5e1", "5", True),
+        ("1e999", "1e998", False),
+        ("1e-999", "0", False),
+        ("1e1", "1", False),
+        ("e1", "1", False),
+    ],
+)
+def test_labels_that_are_one_number_are_told(one, other, same):
+    table = sound()
+    names = {"1": one, "2": other}
+    table["y"] = [names.get(y, y) if y in "12" else f"of {y}" for y in table["y"]]
+    told = found(table)
+    assert ("spelling" in told) == same
+    if same:
+        assert set(told["spelling"].names) == {"y", one, other}
 
 
 def test_others_agree_is_leave_one_out():
