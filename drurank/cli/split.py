@@ -15,6 +15,7 @@ from drurank.cli.split_shown import show
 from drurank.cli.words import with_recipes
 from drurank.errors import InputError
 from drurank.tabular.splitting import SplitOptions
+from drurank.terminal import say
 
 SHARED = {"min_count", "seed"}
 OPTIONS: dict[str, type[SplitOptions | TextOptions]] = {"group": SplitOptions, "cluster": TextOptions}
@@ -38,7 +39,7 @@ def run(words: list[str]) -> dict[str, Any]:
         options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
         manifest = split_file(**given, options=options)
     show(manifest, given["output"])
-    print(f"Train on it: {shlex.join(_fit(manifest, given['output']))}")
+    say(f"Train on it: {shlex.join(_fit(manifest, given['output']))}")
     return manifest
 
 

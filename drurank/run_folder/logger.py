@@ -20,7 +20,8 @@ class RunLogger(CSVLogger):
     Args:
         save_dir: folder of the runs.
         version: name of the run's folder; ``version_0``, ``version_1``, ... if not given.
-        before_step: of the metrics that are in the folder, keep those of earlier steps, so none with 0; all, if not given.
+        before_step: of the metrics that are in the folder, keep those of earlier steps (none with 0); all, if not
+            given.
     """
 
     def __init__(

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
-from rich.markup import escape
 from rich.progress import Progress, TextColumn
+
+from drurank.terminal import Terminal
 
 FORMAT = "2"
 """Part of each key; another one where what is written means something else."""
@@ -66,9 +67,11 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
 def bar(title: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on the terminal; gives what is called with the number of things done since the last call."""
     with Progress(
-        *Progress.get_default_columns(), TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}")
+        *Progress.get_default_columns(),
+        TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}"),
+        console=Terminal(),
     ) as progress:
-        task = progress.add_task(escape(title), total=total)
+        task = progress.add_task(title, total=total)
         yield lambda done: progress.advance(task, done)
 
 

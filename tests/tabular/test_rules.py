@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from drurank.cli.inspect import print_inspection
 from drurank.errors import InputError
@@ -20,6 +19,7 @@ from drurank.tabular.inspection import inspect_rows
 from drurank.tabular.rules import find, refuse
 from drurank.tabular.rules.leaks import others_agree
 from drurank.tabular.rules.spelling import plain_spelling
+from drurank.terminal import Terminal
 from faults import ALSO, CASES, ROLES, found, look, planted_part_scale, put, rows_of, sound
 from runs import read_json
 
@@ -292,7 +292,7 @@ def test_nothing_stops_the_look(case, tmp_path):
     assert kind in {finding.code for finding in inspection.findings}
     assert "constant_columns" not in {finding.code for finding in inspection.findings if "x" in finding.names}
     shown = io.StringIO()
-    print_inspection(inspection, Console(file=shown, width=400))
+    print_inspection(inspection, Terminal(file=shown, width=400))
     for finding in inspection.findings:
         assert finding.sentence in shown.getvalue()
     assert inspection.resolution() in shown.getvalue()

@@ -1,0 +1,103 @@
+"""Names of columns, groups, labels and folders are shown as they are, by every command and in every encoding."""
+
+import io
+import shutil
+import sys
+
+import pytest
+
+from drurank import terminal
+from drurank.cli import main
+from runs import FIT, QUIET, SMALL
+
+NAMES = ["[bold]x[/bold]", "[/y]", ":warning:", "\x1b[2J\x1b]0;t\x07", "Zürich €", "\u202egnp", "$x$", "^{a}~\\_%"]
+SHOWN = [*NAMES[:3], "\\x1b[2J\\x1b]0;t\\x07", "Zürich €", "\\u202egnp", *NAMES[6:]]
+ASKED = ["--label", NAMES[0], "--prediction", "p", "--group", NAMES[1]]
+RAW = ("\x1b", "\x07", "\u202e")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Predictions of rows whose groups, columns and labels are such names."""
+    file = tmp_path_factory.mktemp("made") / "names [/y].csv"
+    lines = [f'"{NAMES[0]}",p,"{NAMES[1]}",x']
+    for number in range(320):
+        label = NAMES[number // 8 % 2]
+        lines.append(f'"{label}","{label}","{NAMES[number % 8]}",{number % 7}')
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+COMMANDS = {
+    "report": lambda table: ["report", "--predictions", table, *ASKED, "--output", "[/out]"],
+    "report of two": lambda table: ["report", "--predictions", table, table, *ASKED],
+    "inspect": lambda table: ["inspect", "--data.path", table, "--data.label", NAMES[0], "--data.group", NAMES[1]],
+    "split": lambda table: ["split", "--path", table, *ASKED[:2], *ASKED[4:], "--output", "[/out].csv"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_are_shown_as_they_are(table, monkeypatch, capsys, command):
+    monkeypatch.setenv("COLUMNS", "300")
+    main([str(word) for word in COMMANDS[command](table)])
+    out, err = capsys.readouterr()
+    assert not any(sign in out + err for sign in RAW)
+    shown = SHOWN if command != "split" and command != "report of two" else SHOWN[:2]
+    assert all(name in out for name in shown if command != "report of two")
+
+
+class Output:
+    """Standard output in an encoding, until the end of the test."""
+
+    def __init__(self, encoding):
+        self.content = io.BytesIO()
+        self.stream = io.TextIOWrapper(self.content, encoding=encoding, errors="strict", write_through=True)
+
+    @property
+    def text(self):
+        return self.content.getvalue().decode(self.stream.encoding)
+
+
+@pytest.fixture(params=["latin-1", "ascii"])
+def narrow(request, monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "_told", set())
+    output = Output(request.param)
+    monkeypatch.setattr(sys, "stdout", output.stream)
+    return output
+
+
+def said_once(capsys, encoding):
+    err = capsys.readouterr().err
+    assert err.count("lacks some of the letters; they are shown as ?. Set PYTHONIOENCODING=utf-8") == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_letters_that_the_output_lacks_are_replaced_and_that_is_said_once(table, narrow, capsys, command):
+    for output in ("one", "two"):
+        words = COMMANDS[command](table)
+        if "--output" in words:
+            words[-1] = f"€ {output}{'.csv' if command == 'split' else ''}"
+        main([str(word) for word in words])
+    if command in ("report", "inspect"):
+        assert ("Zürich ?" if narrow.stream.encoding == "iso8859-1" else "Z?rich ?") in narrow.text
+    if command != "report of two":
+        said_once(capsys, narrow.stream.encoding)
+
+
+def test_a_run_with_a_bar_in_a_folder_that_the_output_cannot_write(narrow, capsys, tmp_path):
+    words = [*FIT, *QUIET[:2], "--trainer.max_epochs", "1", "--trainer.default_root_dir", "€ [/y] x[/y]"]
+    main(words)
+    main(["test", "--run", "€ [/y] x[/y]/version_0", *QUIET])
+    assert "Kept in ? [/y] x[/y]/version_0" in " ".join(narrow.text.split())
+    said_once(capsys, narrow.stream.encoding)
+
+
+@pytest.mark.parametrize("command", ["table", "concordance", "plot", "report"])
+@pytest.mark.parametrize("format", [None, "markdown", "latex"])
+def test_results_of_a_study(results, narrow, capsys, tmp_path, command, format):
+    if format and command in ("plot", "report"):
+        return
+    folder = shutil.copytree(results, tmp_path / "€ `[/y]")
+    main(["study", command, "--folder", str(folder), *(["--format", format] if format else [])])
+    assert "Traceback" not in capsys.readouterr().err
