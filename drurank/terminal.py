@@ -16,6 +16,7 @@ from rich.text import Text
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What a terminal acts upon: all but tabs and ends of lines, and the marks that turn the direction of writing."""
+LOGGERS = ("lightning.pytorch", "lightning.fabric")
 REPLACES = "drurank.replace"
 """Name of what writes ``?`` for letters that an encoding lacks."""
 _told: set[str] = set()
@@ -87,11 +88,8 @@ codecs.register_error(REPLACES, _replaced)
 def plain_messages() -> Iterator[None]:
     """Write out control characters in warnings and in what Lightning logs, while the command line runs."""
     replace_letters()
-    before, loggers = (
-        warnings.formatwarning,
-        [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")],
-    )
-    handlers = [handler for logger in loggers for handler in logger.handlers]
+    before = warnings.formatwarning
+    handlers = [handler for name in LOGGERS for handler in logging.getLogger(name).handlers]
 
     def formatted(message: Any, *rest: Any, **more: Any) -> str:
         return visible(before(message, *rest, **more))

@@ -68,7 +68,8 @@ def _ended(words: Any) -> Any:
         return _command("drurank.cli.training")(words)
     except Exception as error:
         # jsonargparse wraps what a constructor raises.
-        reason = reason_of(error) or (said_of(error) if isinstance(error, OSError) else too_much(error))
+        reason: object = reason_of(error) if isinstance(error, ValueError | OSError) else None
+        reason = reason or (said_of(error) if isinstance(error, OSError) else None) or too_much(error)
         if reason is None:
             raise
         say(f"error: {reason}", error=True)

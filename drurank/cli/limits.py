@@ -21,7 +21,7 @@ def too_much(error: BaseException | None) -> str | None:
     """A sentence about memory that ran out, a number that is too large, or text that is none; else ``None``."""
     while error is not None:
         said = " ".join(str(error).split())[:200]
-        if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and OF_MEMORY.search(said)):
+        if isinstance(error, MemoryError) or (isinstance(error, RuntimeError | OSError) and OF_MEMORY.search(said)):
             return (
                 f"memory ran out ({said or type(error).__name__}); give smaller sizes: of batches (batch_size), of the "
                 "network, or of the data"

@@ -22,6 +22,7 @@ from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.table import Table
+from torch.nn.parameter import is_lazy
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
@@ -272,7 +273,8 @@ class GroupCLI(LightningCLI):
         # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
         with torch.random.fork_rng(devices=[]):
             network = self.model.builder.make(sizes)
-            if type(self.model).configure_optimizers is GroupModule.configure_optimizers:
+            is_whole = not any(map(is_lazy, network.parameters()))
+            if is_whole and type(self.model).configure_optimizers is GroupModule.configure_optimizers:
                 self.model.optimization.configure(network, network, lambda *_: None)
 
     def before_validate(self) -> None:

@@ -104,7 +104,7 @@ def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
         table.add_column("by chance alone", justify="right", style="dim")
     for key, entry in drop["criteria"].items():
         chance = entry["by_chance"] or {"median": None, "interval": None}
-        cells = [
+        cells: list[str | Text] = [
             in_digits(entry["value"]),
             dimmed(in_digits(entry["estimate"]), in_range(entry["interval"])),
             f"{in_digits(chance['median'])}\n{in_range(chance['interval'])}",
