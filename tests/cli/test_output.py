@@ -60,10 +60,15 @@ class Output:
 
 @pytest.fixture(params=["latin-1", "ascii"])
 def narrow(request, monkeypatch, capsys):
+    """Begins to be standard output when it is called, since pytest puts its own there before the test."""
     monkeypatch.setattr(terminal, "_told", set())
     output = Output(request.param)
-    monkeypatch.setattr(sys, "stdout", output.stream)
-    return output
+
+    def begin():
+        monkeypatch.setattr(sys, "stdout", output.stream)
+        return output
+
+    return begin
 
 
 def said_once(capsys, encoding):
@@ -74,18 +79,20 @@ def said_once(capsys, encoding):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_letters_that_the_output_lacks_are_replaced_and_that_is_said_once(table, narrow, capsys, command):
+    narrow = narrow()
     for output in ("one", "two"):
         words = COMMANDS[command](table)
         if "--output" in words:
             words[-1] = f"€ {output}{'.csv' if command == 'split' else ''}"
         main([str(word) for word in words])
     if command in ("report", "inspect"):
-        assert ("Zürich ?" if narrow.stream.encoding == "iso8859-1" else "Z?rich ?") in narrow.text
+        assert ("Zürich ?" if narrow.stream.encoding == "latin-1" else "Z?rich ?") in narrow.text
     if command != "report of two":
         said_once(capsys, narrow.stream.encoding)
 
 
 def test_a_run_with_a_bar_in_a_folder_that_the_output_cannot_write(narrow, capsys, tmp_path):
+    narrow = narrow()
     words = [*FIT, *QUIET[:2], "--trainer.max_epochs", "1", "--trainer.default_root_dir", "€ [/y] x[/y]"]
     main(words)
     main(["test", "--run", "€ [/y] x[/y]/version_0", *QUIET])
@@ -94,6 +101,7 @@ def test_a_run_with_a_bar_in_a_folder_that_the_output_cannot_write(narrow, capsy
 
 
 def test_results_of_a_study(results, narrow, capsys, tmp_path):
+    narrow = narrow()
     folder = str(shutil.copytree(results, tmp_path / "€ `[/y]"))
     for words in (["table"], ["table", "--format", "latex"], ["table", "--format", "markdown"], ["concordance"]):
         main(["study", words[0], "--folder", folder, *words[1:]])
