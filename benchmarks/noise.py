@@ -7,7 +7,6 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
@@ -16,6 +15,7 @@ from drurank.criteria import values_of
 from drurank.groups import Groups
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
+from drurank.terminal import Terminal
 
 NAMES = ("worst", "p10", "qdcg10", "qdcg50", "gdcg10", "gdcg50", "average")
 GROUPS, ROWS = (50, 300, 1300), (10, 25, 75)
@@ -127,7 +127,7 @@ def print_rows(title: str, rows: Sequence[Sequence[str]]) -> None:
         table.add_column(name)
     for row in rows:
         table.add_row(*row)
-    Console(width=180).print(table)
+    Terminal(width=180).print(table)
 
 
 def seconds(groups: int) -> float:

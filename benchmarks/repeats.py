@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Iterator
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.study.repeats import differences_over_repeats
+from drurank.terminal import Terminal
 
 TABLES, SEED, APART = 300, 1, 0.05
 GROUPS, TESTED, VALIDATED = 60, 9, 9
@@ -88,7 +88,7 @@ def main() -> None:
         for share, word in ((held_out, "yes"), (0.0, "no")):
             found = cells(what, methods, repeats, tables, share)
             table.add_row(what, str(methods), str(repeats), word, *found)
-    Console(width=140).print(table)
+    Terminal(width=140).print(table)
 
 
 if __name__ == "__main__":

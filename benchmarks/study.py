@@ -6,13 +6,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from scipy.stats import norm
 
 from drurank.criteria import compute_criteria, criterion
 from drurank.study.differences import bootstrapped_t, differences_from
+from drurank.terminal import Terminal
 
 TABLES, FEWER, SEED, DRAWS, APART = 500, 200, 1, 100, 0.05
 NAMES = ("average", "p10", "worst", "qdcg10")
@@ -113,7 +113,7 @@ def main() -> None:
         for (test, truth, number, _), cells in track(zip(cases, found, strict=True), total=len(cases)):
             first = (truth.methods, truth.seeds, truth.sd, truth.what, test, number)
             table.add_row(*map(str, first), *cells)
-    Console(width=140).print(table)
+    Terminal(width=140).print(table)
 
 
 if __name__ == "__main__":

@@ -3,40 +3,115 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from drurank.errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such lock, and leftovers stay there
+    fcntl = None  # type: ignore[assignment]
+
+TEMPORARY = ".drurank"
+"""Ends the name of a file that is being written."""
+NAMED = re.compile(rf"\..+\.\d+{re.escape(TEMPORARY)}", re.DOTALL)
+LONGEST = 200
+"""Bytes of a name from which on its temporary file has a short one, since most file systems take 255 in all."""
+_cleaned: set[Path] = set()
+"""Folders in which this process has looked for leftovers."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """Have ``write`` write a file beside ``path``, then put it in its place in one step.
 
+    A link is followed, so that what it leads to is written; what is no file, as a pipe, is written to as it is.
+
     Raises:
         OSError: naming ``path``, if that cannot be done; what was there is then as it was.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
     try:
-        write(beside)
-        beside.replace(path)
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            write(target)
+            return
+        folder = target.parent.absolute()
+        if folder not in _cleaned:
+            _cleaned.add(folder)
+            remove_leftovers(folder)
+        with _temporary(target) as beside:
+            write(beside)
+            beside.replace(target)
     except OSError as error:
         # The error of a full disk names no file, or the temporary one.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """A file beside another, locked while it is written, so that others can tell it from what a killed process left."""
+    name = target.name
+    if len(os.fsencode(name)) > LONGEST:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    beside = target.with_name(f".{name}.{os.getpid()}{TEMPORARY}")
+    held = _locked(beside, wait=True)
+    try:
+        yield beside
     finally:
         beside.unlink(missing_ok=True)
+        if held is not None:
+            os.close(held)
+
+
+def _locked(file: Path, *, wait: bool) -> int | None:
+    """The open file, locked, made if ``wait``; ``None`` where another process writes it, or there are no locks."""
+    while fcntl is not None:
+        held = os.open(file, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if wait else 0), 0o666)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if os.path.samestat(os.stat(file), os.fstat(held)):
+                return held
+        except FileNotFoundError:
+            pass  # whoever had it has just removed it
+        except OSError:
+            os.close(held)
+            break
+        os.close(held)
+    return None
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files that killed processes left in a folder; no other process may be writing there."""
-    for file in folder.glob(".*.*"):
-        if file.suffix[1:].isdigit() and file.is_file():
-            file.unlink(missing_ok=True)
+    """Remove the temporary files that killed processes left in a folder; those that are being written stay."""
+    try:
+        found = [Path(entry) for entry in os.scandir(folder) if entry.name.endswith(TEMPORARY)]
+    except OSError:
+        return
+    for file in found:
+        if NAMED.fullmatch(file.name) and file.is_file() and not file.is_symlink():
+            with suppress(OSError):
+                held = _locked(file, wait=False)
+                if held is not None:
+                    file.unlink(missing_ok=True)
+                    os.close(held)
+
+
+def begins_with(file: Path, line: str) -> bool:
+    """Whether the first line of a text file is this one, with or without quotes; not where there is no file."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as content:
+        first = content.readline()
+    return first.rstrip(b"\r\n").replace(b'"', b"") == line.replace('"', "").encode()
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -7,10 +7,9 @@ import argparse
 import json
 from pathlib import Path
 
-from rich.console import Console
-
 from drurank.cli import main
 from drurank.report import criteria_table
+from drurank.terminal import Terminal
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 METHODS = {"ERM": "erm", "qDRU+M": "qdru_m"}
@@ -33,7 +32,7 @@ def compare() -> None:
         words += ["--data.setting", options.setting, "--config", str(CONFIGS / "trainer/converged.yaml")]
     reports = {method: train_and_test(method, words) for method in METHODS}
     columns = {method: report["splits"]["ood_test"] for method, (report, _) in reports.items()}
-    Console().print(criteria_table(columns, title="Groups never seen (OOD test), chosen by qdcg10 on OOD validation"))
+    Terminal().print(criteria_table(columns, title="Groups never seen (OOD test), chosen by qdcg10 on OOD validation"))
     for method, (_, folder) in reports.items():
         print(f"{method}: look at {folder}/criteria.png and {folder}/test/qdcg10/groups.png")
 

@@ -21,6 +21,7 @@ from drurank.run_folder.layout import PREDICTIONS_FILE
 from drurank.tabular.columns import Names, as_names
 from drurank.tabular.reading import PARQUET
 from drurank.tabular.writing import WRITTEN, write_table
+from drurank.terminal import say
 from drurank.training.loaders import as_list
 
 COLUMNS = ("row", "split", "group", "label", "prediction", "probabilities")
@@ -101,7 +102,7 @@ class PredictionWriter(BasePredictionWriter):
             for place, name in enumerate(self.keep):
                 table = table.add_column(1 + place, name, kept[name])
         write_table(table, file)
-        print(f"{table.num_rows:,} predictions in {file}")
+        say(f"{table.num_rows:,} predictions in {file}")
 
     def _kept(self, data: Any, rows: np.ndarray) -> pa.Table:
         if not hasattr(data, "source_columns"):

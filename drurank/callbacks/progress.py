@@ -13,6 +13,7 @@ from rich import get_console
 from rich.progress import BarColumn
 
 from drurank.methods import GroupModule
+from drurank.terminal import replace_letters
 
 NARROWEST, WIDEST, OTHERS = 8, 40, 80
 """Letters of the bar itself, and of all else on its line."""
@@ -36,6 +37,7 @@ class GroupProgressBar(RichProgressBar):
 
     def setup(self, trainer: Any, pl_module: LightningModule, stage: str) -> None:
         """Have Lightning's loggers write to where the bar lets other lines through."""
+        replace_letters()
         super().setup(trainer, pl_module, stage)
         for handler in [handler for name in LOGGERS for handler in logging.getLogger(name).handlers]:
             # One that writes to a file of the user's is left alone.

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
-from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
@@ -22,7 +22,8 @@ from drurank.run_folder.place import run_folder
 from drurank.shapes import check_shape
 from drurank.training.stopping import STOPPING
 
-REMEDY = "give the folder of a run that `fit` made, or fit again"
+AGAIN = "fit again"
+REMEDY = f"give the folder of a run that `fit` made, or {AGAIN}"
 
 
 class RunCheckpoint(ModelCheckpoint):
@@ -37,16 +38,45 @@ class RunCheckpoint(ModelCheckpoint):
     def __init__(self, filename: str, dirpath: str | Path | None = None, **options: Any) -> None:
         super().__init__(dirpath=dirpath, filename=filename, enable_version_counter=False, **options)
         self.chooses_folder = dirpath is None
+        self.is_lost = False
+        """Whether somebody has removed the checkpoint, and none was written since."""
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Keep files in the run's folder, which is known once the loggers have begun."""
         if self.chooses_folder and not trainer.fast_dev_run:  # type: ignore[attr-defined]
             self.dirpath = str(run_folder(trainer) / CHECKPOINT_FOLDER)
             super().load_state_dict(moved_state(self.state_dict(), self.dirpath))
+        if self.best_model_path and self._is_missing(trainer):
+            self._forget()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over the best so far, also when the run's folder has been moved."""
         super().load_state_dict(moved_state(state_dict, str(self.dirpath)))
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to end as if all went well without the checkpoint.
+
+        Raises:
+            InputError: if somebody has removed it.
+        """
+        super().on_fit_end(trainer, pl_module)
+        if trainer.is_global_zero and (self.is_lost or (self.best_model_path and _is_gone(self.best_model_path))):
+            raise InputError(
+                f"{self._file} was removed while the run trained, and no epoch is left to write it anew; {AGAIN}"
+            )
+
+    @property
+    def _file(self) -> Path:
+        return Path(str(self.dirpath)) / f"{self.filename}{self.FILE_EXTENSION}"
+
+    def _is_missing(self, trainer: Trainer) -> bool:
+        """Whether the checkpoint is gone, the same in all processes; every one must call it."""
+        return bool(trainer.strategy.broadcast(_is_gone(self.best_model_path)))
+
+    def _forget(self) -> None:
+        """Have the next checkpoint be the best so far."""
+        self.best_k_models, self.kth_best_model_path = {}, ""
+        self.best_model_path, self.best_model_score = "", None
 
 
 class BestByCriterion(RunCheckpoint):
@@ -65,6 +95,16 @@ class BestByCriterion(RunCheckpoint):
         wanted = criterion(criterion_name)
         super().__init__(wanted.name, dirpath, monitor=key_of(wanted.name), mode=wanted.mode)
         self.criterion_name = wanted.name
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Keep files in the run's folder; warn where the best so far is not there."""
+        before = self.best_model_path
+        super().on_fit_start(trainer, pl_module)
+        if before and not self.best_model_path:
+            rank_zero_warn(
+                f"{self._file}, the best by {self.criterion_name} so far, is missing; the best of the epochs from now "
+                "on takes its place"
+            )
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to replace the checkpoints of another run.
@@ -89,12 +129,29 @@ class BestByCriterion(RunCheckpoint):
         self._saving(trainer, lambda: super(BestByCriterion, self).on_validation_end(trainer, pl_module))
 
     def _saving(self, trainer: Trainer, save: Any) -> None:
+        if self.best_model_path and self._is_missing(trainer):
+            rank_zero_warn(
+                f"{self.best_model_path}, the best by {self.criterion_name} so far, was removed while the run trained; "
+                "the best from this epoch on takes its place"
+            )
+            self._forget()
+            self.is_lost = True
         before = self.best_model_score
         save()
-        if self.best_model_score is before or self.best_model_score is None:
+        if self.best_model_score is None:
             return
-        if trainer.is_global_zero:
-            self._note(trainer.current_epoch)
+        if self.best_model_score is not before:
+            self.is_lost = False
+            if trainer.is_global_zero:
+                self._note(trainer.current_epoch)
+        elif trainer.is_global_zero:
+            self._note_again()
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Note the best once more where somebody has removed the note."""
+        super().on_train_end(trainer, pl_module)
+        if trainer.is_global_zero and self.best_model_score is not None:
+            self._note_again()
 
     def _selection_file(self) -> Path:
         folder = Path(str(self.dirpath))
@@ -106,6 +163,13 @@ class BestByCriterion(RunCheckpoint):
         file = self._selection_file()
         noted = _read_noted(file) if self.best_model_path and file.is_file() else {}
         return noted[self.criterion_name]["epoch"] if self.criterion_name in noted else None
+
+    def _note_again(self) -> None:
+        file = self._selection_file()
+        if _is_gone(self.best_model_path) or (file.is_file() and self.criterion_name in _read_noted(file)):
+            return
+        rank_zero_warn(f"{file} lacks {self.criterion_name}, as if somebody had removed it; it is noted anew")
+        self._note(int(read_checkpoint(self.best_model_path)["epoch"]))
 
     def _note(self, epoch: int) -> None:
         file, best = self._selection_file(), Path(self.best_model_path)
@@ -151,6 +215,10 @@ class LastCheckpoint(RunCheckpoint):
         remedy = f"go on with ckpt_path={str(file)!r}" if file else "no epoch had ended, so there is nothing to resume"
         where = f" (rank {trainer.global_rank})" if trainer.global_rank else ""
         return f"stopped by {name} in epoch {trainer.current_epoch}{where}: {remedy}"
+
+
+def _is_gone(path: str) -> bool:
+    return "://" not in path and not Path(path).is_file()
 
 
 def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:

@@ -9,12 +9,14 @@ from importlib import import_module
 from typing import Any
 
 from drurank.cli.early import check
+from drurank.cli.limits import refuse_bytes, too_much
 from drurank.cli.parser import reason_of
 from drurank.cli.program import usage
 from drurank.cli.words import trust_named
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
 from drurank.imports import import_code, trust
+from drurank.terminal import plain_messages, say
 
 TRAINING = {
     "fit": "train, keep the best checkpoints by group criteria",
@@ -43,30 +45,36 @@ def main(args: Any = None) -> Any:
         The command's result; for those that train, the finished command line with its ``trainer``, ``model`` and
         ``datamodule``.
     """
-    words = sys.argv[1:] if args is None else args
+    with plain_messages():
+        return _ended(sys.argv[1:] if args is None else args)
+
+
+def _ended(words: Any) -> Any:
     try:
+        refuse_bytes(words)
         if not isinstance(words, list):
             trust(words)
             return _command("drurank.cli.training")(words)
         words = _without_imports(words)
         trust_named(words)
         if words[:1] in ([], ["--help"], ["-h"]):
-            return print(overview())
+            return say(overview())
         check(words)
         if words[0] in COMMANDS:
             return _command(f"drurank.cli.{words[0]}")(words[1:])
         if not words[0].startswith("-") and words[0] not in TRAINING:
             raise InputError(f"there is no command {words[0]!r}: {nearest(words[0], (*TRAINING, *COMMANDS))}")
         return _command("drurank.cli.training")(words)
-    except (ValueError, OSError) as error:
+    except Exception as error:
         # jsonargparse wraps what a constructor raises.
-        reason = reason_of(error) or (said_of(error) if isinstance(error, OSError) else None)
+        reason: object = reason_of(error) if isinstance(error, ValueError | OSError) else None
+        reason = reason or (said_of(error) if isinstance(error, OSError) else None) or too_much(error)
         if reason is None:
             raise
-        print(f"error: {reason}", file=sys.stderr)
+        say(f"error: {reason}", error=True)
         raise SystemExit(2) from error
     except KeyboardInterrupt as stop:
-        print("stopped by SIGINT", file=sys.stderr)
+        say("stopped by SIGINT", error=True)
         raise SystemExit(128 + signal.SIGINT) from stop
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.csv as pa_csv
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from drurank.criteria import criterion
@@ -20,6 +18,7 @@ from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.comparing_files import compare_runs
 from drurank.study.finished import Study
 from drurank.study.shipping import in_words
+from drurank.terminal import Terminal, say
 
 GROUPS_SHOWN = 10
 HOW_TO_READ = (
@@ -80,24 +79,24 @@ def write_groups(comparison: Comparison, file: Path) -> None:
     if comparison.groups is None:
         raise InputError("over several splits of the data no groups are compared; leave output out")
     replace_file(file, lambda path: pa_csv.write_csv(comparison.groups, path))
-    print(f"Written: {file}")
+    say(f"Written: {file}")
 
 
 def print_comparison(comparison: Comparison) -> None:
     """Print the criteria, what they say, and the groups that differ the most."""
-    console = Console()
+    console = Terminal()
     console.print(_criteria_table(comparison))
     for sentence in (HOW_TO_READ, comparison.test):
-        console.print(escape(sentence), style="dim", highlight=False)
+        console.print(sentence, style="dim")
     for sentence in (*verdict(comparison), *comparison.remarks):
-        console.print(escape(sentence), highlight=False)
+        console.print(sentence)
     if comparison.groups is not None:
         _print_groups(comparison, console)
 
 
 def _criteria_table(comparison: Comparison) -> Table:
     first, second = shortened([comparison.first, comparison.second])
-    table = Table(title=f"{escape(first)} (first) and {escape(second)} (second), {comparison.split}")
+    table = Table(title=f"{first} (first) and {second} (second), {comparison.split}")
     for column in ("criterion", "first", "second", "difference", "95 %", "p"):
         table.add_column(column, justify="left" if column == "criterion" else "right")
     for one in comparison.criteria:
@@ -139,7 +138,7 @@ def _possible(one: Compared) -> str:
     return f"{low} to {high}"
 
 
-def _print_groups(comparison: Comparison, console: Console) -> None:
+def _print_groups(comparison: Comparison, console: Terminal) -> None:
     assert comparison.groups is not None
     found = comparison.groups.to_pylist()
     apart = [row for row in found if row["verdict"] != "like"]
@@ -150,15 +149,14 @@ def _print_groups(comparison: Comparison, console: Console) -> None:
         for row in apart if len(apart) <= 2 * GROUPS_SHOWN else [*apart[:GROUPS_SHOWN], *apart[-GROUPS_SHOWN:]]:
             interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
             numbers = [f"{row['count']:,}", f"{row['first']:.3f}", f"{row['second']:.3f}", f"{row['difference']:+.3f}"]
-            table.add_row(escape(row["group"]), *numbers, interval)
+            table.add_row(row["group"], *numbers, interval)
         console.print(table)
     kinds = [row["verdict"] for row in found]
     console.print(
         f"Each of {len(found):,} groups by its own rows alone: {kinds.count('better'):,} served better by the second, "
         f"{kinds.count('worse'):,} worse (by chance alone up to about {0.05 * len(found):.1f} of both); the rows of "
         f"{kinds.count('like'):,} do not decide. That single groups do not decide says nothing against the criteria "
-        "above, which look at all groups.",
-        highlight=False,
+        "above, which look at all groups."
     )
 
 

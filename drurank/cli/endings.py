@@ -13,6 +13,7 @@ from types import TracebackType
 import torch.distributed as dist
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+from drurank.cli.limits import too_much
 from drurank.cli.parser import reason_of
 from drurank.errors import InputError
 from drurank.training.stopping import REFUSED, STOPPING, WORKER, is_lost_connection
@@ -32,7 +33,7 @@ def ending_of(error: Exception) -> BaseException:
         said = " ".join(str(error).split())
     elif several and reason_of(error) is None and is_lost_connection(error):
         said = f"another process of the run has ended or cannot be reached ({' '.join(str(error).split())[:200]})"
-    elif not isinstance(error, ValueError | ModuleNotFoundError | RuntimeError):
+    elif not isinstance(error, ValueError | ModuleNotFoundError | RuntimeError) and too_much(error) is None:
         said = None
     if several:
         # Python's own end would wait for the other processes.
@@ -75,7 +76,10 @@ def leave_group() -> None:
 def _from_outside(error: BaseException | None) -> str | None:
     """The message of a library about a setting that cannot be used, without the traceback."""
     unless_known = None
+    said = too_much(error)
     while error is not None and reason_of(error) is None:
+        if said is not None:
+            return said
         words = " ".join(str(error).split())
         if isinstance(error, ModuleNotFoundError):
             return f"a package is not installed: {words}"

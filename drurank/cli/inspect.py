@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
@@ -22,6 +20,7 @@ from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
 from drurank.tabular.rules.finding import counted
 from drurank.tabular.taken import columns_taken
+from drurank.terminal import Terminal, say
 from drurank.yaml_files import dump_yaml, read_yaml
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN, COLUMNS_SHOWN = 10, 5, 8, 40
@@ -57,7 +56,7 @@ def run(words: list[str]) -> Inspection:
     if settings.output is not None:
         folder = Path(os.path.expanduser(settings.output))
         inspection.write(folder)
-        print(f"Written: {folder / GROUPS_FILE} and {FINDINGS_FILE}")
+        say(f"Written: {folder / GROUPS_FILE} and {FINDINGS_FILE}")
     return inspection
 
 
@@ -100,7 +99,7 @@ def read_config(path: str) -> dict[str, object]:
     return content
 
 
-def print_inspection(inspection: Inspection, console: Console | None = None, flags: Sequence[str] = ()) -> None:
+def print_inspection(inspection: Inspection, console: Terminal | None = None, flags: Sequence[str] = ()) -> None:
     """Show the splits, the balance of labels, groups worth a look, the findings, and the last sentence.
 
     Args:
@@ -108,7 +107,7 @@ def print_inspection(inspection: Inspection, console: Console | None = None, fla
         console: where to show it; the terminal, if not given.
         flags: flags of the command line that the findings' arguments are shown as.
     """
-    console = console or Console()
+    console = console or Terminal()
     console.print(_splits_table(inspection))
     console.print(_labels_table(inspection))
     _print_columns(inspection, console, flags)
@@ -120,12 +119,12 @@ def print_inspection(inspection: Inspection, console: Console | None = None, fla
     console.print(counted(len(findings), "finding") if findings else "Nothing suspicious was found.", style="bold")
     for finding in findings:
         console.print(f"{finding.severity}: {finding.code}", style=COLOURS[finding.severity])
-        console.print(Padding(escape(in_flags(finding.sentence, flags)), (0, 0, 0, 2)), highlight=False)
-    console.print(inspection.resolution(), highlight=False, markup=False)
+        console.print(Padding(in_flags(finding.sentence, flags), (0, 0, 0, 2)))
+    console.print(inspection.resolution())
 
 
 def _splits_table(inspection: Inspection) -> Table:
-    table = Table(title=escape(inspection.data.source))
+    table = Table(title=inspection.data.source)
     table.add_column("split")
     for name in ("rows", "groups", "smallest", "q1", "median", "q3", "largest"):
         table.add_column(name, justify="right")
@@ -147,13 +146,13 @@ def _labels_table(inspection: Inspection) -> Table:
     table = Table(title=f"Share of labels{more}")
     table.add_column("split")
     for code in shown:
-        table.add_column(escape(inspection.data.label_names[code]), justify="right", overflow="fold")
+        table.add_column(inspection.data.label_names[code], justify="right", overflow="fold")
     for split in inspection.splits:
         table.add_row(split.split, *(f"{split.label_shares[code]:.3f}" for code in shown))
     return table
 
 
-def _print_columns(inspection: Inspection, console: Console, flags: Sequence[str]) -> None:
+def _print_columns(inspection: Inspection, console: Terminal, flags: Sequence[str]) -> None:
     """How each column is taken, the odd ones first where there are many."""
     columns = columns_taken(inspection.data)
     if not columns:
@@ -165,7 +164,7 @@ def _print_columns(inspection: Inspection, console: Console, flags: Sequence[str
     for name in ("column", "as", "holds", "odd"):
         table.add_column(name, overflow="fold")
     for column in shown:
-        table.add_row(*(escape(in_flags(cell, flags)) for cell in (column.name, column.role, column.facts, column.odd)))
+        table.add_row(*(in_flags(cell, flags) for cell in (column.name, column.role, column.facts, column.odd)))
     console.print(table)
     if len(shown) < len(columns):
         console.print(f"And {counted(len(columns) - len(shown), 'more column')}, none of which looks odd")
@@ -185,7 +184,7 @@ def _groups_table(inspection: Inspection, split: str) -> Table:
     for section in (smallest, unusual[:UNUSUAL_SHOWN]):
         for cell in section:
             name, count = data.group_names[cells.group[cell]], f"{cells.count[cell]:,}"
-            table.add_row(escape(name), count, escape(_balance(inspection, cell)), f"{cells.unusual[cell]:.1f}")
+            table.add_row(name, count, _balance(inspection, cell), f"{cells.unusual[cell]:.1f}")
         table.add_section()
     return table
 

@@ -12,6 +12,7 @@ from jsonargparse import ArgumentParser
 
 from drurank.errors import InputError, nearest
 from drurank.imports import why_not_trusted
+from drurank.terminal import visible
 
 PLAIN = {
     "int": "a whole number",
@@ -40,7 +41,7 @@ class SentenceParser(ArgumentParser):
         """End the process with one sentence; while the parser only tries a value, raise as it expects."""
         if not self.exit_on_error:
             super().error(message, ex)
-        self.exit(2, f"error: {explain(message, self.all_options(), self.class_names)}\n")
+        self.exit(2, f"error: {visible(explain(message, self.all_options(), self.class_names))}\n")
         raise AssertionError("unreachable")
 
     def class_names(self, key: str) -> list[str]:

@@ -7,9 +7,10 @@ from typing import Any
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import SaveConfigCallback
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.callbacks.pictures import send_file
-from drurank.run_folder.place import run_folder
+from drurank.run_folder.place import note_loggers, run_folder
 
 
 class RunConfig(SaveConfigCallback):
@@ -33,6 +34,25 @@ class RunConfig(SaveConfigCallback):
             return
         self._saved_in = folder
         if trainer.is_global_zero:
-            file = folder / self.config_filename
-            self.parser.save(self.config, str(file), skip_unset=False, overwrite=True, multifile=False)
-            send_file(file, trainer.loggers)
+            send_file(self._save(folder), trainer.loggers)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Save it again where somebody has removed it."""
+        self._keep(trainer)
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """The same at the end."""
+        self._keep(trainer)
+
+    def _keep(self, trainer: Trainer) -> None:
+        folder = self._saved_in
+        if folder is None or not trainer.is_global_zero or (folder / self.config_filename).is_file():
+            return
+        rank_zero_warn(f"{folder / self.config_filename} was removed while the run trained; it is written anew")
+        note_loggers(folder, trainer.loggers)
+        self._save(folder)
+
+    def _save(self, folder: Path) -> Path:
+        file = folder / self.config_filename
+        self.parser.save(self.config, str(file), skip_unset=False, overwrite=True, multifile=False)
+        return file

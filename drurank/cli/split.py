@@ -17,6 +17,7 @@ from drurank.cli.words import with_recipes
 from drurank.errors import InputError
 from drurank.tabular.columns import as_value
 from drurank.tabular.splitting import SplitOptions
+from drurank.terminal import say
 
 SHARED = {"min_count", "seed"}
 OPTIONS: dict[str, type[SplitOptions | TextOptions]] = {"group": SplitOptions, "cluster": TextOptions}
@@ -41,8 +42,8 @@ def run(words: list[str]) -> dict[str, Any]:
         manifest = split_file(**given, options=options)
     show(manifest, given["output"])
     data = _data(manifest, given["output"], options_of_output(manifest, Path(given["output"]).expanduser()))
-    print(f"Look at it: {shlex.join([*program(), 'inspect', *data])}")
-    print(f"Train on it: {shlex.join([*program(), 'fit', *data, *_method(manifest)])}")
+    say(f"Look at it: {shlex.join([*program(), 'inspect', *data])}")
+    say(f"Train on it: {shlex.join([*program(), 'fit', *data, *_method(manifest)])}")
     return manifest
 
 

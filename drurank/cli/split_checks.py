@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,12 @@ def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool)
     if target.resolve() in [Path(file).expanduser().resolve() for file in files]:
         itself = "the table itself" if len(files) == 1 else f"one of the files of {path}"
         raise InputError(f"output is {str(target)!r}, {itself}; give another file")
+    longest = 255 - len(os.fsencode(manifest_file.name)) + len(os.fsencode(target.name))
+    if len(os.fsencode(target.name)) > longest:
+        raise InputError(
+            f"output is {str(target)!r}, and the manifest beside it, <output>.manifest.json, would have a name of more "
+            f"than 255 bytes; give a name of {longest} at most"
+        )
     for file in (target, manifest_file):
         exists = file.exists()
         if exists and file.is_dir():

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from drurank.cli.flags import in_flags
 from drurank.tabular.rules.finding import counted, quoted, some
 from drurank.tabular.rules.spelling import MOST_RENAMED
 from drurank.tabular.splitting import SplitFacts
+from drurank.terminal import Terminal, say
 
 LABELS_SHOWN = 10
 DISTANCES = {
@@ -29,7 +28,7 @@ def show(manifest: Mapping[str, Any], output: str) -> None:
     splits = {name: SplitFacts(**summary) for name, summary in manifest["splits"].items()}
     labels = list(next(iter(splits.values())).label_shares)
     written = sum(split.rows for split in splits.values())
-    table = Table("", title=escape(f"{output}: {written:,} of {manifest['source']['rows']:,} rows"))
+    table = Table("", title=f"{output}: {written:,} of {manifest['source']['rows']:,} rows")
     for name in splits:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_row("groups", *(f"{split.groups:,}" for split in splits.values()))
@@ -37,22 +36,22 @@ def show(manifest: Mapping[str, Any], output: str) -> None:
     table.add_row("rows of a group, fewest", *(f"{split.min_group_rows:,}" for split in splits.values()))
     table.add_row("rows of a group, median", *(f"{split.median_group_rows:,.10g}" for split in splits.values()))
     for label in labels[:LABELS_SHOWN]:
-        said = escape(f"share of {manifest['columns']['label']} {label}")
+        said = f"share of {manifest['columns']['label']} {label}"
         table.add_row(said, *(f"{split.label_shares[label]:.3f}" for split in splits.values()))
     distances = manifest.get("distances", {})
     for name, said in DISTANCES.items() if distances else ():
         values = (distances.get(split, {}).get(name) for split in splits)
         table.add_row(said, *("" if value is None else f"{value:.3f}" for value in values))
-    Console().print(table)
+    Terminal().print(table)
     if len(labels) > LABELS_SHOWN:
-        print(f"The shares of all {len(labels):,} labels stand in the manifest")
+        say(f"The shares of all {len(labels):,} labels stand in the manifest")
     if distances:
-        print("(1) between the means over groups of their mean embeddings")
+        say("(1) between the means over groups of their mean embeddings")
         spread = f"{manifest['spread']:.3f}"
-        print(f"(2) one is {spread}, the root mean square distance of train's groups to their mean")
-        print("(3) half the sum of the differences between its label shares and those of train, from 0 to 1")
+        say(f"(2) one is {spread}, the root mean square distance of train's groups to their mean")
+        say("(3) half the sum of the differences between its label shares and those of train, from 0 to 1")
     for cluster in sorted(manifest.get("clusters", ()), key=lambda cluster: list(ROLES).index(cluster["role"])):
-        print(f"A cluster {ROLES[cluster['role']]}: {cluster['writers']:,} groups, {cluster['rows']:,} rows")
+        say(f"A cluster {ROLES[cluster['role']]}: {cluster['writers']:,} groups, {cluster['rows']:,} rows")
     _show_names(manifest)
     _show_left_out(manifest)
 
@@ -61,13 +60,13 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
     """Say what was left out of names, and warn of those that may be one."""
     if manifest["padded"]:
         said = ", ".join(f"{name} {counted(cells, 'cell')}" for name, cells in manifest["padded"].items())
-        print(f"Blanks at the ends of names were left out, so that 'a' and 'a ' are one: {said}")
+        say(f"Blanks at the ends of names were left out, so that 'a' and 'a ' are one: {said}")
     renamed = manifest["label_twins"]
     if renamed:
         said = some(f"{quoted(one)} = {quoted(other)}" for other, one in renamed.items())
         advice = in_flags(f"give relabel={renamed!r} to fit", ["--data.relabel"])
         remedy = advice if len(renamed) <= MOST_RENAMED else "write them alike"
-        print(
+        say(
             f"Warning: labels differ only by case, blanks, Unicode form or zeros, and each counts apart: {said}; if "
             f"they are one, {remedy}"
         )
@@ -76,7 +75,7 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
         said = some(" = ".join(map(quoted, twin["names"])) for twin in twins)
         across = sum(twin["across"] for twin in twins)
         sides = f", {across:,} of them in training and in an OOD split" if across else ""
-        print(
+        say(
             f"Warning: {counted(len(twins), 'group')} may be written in several ways{sides}, by case, blanks, Unicode "
             f"form or zeros, and each way counts apart: {said}; write them alike if they are one, and split again"
         )
@@ -87,7 +86,7 @@ def _show_left_out(manifest: Mapping[str, Any]) -> None:
     dropped = manifest["dropped"]
     if dropped:
         by_column = ", ".join(f"{name} {rows:,}" for name, rows in dropped["blank"].items())
-        print(f"Left out: {dropped['rows']:,} rows with a blank cell ({by_column})")
+        say(f"Left out: {dropped['rows']:,} rows with a blank cell ({by_column})")
     if manifest["method"] == "cluster":
         for name, which in (("min_count", "groups"), ("id_min_count", "groups of the cluster that trains,")):
             small = manifest[f"under_{name}"]
@@ -97,9 +96,9 @@ def _show_left_out(manifest: Mapping[str, Any]) -> None:
     if left_out["groups"]:
         named = len(left_out["group_rows"])
         some = "groups" if named == left_out["groups"] else f"{named:,} largest groups"
-        print(f"The manifest names the {some} that are left out")
+        say(f"The manifest names the {some} that are left out")
 
 
 def _show_small(rows: int, groups: int, which: str, least: int) -> None:
     if rows:
-        print(f"Left out: {rows:,} rows of {groups:,} {which} with fewer than {least:,} rows")
+        say(f"Left out: {rows:,} rows of {groups:,} {which} with fewer than {least:,} rows")

@@ -26,6 +26,7 @@ from drurank.study.queue import GRACE, Queue, database_of, naming_database, optu
 from drurank.study.runs import Rehearse, check_options
 from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, end_with_parent, work
+from drurank.terminal import say
 
 WORKER = "work"
 """What ``run`` starts in processes of its own."""
@@ -166,15 +167,15 @@ def _rehearsal() -> Rehearse:
 
 def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: Path) -> None:
     counts = Counter(states.values())
-    print(f"\n{counts['COMPLETE']} of {len(plan.candidates)} candidates are finished in {folder}")
+    say(f"\n{counts['COMPLETE']} of {len(plan.candidates)} candidates are finished in {folder}")
     for candidate in plan.candidates:
         if states[candidate.key] == "FAIL":
-            print(f"failed: {candidate.name}: {reasons[candidate.key]}")
+            say(f"failed: {candidate.name}: {reasons[candidate.key]}")
     if counts["FAIL"]:
-        print(f"Their output is in {folder / LOG_FOLDER}; --retry_failed runs them once more.")
+        say(f"Their output is in {folder / LOG_FOLDER}; --retry_failed runs them once more.")
     if counts["WAITING"] + counts["RUNNING"]:
-        print(f"The workers ended before the others were run; see {folder / LOG_FOLDER}, and run the command again.")
+        say(f"The workers ended before the others were run; see {folder / LOG_FOLDER}, and run the command again.")
     if counts["COMPLETE"]:
         by = ["--by", plan.criteria[0]] if "qdcg10" not in plan.criteria else []  # the default of table
         words = [*program(), *import_words(), "study", "table", "--folder", str(folder), *by]
-        print(f"Compare them: {shlex.join(words)}")
+        say(f"Compare them: {shlex.join(words)}")

@@ -9,8 +9,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from drurank.cli.program import program
@@ -23,9 +21,11 @@ from drurank.study.chosen import Test
 from drurank.study.concordance import Concordance
 from drurank.study.finished import Study
 from drurank.study.latex import latex_table, tex
+from drurank.study.markdown import code, markdown
 from drurank.study.shipping import Recommendation, export_best
 from drurank.study.tables import Format, StudyTable
 from drurank.study.tabulating import default_cells, study_table
+from drurank.terminal import Terminal, say
 
 Layout = Literal["criteria", "splits"]
 HOW_TO_READ = (
@@ -71,9 +71,9 @@ def show_table(
         raise InputError(f"on is {on!r}; give one split, or --layout splits for several")
     table = study_table(study, by, on=splits, cells=cells and _words(cells), test=test)
     if format is None:
-        Console().print(table.rich())
+        Terminal().print(table.rich())
     else:
-        print(table.render(format), end="")
+        say(table.render(format), end="")
     return table
 
 
@@ -112,17 +112,17 @@ def show_concordance(
     caption = f"{_ordered(study, checkpoints, by, on)} {HOW_TO_READ}"
     title = f"How well criteria choose{'' if against is None else f', less the figures of {against}'}"
     if format is not None:
-        print(concordance_text(found, format, title, [caption, *study.caveats()]), end="")
+        say(concordance_text(found, format, title, [caption, *study.caveats()]), end="")
         return found
     table = Table(title=title, caption=caption, caption_justify="left")
     table.add_column("criterion")
     for field in fields(Concordance):
         table.add_column(field.name, justify="right")
     for choice in found:
-        table.add_row(escape(choice.criterion), *_figures(choice, "\n"))
-    Console().print(table)
+        table.add_row(choice.criterion, *_figures(choice, "\n"))
+    Terminal().print(table)
     for sentence in study.caveats():
-        print(sentence)
+        say(sentence)
     return found
 
 
@@ -152,9 +152,9 @@ def concordance_text(
                 numbers = ("" if math.isnan(one[key]) else repr(one[key]) for one in (value, low, high))
                 lines.append(",".join([choice.criterion, key, *numbers]))
         return "\n".join(lines) + "\n"
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    lines = [f"| {' | '.join(map(markdown, cells))} |" for cells in (head, *rows)]
     lines.insert(1, f"|{'---|' * len(head)}")
-    return "\n".join([f"{title}:", "", *lines, "", *(f"- {sentence}" for sentence in remarks)]) + "\n"
+    return "\n".join([f"{title}:", "", *lines, "", *(f"- {markdown(sentence)}" for sentence in remarks)]) + "\n"
 
 
 def export(
@@ -178,8 +178,8 @@ def export(
     found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method)
     file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
     called = shlex.join([*program(), *import_words()])
-    print(f"{found.why}\nCopied: {found.result.name}, to {file}")
-    print(f"Use it: {called} predict --ckpt_path {shlex.quote(str(file))}")
+    say(f"{found.why}\nCopied: {found.result.name}, to {file}")
+    say(f"Use it: {called} predict --ckpt_path {shlex.quote(str(file))}")
     return found
 
 
@@ -222,7 +222,7 @@ def draw(
         figures[f"{option}.png"] = pictures.draw_option(study, option, by, on, names[0])
     for name, figure in figures.items():
         replace_file(where / name, lambda path, figure=figure: save_picture(figure, path))  # type: ignore[misc]
-    print(f"Drawn in {where}: {', '.join(figures)}")
+    say(f"Drawn in {where}: {', '.join(figures)}")
     return [where / name for name in figures]
 
 
@@ -244,7 +244,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
     on, names = study.split(on), _words(cells) if cells else list(default_cells(by))
     shown = ",".join(names)
-    lines = [f"# {study.folder.resolve().name}", "", *_what(study), ""]
+    lines = [f"# {markdown(study.folder.resolve().name)}", "", *map(markdown, _what(study)), ""]
     lines += ["## Methods", "", study_table(study, by, on=on, cells=names).render("markdown")]
     # Orders and pictures are of one split of the data; the others have other groups.
     number, of_split = study.repeats[0], ""
@@ -261,11 +261,11 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
     lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in pictures), ""]
     commands = [f"table --by {by} --on {on} --cells {shown}", f"concordance --by {by} --on {on}{of_split}"]
     commands += [f"plot --by {by} --on {on} --cells {shown}{of_split}"]
-    lines += ["## Commands", "", "```"]
+    lines += ["## Commands", ""]
     called = shlex.join([*program(), *import_words()])
-    lines += [f"{called} study {words} --folder {shlex.quote(folder)}" for words in commands] + ["```", ""]
+    lines += [*code([f"{called} study {words} --folder {shlex.quote(folder)}" for words in commands]), ""]
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
-    print(f"Written: {file}")
+    say(f"Written: {file}")
     return file
 
 

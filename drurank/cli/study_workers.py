@@ -12,13 +12,13 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from drurank.study.calling import PRCTL
 from drurank.study.queue import Queue, worker_name
 from drurank.study.working import ASKED, PATIENCE, StopSignals
+from drurank.terminal import Terminal
 
 LOOK = 1.0
 """Seconds between two looks at the queue."""
@@ -111,7 +111,7 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
     from sqlalchemy.exc import SQLAlchemyError  # here, since it is optional
 
     begun, first, counts = time.time(), None, Counter[str]()
-    with workers, Live(console=Console(), refresh_per_second=1) as live:
+    with workers, Live(console=Terminal(), refresh_per_second=1) as live:
         workers.start()
         while stop.status is None:
             counts = _counted(queue, counts)

@@ -22,8 +22,8 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
-from rich.console import Console
 from rich.table import Table
+from torch.nn.parameter import is_lazy
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
@@ -53,6 +53,7 @@ from drurank.run_folder.lock import hold, release_all
 from drurank.run_folder.logger import RunLogger, is_first_process
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
+from drurank.terminal import Terminal, say
 from drurank.training import loader_checks, preflight, requeue, resume_checks
 from drurank.training.resume import first_step_to_log
 from drurank.training.stopping import SIGTERM_STATUS, STOPPING
@@ -107,6 +108,12 @@ class GroupCLI(LightningCLI):
     def _parse_ckpt_path(self) -> None:
         # Lightning's would let what a checkpoint holds as hyperparameters replace what is typed, classes too.
         pass
+
+    def _set_seed(self) -> None:
+        seed = self._get(self.config, "seed_everything")
+        if isinstance(seed, int) and not isinstance(seed, bool) and not 0 <= seed < 2**32:
+            raise InputError(f"seed_everything is {seed}; give a whole number of 0 or more and below 2**32")
+        super()._set_seed()
 
     def _flags(self) -> list[str]:
         # Once the settings are read, with the flags of the classes that they name.
@@ -287,7 +294,10 @@ class GroupCLI(LightningCLI):
             )
         # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
         with torch.random.fork_rng(devices=[]):
-            self.model.builder.make(sizes)
+            network = self.model.builder.make(sizes)
+            is_whole = not any(map(is_lazy, network.parameters()))
+            if is_whole and type(self.model).configure_optimizers is GroupModule.configure_optimizers:
+                self.model.optimization.configure(network, network, lambda *_: None)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""
@@ -330,9 +340,9 @@ class GroupCLI(LightningCLI):
             hold(Path(run) / TEST_FOLDER, "tests")
         for names in alike_in_weights(selection):
             first = selection[names[0]]
-            self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0])
+            self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0], before_step=0)
             by = listed([f"{name} ({selection[name]['value']:.4f})" for name in names])
-            rank_zero_only(print)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
+            rank_zero_only(say)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
             self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
             rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)
 
@@ -347,8 +357,8 @@ class GroupCLI(LightningCLI):
         for name, entry in read_selection(folder).items():
             file = Path(os.path.relpath(entry["file"], folder))
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
-        Console().print(table)
-        print(f"Test them: {shlex.join([*program(), *import_words(), 'test', '--run', str(folder)])}")
+        Terminal().print(table)
+        say(f"Test them: {shlex.join([*program(), *import_words(), 'test', '--run', str(folder)])}")
 
 
 def run(words: ArgsType) -> GroupCLI:

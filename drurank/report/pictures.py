@@ -15,12 +15,14 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from drurank.criteria import Criterion, key_of, logged_criterion
 from drurank.noise import DRAWS, chance_band
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.words import counted, listed, short, shortened
+from drurank.terminal import visible
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
@@ -48,7 +50,12 @@ BELOW: dict[str, Any] = {
 
 
 def save_picture(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, without warnings about letters that the font lacks; they become boxes."""
+    """Write a figure as PNG, names as they are; letters that the font lacks become boxes, without warnings."""
+    ticks = {text for ax in figure.axes for axis in (ax.xaxis, ax.yaxis) for text in axis.get_ticklabels(which="both")}
+    for text in figure.findobj(Text):
+        if text not in ticks:  # an axis writes its own powers of ten as formulas
+            text.set_parse_math(False)
+            text.set_text(visible(text.get_text()))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(path, format="png")
@@ -105,7 +112,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
             label="its own rows contradict its shrunk value",
         )
     if len(order) <= FEW:
-        names = shortened([split.groups[i] for i in order])
+        names = shortened([visible(split.groups[i]) for i in order])
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
         ax.set_xlabel("groups, the worst first")

@@ -21,6 +21,7 @@ from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, as_names, refuse_unknown, to_number
 from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
+from drurank.terminal import say
 
 ORDER = (*TRAINING, *VALIDATION, *TEST)
 
@@ -83,7 +84,7 @@ def report_predictions(
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
     if split is None and "split" in table.column_names:
-        print("Note: all rows are reported together; to report each split by itself, give split=split.")
+        say("Note: all rows are reported together; to report each split by itself, give split=split.")
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.remarks import remarks, remarks_on_drop, remarks_on_groups
 from drurank.report.words import counted, in_digits, in_range, shortened
+from drurank.terminal import dimmed
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
 BETTER = {"max": "higher", "min": "lower"}
@@ -27,7 +28,7 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
     """
     table = Table(
         title=title,
-        caption=escape("\n".join(["", *remarks(columns)])),
+        caption="\n".join(["", *remarks(columns)]),
         caption_justify="left",
         box=SIMPLE_HEAD,
         collapse_padding=True,
@@ -49,7 +50,7 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Crite
     first = next(iter(columns.values()))["criteria"]
     for key, entry in first.items():
         cells = [cell for content in columns.values() for cell in _cells(content["criteria"][key], has_floor)]
-        table.add_row(f"{key}\n[dim]{BETTER[entry['better']]}[/dim]", *cells)
+        table.add_row(dimmed(key, BETTER[entry["better"]]), *cells)
     _add_classes(table, list(columns.values()), 3 if has_floor else 2)
     return table
 
@@ -58,11 +59,11 @@ def _heading(name: str, content: Mapping[str, Any]) -> list[str]:
     """Lines above the columns of a split (or run) of that short name."""
     groups, left_out = content["groups"], content["groups_left_out"]
     used = [f"{groups - left_out:,} of {groups:,}", "groups used"] if left_out else [counted(groups, "group")]
-    return [escape(name), *used, counted(content["rows"], "row")]
+    return [name, *used, counted(content["rows"], "row")]
 
 
-def _cells(entry: Mapping[str, Any], has_floor: bool) -> list[str]:
-    true = f"{in_digits(entry['estimate'])}\n[dim]{in_range(entry['interval'])}[/dim]" if entry["interval"] else ""
+def _cells(entry: Mapping[str, Any], has_floor: bool) -> list[str | Text]:
+    true = dimmed(in_digits(entry["estimate"]), in_range(entry["interval"])) if entry["interval"] else ""
     floor = entry["floor"]
     chance = f"{in_digits(floor['median'])}\n{in_range(floor['interval'])}" if floor else ""
     return [in_digits(entry["value"]), true, chance][: 3 if has_floor else 2]
@@ -75,11 +76,11 @@ def _add_classes(table: Table, contents: Sequence[Mapping[str, Any]], width: int
         return
     table.add_section()
     lines = {
-        "balanced\n[dim]higher[/dim]": [content["balanced_accuracy"] for content in contents],
-        "constant\n[dim]answer[/dim]": [answer.get("value") for answer in answers],
+        ("balanced", "higher"): [content["balanced_accuracy"] for content in contents],
+        ("constant", "answer"): [answer.get("value") for answer in answers],
     }
     for heading, values in lines.items():
-        table.add_row(heading, *(cell for value in values for cell in [in_digits(value), *[""] * (width - 1)]))
+        table.add_row(dimmed(*heading), *(cell for value in values for cell in [in_digits(value), *[""] * (width - 1)]))
 
 
 def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
@@ -90,8 +91,8 @@ def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
         shrink: whether its figures are of shrunk accuracies, which are not compared with chance.
     """
     table = Table(
-        title=f"How much worse {escape(drop['to'])} is than {escape(drop['from'])}",
-        caption=escape("\n".join(remarks_on_drop(drop))),
+        title=f"How much worse {drop['to']} is than {drop['from']}",
+        caption="\n".join(remarks_on_drop(drop)),
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -103,9 +104,9 @@ def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
         table.add_column("by chance alone", justify="right", style="dim")
     for key, entry in drop["criteria"].items():
         chance = entry["by_chance"] or {"median": None, "interval": None}
-        cells = [
+        cells: list[str | Text] = [
             in_digits(entry["value"]),
-            f"{in_digits(entry['estimate'])}\n[dim]{in_range(entry['interval'])}[/dim]",
+            dimmed(in_digits(entry["estimate"]), in_range(entry["interval"])),
             f"{in_digits(chance['median'])}\n{in_range(chance['interval'])}",
         ]
         table.add_row(key, *cells[: 2 if shrink else 3])
@@ -123,8 +124,8 @@ def groups_table(split: SplitCounts) -> Table:
     what = counted(len(low), "group") if len(low) > 1 else "group"
     has_shrunk = not np.isnan(split.shrunk).all()
     table = Table(
-        title=f"{some} {what}{'' if split.split == ALL else f' in {escape(split.split)}'}",
-        caption=escape("\n".join(remarks_on_groups(split))),
+        title=f"{some} {what}{'' if split.split == ALL else f' in {split.split}'}",
+        caption="\n".join(remarks_on_groups(split)),
         caption_justify="left",
     )
     # Of a long name every letter is shown, on several lines, since names may differ at their ends alone.
@@ -134,7 +135,7 @@ def groups_table(split: SplitCounts) -> Table:
     for i in [*worst, *best]:
         shrunk = [f"{in_digits(split.shrunk[i])}{' *' if split.contradicts[i] else '  '}"] if has_shrunk else []
         table.add_row(
-            escape(split.groups[i]),
+            split.groups[i],
             f"{split.count[i]:,}",
             f"{split.correct[i]:,}",
             in_digits(split.accuracy[i]),

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-from rich.console import Console
 
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
@@ -16,6 +15,7 @@ from drurank.report.drop import find_drop
 from drurank.report.tables import criteria_table, drop_table, groups_table
 from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE, REPORT_FILE
+from drurank.terminal import Terminal, say
 
 SIDE_BY_SIDE = 2
 
@@ -59,7 +59,7 @@ def write_report(
 
 
 def print_report(
-    report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path, console: Console | None = None
+    report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path, console: Terminal | None = None
 ) -> None:
     """Print criteria by split, how much worse unseen groups are served, and the worst and best groups.
 
@@ -69,7 +69,7 @@ def print_report(
         folder: where it was written to.
         console: where to print.
     """
-    console = console or Console()
+    console = console or Terminal()
     names = list(report["splits"])
     for begin in range(0, len(names), SIDE_BY_SIDE):
         console.print(criteria_table({name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
@@ -78,9 +78,9 @@ def print_report(
     for split in splits:
         console.print(groups_table(split))
     for sentence in _cut_off(report):
-        console.print(sentence, highlight=False)
+        console.print(sentence)
     files = ", ".join((REPORT_FILE, GROUPS_CSV, GROUPS_PARQUET))
-    print(f"Written to {folder}: {files}; look at {Path(folder) / GROUPS_PICTURE}")
+    say(f"Written to {folder}: {files}; look at {Path(folder) / GROUPS_PICTURE}")
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:

@@ -30,8 +30,12 @@ def hold(folder: Path, doing: str) -> None:
         InputError: naming the process that holds it.
     """
     place = folder.resolve()
-    if fcntl is None or place in _held:
+    if fcntl is None:
         return
+    if place in _held:
+        if _is_at(place / LOCK_FILE, _held[place][0]):
+            return
+        os.close(_held.pop(place)[0])  # somebody has removed the folder, or the file in it
     made = [one for one in (place, *place.parents) if not one.exists()]
     place.mkdir(parents=True, exist_ok=True)
     while True:
@@ -77,7 +81,7 @@ def release_all() -> None:
 def _is_at(path: Path, file: int) -> bool:
     try:
         return os.path.samestat(path.stat(), os.fstat(file))
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.csv_logs import ExperimentWriter
-from lightning.pytorch.utilities.rank_zero import rank_zero_only
+from lightning.pytorch.utilities.rank_zero import rank_zero_only, rank_zero_warn
 
 from drurank.errors import InputError
-from drurank.files import replace_file
+from drurank.files import begins_with, replace_file
 from drurank.run_folder.layout import METRICS_FILE
 from drurank.run_folder.place import claim
 
@@ -22,7 +22,8 @@ class RunLogger(CSVLogger):
     Args:
         save_dir: folder of the runs.
         version: name of the run's folder; ``version_0``, ``version_1``, ... if not given.
-        before_step: of the metrics that are in the folder, keep those of earlier steps; all, if not given.
+        before_step: of the metrics that are in the folder, keep those of earlier steps (none with 0); all, if not
+            given.
     """
 
     def __init__(
@@ -62,7 +63,19 @@ class MetricsWriter(ExperimentWriter):
 
     def __init__(self, log_dir: str, before_step: int | None) -> None:
         super().__init__(log_dir)
-        self._before_step = before_step
+        self._before_step, self._is_begun = before_step, False
+
+    def save(self) -> None:
+        """Write what was logged; where somebody has removed the file, say so and begin it anew."""
+        file = Path(self.metrics_file_path)
+        if self.metrics and self._is_begun and not begins_with(file, ",".join(self.metrics_keys)):
+            rank_zero_warn(
+                f"{file} was removed or changed while the run went on; it is written anew from step "
+                f"{self.metrics[0]['step']} on, with what could be read of it"
+            )
+            self._rewrite_with_new_header(self.metrics_keys)
+        self._is_begun |= bool(self.metrics)
+        super().save()
 
     def _check_log_dir_exists(self) -> None:
         # Lightning's removes the file here, long before there is another.

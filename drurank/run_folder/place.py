@@ -113,13 +113,13 @@ def _begin(trainer: Any, checkpoint: str | Path | None) -> str:
         folder, is_own = _of_logger(trainer)
         if not is_own:
             run = claim(folder)
-        elif fits and not checkpoint and not _note_loggers(folder, trainer.loggers):
+        elif fits and not checkpoint and not note_loggers(folder, trainer.loggers):
             run = claim(folder.parent, f"{folder.name}-", 2)
             rank_zero_warn(f"{folder} holds another run; the files of this one go to {run}")
         else:
             run = folder
     if fits:
-        _note_loggers(run, trainer.loggers)
+        note_loggers(run, trainer.loggers)
     return str(run)
 
 
@@ -139,7 +139,7 @@ def _of_logger(trainer: Any) -> tuple[Path, bool]:
     return base / (version if isinstance(version, str) else f"version_{version}"), True
 
 
-def _note_loggers(folder: Path, loggers: list[Any]) -> bool:
+def note_loggers(folder: Path, loggers: list[Any]) -> bool:
     """Write which loggers a run has, by which its folder is known as taken; ``False`` where another run did."""
     noted = [{"logger": type(logger).__name__, "version": logger.version} for logger in loggers]
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.errors import InputError
-from drurank.files import replace_file
+from drurank.files import begins_with, replace_file
 from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_FOLDER
 
 Form = Literal["csv", "parquet"]
@@ -69,8 +70,12 @@ class WeightsCsv:
 
     def write(self, epoch: int, rows: pa.Table) -> int:
         """Add the rows at the end."""
-        if not self.path.is_file():
-            self.begin(0)  # It was removed while the run went on.
+        if not begins_with(self.path, ",".join(COLUMNS)):
+            rank_zero_warn(
+                f"{self.path} was removed or changed while the run trained; it is written anew from epoch {epoch} on, "
+                "with what could be read of it"
+            )
+            self.begin(epoch)
         before = self.path.stat().st_size
         with self.path.open("ab") as out:
             pa_csv.write_csv(rows, out, pa_csv.WriteOptions(include_header=False))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from drurank.terminal import visible
+
 SPECIAL = {
+    # Behind the end of a line LaTeX takes these for an option of it; two dashes are drawn as one.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "--": "-{}-",
+    "|": r"\textbar{}",
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -39,7 +47,7 @@ def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
-        *(f"% {remark}" for remark in remarks),
+        *(f"% {visible(' '.join(remark.split()))}" for remark in remarks),
     ]
     return "\n".join(lines) + "\n"
 
@@ -47,4 +55,4 @@ def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str
 def tex(text: str) -> str:
     """Plain text as LaTeX, on one line."""
     found = re.compile("|".join(map(re.escape, SPECIAL)))
-    return found.sub(lambda match: SPECIAL[match[0]], " ".join(text.split()))
+    return found.sub(lambda match: SPECIAL[match[0]], visible(" ".join(text.split())))

@@ -18,6 +18,7 @@ from drurank.report.words import shortened
 from drurank.study.finished import Study
 from drurank.study.folder import keys_of_trials
 from drurank.study.result import Counts, Result
+from drurank.terminal import visible
 
 
 def _title(name: str) -> str:
@@ -58,7 +59,7 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
         cells: criteria, a panel each.
     """
     chosen = study.chosen(by)
-    methods = shortened(list(chosen))
+    methods = shortened([visible(method) for method in chosen])
     figure, panels = panels_in_rows(len(cells))
     for ax, name in zip(panels, cells, strict=True):
         for place, results in enumerate(chosen.values()):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from drurank.criteria import criterion
 from drurank.study.latex import latex_table, tex
+from drurank.study.markdown import markdown
 
 Format = Literal["markdown", "latex", "csv"]
 Column = tuple[str, str]
@@ -93,18 +94,18 @@ class StudyTable:
     def rich(self) -> RichTable:
         """As a table for the terminal."""
         table = RichTable(
-            title=escape(self.title),
-            caption=escape("\n".join([self._legend("bold, *", "underlined, +"), *self.remarks])),
+            title=self.title,
+            caption="\n".join([self._legend("bold, *", "underlined, +"), *self.remarks]),
             caption_justify="left",
         )
         # What does not fit goes on in the next line, since names and settings may differ at their ends alone.
         table.add_column("method", overflow="fold")
         for name in self._head:
-            table.add_column(escape(name), justify="right", overflow="fold")
+            table.add_column(name, justify="right", overflow="fold")
         table.add_column("chosen", overflow="fold")
         for row in self.rows:
             cells = self._cells(row, "[bold]{} *[/bold]", "[u]{} +[/u]")
-            table.add_row(escape(row.method), *cells, escape(_settings(row)))
+            table.add_row(row.method, *map(Text.from_markup, cells), _settings(row))
         return table
 
     @property
@@ -158,13 +159,13 @@ class StudyTable:
         return [" / ".join(shown[split, name] for name in self.names) for split in self.on]
 
     def _markdown(self) -> str:
-        head = ["method", *self._head, "chosen"]
+        head = ["method", *map(markdown, self._head), "chosen"]
         lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for row in self.rows:
-            cells = [row.method, *self._cells(row, "**{}**", "<u>{}</u>"), _settings(row)]
-            lines.append(f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |")
-        remarks = [f"- {sentence}" for sentence in (self.legend, *self.remarks)]
-        return "\n".join([f"{self.title}:", "", *lines, "", *remarks]) + "\n"
+            cells = [markdown(row.method), *self._cells(row, "**{}**", "<u>{}</u>"), markdown(_settings(row))]
+            lines.append(f"| {' | '.join(cells)} |")
+        remarks = [f"- {markdown(sentence)}" for sentence in (self.legend, *self.remarks)]
+        return "\n".join([f"{markdown(self.title)}:", "", *lines, "", *remarks]) + "\n"
 
     __str__ = _markdown
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from drurank.study.plan import Plan
 from drurank.study.queue import Queue
 from drurank.study.runs import run_candidate
 from drurank.study.searching import candidate_of, tell
+from drurank.terminal import say
 
 LOOK = 0.5
 """Seconds between two looks at whether the first process is there."""
@@ -128,7 +130,8 @@ def _run_taken(
             queue.put_back(number)
             raise SystemExit(stop.status) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH]
-        print(reason, flush=True)
+        say(reason)
+        sys.stdout.flush()
         queue.end(number, reason)
         tell(queue, entry, None)
     except BaseException:
@@ -146,6 +149,7 @@ def _run(
     candidate = candidate_of(queue, entry)
     if isinstance(entry, SearchTrial):
         write_trial(study, entry, candidate)
-    print(f"== {candidate.name}: {folder_of(study, candidate)}", flush=True)
+    say(f"== {candidate.name}: {folder_of(study, candidate)}")
+    sys.stdout.flush()
     with stop.interrupting():
         return run_candidate(study, plan, candidate, command)

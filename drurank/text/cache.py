@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
-from rich.markup import escape
 from rich.progress import Progress, TextColumn
 
 from drurank.errors import InputError
 from drurank.files import read_json, write_json
+from drurank.terminal import Terminal
 
 FORMAT = "3"
 """Part of each key; another one where what is written means something else."""
@@ -99,9 +99,11 @@ def _sum_of(file: Path) -> list[int]:
 def bar(title: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on the terminal; gives what is called with the number of things done since the last call."""
     with Progress(
-        *Progress.get_default_columns(), TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}")
+        *Progress.get_default_columns(),
+        TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}"),
+        console=Terminal(),
     ) as progress:
-        task = progress.add_task(escape(title), total=total)
+        task = progress.add_task(title, total=total)
         yield lambda done: progress.advance(task, done)
 
 

@@ -18,6 +18,7 @@ from drurank.networks.factory import describe_factory
 from drurank.training.schedules import Decay
 
 LRInterval = Literal["epoch", "step"]
+LARGEST = torch.finfo(torch.float32).max
 
 
 class Optimization:
@@ -56,11 +57,13 @@ class Optimization:
         params = groups() if callable(groups) else module.parameters()
         if not any(parameter.requires_grad for parameter in module.parameters()):
             raise InputError("no parameter of the network requires a gradient, so nothing trains; unfreeze some")
-        optimizer = self.optimizer(params)
+        optimizer = _made("optimizer", lambda: self.optimizer(params))
+        _refuse_too_large(optimizer)
         _warn_of_rate(optimizer, getattr(network, "highest_rate", None))
         if self.lr_scheduler is None:
             return optimizer
-        scheduler = self.lr_scheduler(optimizer)
+        make = self.lr_scheduler
+        scheduler = _made("lr_scheduler", lambda: make(optimizer))
         if isinstance(scheduler, Decay) and scheduler.warmup and self.lr_interval == "epoch":
             raise InputError("a warmup by epochs trains the first one at a rate of 0; give lr_interval='step' too")
         config: dict[str, Any] = {"scheduler": scheduler, "interval": self.lr_interval}
@@ -89,6 +92,30 @@ def optimizers_in_words(optimizers: list[Any]) -> str:
         defaults = ", ".join(f"{name}={words(value)}" for name, value in optimizer.defaults.items())
         found.append(f"{type(optimizer).__name__}({defaults})")
     return "; ".join(found)
+
+
+def _made(what: str, make: Callable[[], Any]) -> Any:
+    """What a constructor of torch's makes.
+
+    Raises:
+        InputError: with its reason, if it refuses its arguments.
+    """
+    try:
+        return make()
+    except (ValueError, TypeError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"the {what} cannot be created: {' '.join(str(error).split())}; give other options") from error
+
+
+def _refuse_too_large(optimizer: Optimizer) -> None:
+    for group in optimizer.param_groups:
+        for name, value in group.items():
+            if isinstance(value, float) and not abs(value) <= LARGEST:
+                raise InputError(
+                    f"{name} of {type(optimizer).__name__} is {value!r}; give a number that float32 can hold, below "
+                    f"{LARGEST:.0e}"
+                )
 
 
 def _warn_of_rate(optimizer: Optimizer, most: float | None) -> None:

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from rich.console import Console
 
 from drurank.cli import main
 from drurank.cli.inspect import data_words, print_inspection
 from drurank.errors import InputError
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.inspection import inspect_rows
+from drurank.terminal import Terminal
 from faults import WORDS, look, sound, ten_faults
 from random_tables import random_table
 
@@ -175,7 +175,7 @@ def test_no_random_small_table_ends_in_a_traceback():
     for seed in [*range(200), 1238]:
         name, table, options = random_table(seed)
         inspection = inspect_rows(gather_rows(name, table, **options))
-        print_inspection(inspection, Console(file=io.StringIO(), width=80))
+        print_inspection(inspection, Terminal(file=io.StringIO(), width=80))
         assert inspection.groups_table().num_rows == len(inspection.cells.count)
         assert all("\n" not in finding.sentence for finding in inspection.findings)
 

@@ -2,7 +2,6 @@ import io
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from drurank.criteria import default_criteria
 from drurank.report import SplitCounts, criteria_table
@@ -10,6 +9,7 @@ from drurank.report.classes import ClassCounts
 from drurank.report.drop import find_drop
 from drurank.report.tables import drop_table, groups_table
 from drurank.report.words import in_range
+from drurank.terminal import Terminal
 
 
 def split_of(name, accuracy, size=75, classes=None):
@@ -20,7 +20,7 @@ def split_of(name, accuracy, size=75, classes=None):
 
 def shown(table, width):
     out = io.StringIO()
-    Console(file=out, width=width).print(table)
+    Terminal(file=out, width=width).print(table)
     return out.getvalue()
 
 

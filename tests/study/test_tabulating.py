@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from rich.console import Console
 
 from drurank.errors import InputError
 from drurank.files import write_json
@@ -16,6 +15,7 @@ from drurank.study import Study, criteria_concordance, study_table
 from drurank.study.chosen import Chosen
 from drurank.study.tables import Cell, Row, StudyTable
 from drurank.study.tabulating import column_cells
+from drurank.terminal import Terminal
 from simulations import simulated
 from studies import table_of
 
@@ -288,7 +288,7 @@ def test_the_best_is_marked_where_text_is_never_bold():
     )
     table = StudyTable("worst", ("ood_test",), ("worst",), ((0, 0),), (best, second, last), ())
     out = io.StringIO()
-    Console(file=out, width=80).print(table.rich())  # no terminal, so no styles
+    Terminal(file=out, width=80).print(table.rich())  # no terminal, so no styles
     text = out.getvalue()
     assert [word in text for word in ("90.0 *", "80.0 +", "70.0 │")] == [True] * 3
     assert "*: significantly better" in " ".join(text.split())
@@ -302,7 +302,7 @@ def test_settings_that_differ_at_their_ends_are_whole_at_80_columns():
     settings = tuple(f"model.optimizer=torch.optim.a.b.c.d.e.f.g.h.AdamW{i}" for i in (1, 2))
     rows = tuple(Row(name, settings, (1, 1), cells) for name in names)
     out = io.StringIO()
-    Console(file=out, width=80).print(
+    Terminal(file=out, width=80).print(
         StudyTable("worst", ("ood_test",), tuple("apw"), ((0, 0), (0, 1)), rows, ()).rich()
     )
     text = out.getvalue()

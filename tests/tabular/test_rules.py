@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from drurank.cli.inspect import print_inspection
 from drurank.errors import InputError
@@ -20,6 +19,7 @@ from drurank.tabular.inspection import inspect_rows
 from drurank.tabular.rules import find, refuse
 from drurank.tabular.rules.leaks import others_agree
 from drurank.tabular.rules.spelling import plain_spelling
+from drurank.terminal import Terminal
 from faults import ALSO, CASES, ROLES, found, look, planted_part_scale, put, rows_of, sound
 from runs import read_json
 
@@ -214,6 +214,8 @@ def test_label_and_group_spelled_alike_have_remedies_of_their_own():
         ("stra\u00dfe", "STRASSE", True),
         ("007", "7", True),
         ("1.0", "1", True),
+        ("-0", "0", True),
+        ("-0.0", "+00", True),
         ("1e5", "100000", False),
         ("10000000000000001", "10000000000000002", False),
         ("a-b", "ab", False),
@@ -221,6 +223,30 @@ def test_label_and_group_spelled_alike_have_remedies_of_their_own():
 )
 def test_plain_spelling(one, other, same):
     assert (plain_spelling(one) == plain_spelling(other)) == same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("-0", "0", True),
+        ("1e0", "1", True),
+        ("10E-1", "1.", True),
+        ("0e5", "-0", True),
+        (".5e1", "5", True),
+        ("1e999", "1e998", False),
+        ("1e-999", "0", False),
+        ("1e1", "1", False),
+        ("e1", "1", False),
+    ],
+)
+def test_labels_that_are_one_number_are_told(one, other, same):
+    table = sound()
+    names = {"1": one, "2": other}
+    table["y"] = [names.get(y, y) if y in "12" else f"of {y}" for y in table["y"]]
+    told = found(table)
+    assert ("spelling" in told) == same
+    if same:
+        assert set(told["spelling"].names) == {"y", one, other}
 
 
 def test_others_agree_is_leave_one_out():
@@ -266,7 +292,7 @@ def test_nothing_stops_the_look(case, tmp_path):
     assert kind in {finding.code for finding in inspection.findings}
     assert "constant_columns" not in {finding.code for finding in inspection.findings if "x" in finding.names}
     shown = io.StringIO()
-    print_inspection(inspection, Console(file=shown, width=400))
+    print_inspection(inspection, Terminal(file=shown, width=400))
     for finding in inspection.findings:
         assert finding.sentence in shown.getvalue()
     assert inspection.resolution() in shown.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,7 @@ from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding, quoted, some
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)e[+-]?\d+")
 MOST_RENAMED = 10
 """Labels that a sentence says how to rename."""
 LONGEST = 15
@@ -24,14 +26,29 @@ def plain_spelling(text: str) -> str:
 
     >>> {plain_spelling(text) for text in ("St. Anna", "st.  anna ", "ST.\u00a0ANNA")}
     {'st. anna'}
-    >>> plain_spelling("007"), plain_spelling("7.0")
-    ('7.0', '7.0')
+    >>> plain_spelling("007"), plain_spelling("7.0"), plain_spelling("-0")
+    ('7.0', '7.0', '0.0')
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
         text = "".join(character for character in text if unicodedata.category(character) != "Cf")
     text = " ".join(text.casefold().split())
-    return str(float(text)) if len(text) <= LONGEST and NUMBER.fullmatch(text) else text
+    # Without -0.0, which the sum turns into 0.0.
+    return str(float(text) + 0.0) if len(text) <= LONGEST and NUMBER.fullmatch(text) else text
+
+
+def plain_label(text: str) -> str:
+    """``plain_spelling`` that takes numbers with an exponent too; among names of groups, those may be codes.
+
+    >>> plain_label("1e0"), plain_label("10E-1"), plain_spelling("1e0")
+    ('1.0', '1.0', '1e0')
+    """
+    text = plain_spelling(text)
+    if len(text) > LONGEST or not EXPONENT.fullmatch(text):
+        return text
+    number = float(text)
+    is_too_extreme = math.isinf(number) or (number == 0 and re.search("[1-9]", text.partition("e")[0]))
+    return text if is_too_extreme else str(number + 0.0)
 
 
 def _roles(data: GroupedRows) -> list[tuple[str, Column]]:
@@ -59,14 +76,14 @@ def names_alike(data: GroupedRows) -> Iterator[Finding]:
 
 def _alike(columns: list[tuple[str, Column]]) -> Iterator[Finding]:
     for role, column in columns:
-        alike = twins(column.texts)
+        alike = twins(column.texts, plain_label if role == "label" else plain_spelling)
         if alike:
             said = some(" = ".join(map(quoted, sorted(texts))) for texts in alike)
             yield Finding(
                 "spelling",
                 "note" if role == "feature" else "warning",
-                f"the {role} column {column.name!r} has names that differ only by case, blanks, Unicode form or zeros: "
-                f"{said}; each counts apart, {_remedy(role, column, alike)}",
+                f"the {role} column {column.name!r} has names that differ only by case, blanks, Unicode form or how a "
+                f"number is written: {said}; each counts apart, {_remedy(role, column, alike)}",
                 [column.name, *(text for texts in alike for text in texts)],
             )
 

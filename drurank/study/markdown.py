@@ -1,0 +1,29 @@
+"""Plain text as Markdown, and blocks of code that their content cannot end."""
+
+from __future__ import annotations
+
+import re
+
+from drurank.terminal import visible
+
+SPECIAL = re.compile(
+    r"[\\`*\[\]<>|~$!]"  # wherever they stand
+    r"|(?<![^\W_])_|_(?![^\W_])"  # within a word they are letters
+    r"|&(?=#?\w+;)|:(?=[\w+-]+:)|^[#+=-](?=\s|$)|(?<=^\d)[.)]"
+)
+
+
+def markdown(text: str) -> str:
+    r"""Plain text as Markdown (GitHub's too), on one line.
+
+    >>> markdown("a_b <i>*x*</i>"), markdown("_a | b_")
+    ('a_b \\<i\\>\\*x\\*\\</i\\>', '\\_a \\| b\\_')
+    """
+    return SPECIAL.sub(lambda found: f"\\{found[0]}", visible(" ".join(text.split())))
+
+
+def code(lines: list[str]) -> list[str]:
+    """Lines as a block of code, in a fence that none of them holds."""
+    ticks = max((len(run) for run in re.findall("`+", "\n".join(lines))), default=0)
+    fence = "`" * max(3, ticks + 1)
+    return [fence, *map(visible, lines), fence]

@@ -1,0 +1,108 @@
+"""Names of columns, groups, labels and folders are shown as they are, by every command and in every encoding."""
+
+import io
+import shutil
+import sys
+
+import pytest
+
+from drurank import terminal
+from drurank.cli import main
+from runs import FIT, QUIET
+
+NAMES = ["[bold]x[/bold]", "[/y]", ":warning:", "\x1b[2J\x1b]0;t\x07", "Zürich €", "\u202egnp", "$x$", "^{a}~\\_%"]
+SHOWN = [*NAMES[:3], "\\x1b[2J\\x1b]0;t\\x07", "Zürich €", "\\u202egnp", *NAMES[6:]]
+COLUMN = "k[/y]"
+ASKED = ["--label", NAMES[0], "--prediction", "p", "--group", COLUMN]
+RAW = ("\x1b", "\x07", "\u202e")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Predictions of rows whose groups, columns and labels are such names."""
+    file = tmp_path_factory.mktemp("made") / "names [y].csv"
+    lines = [f'"{NAMES[0]}",p,"{COLUMN}",x']
+    for number in range(320):
+        label = NAMES[number // 8 % 2]
+        lines.append(f'"{label}","{label}","{NAMES[number % 8]}",{number % 7}')
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+COMMANDS = {
+    "report": lambda table: ["report", "--predictions", table, *ASKED, "--output", "[/out]"],
+    "inspect": lambda table: ["inspect", "--data.path", table, "--data.label", NAMES[0], "--data.group", COLUMN],
+    "split": lambda table: ["split", "--path", table, *ASKED[:2], *ASKED[4:], "--output", "[/out].csv"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_are_shown_as_they_are(table, monkeypatch, capsys, command):
+    monkeypatch.setenv("COLUMNS", "300")
+    main([str(word) for word in COMMANDS[command](table)])
+    out, err = capsys.readouterr()
+    assert not any(sign in out + err for sign in RAW)
+    for name in SHOWN[:2] if command == "split" else SHOWN:
+        assert name in out, name
+
+
+class Output:
+    """Standard output in an encoding, until the end of the test."""
+
+    def __init__(self, encoding):
+        self.content = io.BytesIO()
+        self.stream = io.TextIOWrapper(self.content, encoding=encoding, errors="strict", write_through=True)
+
+    @property
+    def text(self):
+        return self.content.getvalue().decode(self.stream.encoding)
+
+
+@pytest.fixture(params=["latin-1", "ascii"])
+def narrow(request, monkeypatch, capsys):
+    """Begins to be standard output when it is called, since pytest puts its own there before the test."""
+    monkeypatch.setattr(terminal, "_told", set())
+    output = Output(request.param)
+
+    def begin():
+        monkeypatch.setattr(sys, "stdout", output.stream)
+        return output
+
+    return begin
+
+
+def said_once(capsys, encoding):
+    err = capsys.readouterr().err
+    assert err.count("lacks some of the letters; they are shown as ?. Set PYTHONIOENCODING=utf-8") == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_letters_that_the_output_lacks_are_replaced_and_that_is_said_once(table, narrow, capsys, command):
+    narrow = narrow()
+    for output in ("one", "two"):
+        words = COMMANDS[command](table)
+        if "--output" in words:
+            words[-1] = f"€ {output}{'.csv' if command == 'split' else ''}"
+        main([str(word) for word in words])
+    if command in ("report", "inspect"):
+        assert ("Zürich ?" if narrow.stream.encoding == "latin-1" else "Z?rich ?") in narrow.text
+    said_once(capsys, narrow.stream.encoding)
+
+
+def test_a_run_with_a_bar_in_a_folder_that_the_output_cannot_write(narrow, capsys, tmp_path):
+    narrow = narrow()
+    words = [*FIT, *QUIET[:2], "--trainer.max_epochs", "1", "--trainer.default_root_dir", "€ [/y] x[/y]"]
+    main(words)
+    main(["test", "--run", "€ [/y] x[/y]/version_0", *QUIET])
+    assert "Kept in ? [/y] x[/y]/version_0" in " ".join(narrow.text.split())
+    said_once(capsys, narrow.stream.encoding)
+
+
+def test_results_of_a_study(results, narrow, capsys, tmp_path):
+    narrow = narrow()
+    folder = str(shutil.copytree(results, tmp_path / "€ `[/y]"))
+    for words in (["table"], ["table", "--format", "latex"], ["table", "--format", "markdown"], ["concordance"]):
+        main(["study", words[0], "--folder", folder, *words[1:]])
+    assert "Traceback" not in capsys.readouterr().err
+    assert "higher is better" in narrow.text or "qDRU+M" in narrow.text
