@@ -61,7 +61,7 @@ def trusted_packages() -> set[str]:
 
     None is of Python's standard library, whose classes start processes and delete files.
     """
-    imported = {name.partition(".")[0] for name in sys.modules}
+    imported = {name for name in list(sys.modules) if "." not in name}
     found = {*ALWAYS, *_named, *imported} - sys.stdlib_module_names - {"jsonargparse"}
     return {name for name in found if name.isidentifier()}
 

@@ -32,9 +32,15 @@ KINDS: dict[str, tuple[type, ...]] = {
 """What a class is derived from by the option that names it."""
 
 
+_allowed: set[str] = set()
+
+
 def only_trusted() -> None:
     """Have the parser import nothing else."""
-    set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=sorted(trusted_packages()))
+    new = trusted_packages() - _allowed
+    if new:  # jsonargparse logs each entry, and this is called for each of many values
+        set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=sorted(new))
+        _allowed.update(new)
 
 
 def check_kinds(settings: Any) -> None:
