@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from filelock import FileLock
 from lightning.pytorch import Trainer
 
 from drawing import RENDER, save_dot, saved_by
@@ -170,8 +171,14 @@ def undisturbed(tmp_path_factory):
     """Folder of a study that was run to its end, for tests that only read; its file lies beside it."""
     from studies import finish, written
 
-    folder = tmp_path_factory.mktemp("undisturbed")
-    finish(written(folder / "s.yaml"), folder / "study")
+    # One for all processes of the tests, whichever comes first.
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "undisturbed"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "done").is_file():
+            folder.mkdir()
+            finish(written(folder / "s.yaml"), folder / "study")
+            (folder / "done").touch()
     return folder / "study"
 
 
