@@ -1,5 +1,6 @@
 """What the tests share: a folder and a seed of their own each, and small runs."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -45,6 +46,12 @@ def pytest_configure(config):
         "ignore:.*Checkpoint directory .* exists and is not empty",  # resumed runs go on in their folder
     ):
         config.addinivalue_line("filterwarnings", warning)
+
+
+def pytest_collection_finish():
+    """What is imported by now stays, so the garbage collector need not walk through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

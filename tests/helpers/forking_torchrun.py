@@ -1,4 +1,4 @@
-"""torchrun, whose processes are forked from it and not started anew: its words, a Python file, and the words of that."""
+"""torchrun whose processes are forked from it, not started anew: its words, a Python file, and that one's words."""
 
 import runpy
 import sys

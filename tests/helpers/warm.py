@@ -48,7 +48,9 @@ class Program:
     def __init__(self, words, log=os.devnull, cwd=None, env=None):
         _start_server()
         environment = dict(os.environ if env is None else env)
-        self._process = FORKS.Process(target=_be, args=([*map(str, words)], str(log), str(cwd or Path.cwd()), environment))
+        self._process = FORKS.Process(
+            target=_be, args=([*map(str, words)], str(log), str(cwd or Path.cwd()), environment)
+        )
         self._process.start()
         self.pid = self._process.pid
 

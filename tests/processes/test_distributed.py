@@ -57,7 +57,9 @@ def many(request, tmp_path_factory):
     words = [many_processes.__file__, folder, request.param]
     with ExitStack() as stack:
         started = [
-            stack.enter_context(Program(words, folder / f"log_{rank}", folder, {**environment, "LOCAL_RANK": str(rank)}))
+            stack.enter_context(
+                Program(words, folder / f"log_{rank}", folder, {**environment, "LOCAL_RANK": str(rank)})
+            )
             for rank in range(request.param)
         ]
         codes = wait_for_all(started, LIMIT)
@@ -72,7 +74,7 @@ def every(alone, many):
     return lambda *keys: [*alone.of(*keys), *many.of(*keys)]
 
 
-# ---- every method with every sampler
+# ---- every method, every sampler
 
 
 def test_every_method_and_sampler_is_among_those_run():

@@ -99,7 +99,11 @@ def nodes(table, tmp_path_factory):
     meet = ["--nnodes", "2", "--nproc_per_node", "1", "--master_addr", "127.0.0.1", "--master_port", free_port()]
     fit = [str(ROOT / "cli.py"), "fit", *words_of(table, folder, 2), *QUIET]
     parallel = ["--trainer.num_nodes", "2", "--trainer.devices", "1"]
-    torchrun(folder, [forking_torchrun.__file__], *([*meet, "--node_rank", str(number), *fit, *parallel] for number in (0, 1)))
+    torchrun(
+        folder,
+        [forking_torchrun.__file__],
+        *([*meet, "--node_rank", str(number), *fit, *parallel] for number in (0, 1)),
+    )
     return folder
 
 
