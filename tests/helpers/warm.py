@@ -1,7 +1,7 @@
 """Programs in processes of their own that have imported already what every one of them takes.
 
-Python, torch and Lightning take seconds to start, which says nothing of a run. A server that has imported them is forked
-for each program; the program has its own environment, folder, words, output and process group, as if started anew.
+Python, torch and Lightning take seconds to start, which says nothing of a run. A server that has imported them is
+forked for each program, which has its own environment, folder, words, output and process group, as if started anew.
 """
 
 import atexit
