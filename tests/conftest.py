@@ -16,6 +16,7 @@ from runs import QUIET, SMALL
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 SLOW = (
     "cli/test_study.py",
+    "processes/test_distributed.py",
     "processes",
     "study",
     "cli/test_study_workers.py",
