@@ -116,7 +116,7 @@ def trusted_packages() -> set[str]:
 
     None is of Python's standard library, whose classes start processes and delete files.
     """
-    imported = {name.partition(".")[0] for name in sys.modules}
+    imported = {name for name in list(sys.modules) if "." not in name}
     named = {path.partition(".")[0] for path in _named if "." in path}
     found = {*ALWAYS, *named, *_whole, *imported} - sys.stdlib_module_names - {"jsonargparse"}
     return {name for name in found if name.isidentifier()}

@@ -1,11 +1,13 @@
 """What the tests share: a folder and a seed of their own each, and small runs."""
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
+from filelock import FileLock
 from lightning.pytorch import Trainer
 
 from drawing import RENDER, save_dot, saved_by
@@ -14,6 +16,7 @@ from runs import QUIET, SMALL
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 SLOW = (
     "cli/test_study.py",
+    "processes/test_distributed.py",
     "processes",
     "study",
     "cli/test_study_workers.py",
@@ -44,6 +47,12 @@ def pytest_configure(config):
         "ignore:.*Checkpoint directory .* exists and is not empty",  # resumed runs go on in their folder
     ):
         config.addinivalue_line("filterwarnings", warning)
+
+
+def pytest_collection_finish():
+    """What is imported by now stays, so the garbage collector need not walk through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
@@ -170,8 +179,14 @@ def undisturbed(tmp_path_factory):
     """Folder of a study that was run to its end, for tests that only read; its file lies beside it."""
     from studies import finish, written
 
-    folder = tmp_path_factory.mktemp("undisturbed")
-    finish(written(folder / "s.yaml"), folder / "study")
+    # One for all processes of the tests, whichever comes first.
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "undisturbed"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "done").is_file():
+            folder.mkdir()
+            finish(written(folder / "s.yaml"), folder / "study")
+            (folder / "done").touch()
     return folder / "study"
 
 

@@ -57,9 +57,15 @@ def start_no_python() -> None:
     setattr(typeshed_client, "get_search_context", partial(get_search_context, search_path=path))  # noqa: B010
 
 
+_allowed: set[str] = set()
+
+
 def only_trusted() -> None:
     """Have the parser import nothing else."""
-    set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=sorted(trusted_packages()))
+    new = trusted_packages() - _allowed
+    if new:  # jsonargparse logs each entry, and this is called for each of many values
+        set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=sorted(new))
+        _allowed.update(new)
 
 
 start_no_python()

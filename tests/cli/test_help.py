@@ -9,6 +9,7 @@ import pytest
 
 from drurank.cli import main
 from runs import QUIET, ROOT, SMALL
+from warm import Program
 
 
 @pytest.mark.slow
@@ -85,5 +86,6 @@ def test_installed_command_ends_with_status_0(tmp_path):
     (command,) = entry_points(group="console_scripts", name="drurank")
     words = ["fit", "--model", "ERM", *SMALL, *QUIET, "--trainer.default_root_dir", tmp_path, "--trainer.max_epochs", 1]
     code = f"import sys; from {command.module} import {command.attr}; sys.exit({command.attr}())"
-    run = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+    (tmp_path / "command.py").write_text(code)
+    with Program([tmp_path / "command.py", *words], tmp_path / "log") as command:
+        assert command.wait(120) == 0, (tmp_path / "log").read_text()

@@ -2,10 +2,8 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 
@@ -13,45 +11,43 @@ import endless_study
 from drurank.cli.study_workers import device_of
 from drurank.study import Plan
 from drurank.study.queue import Queue
+from runs import ROOT
 from studies import ERM, written
+from warm import Program
 
 
 @pytest.fixture
 def endless(tmp_path):
     """Starts a study that trains for ever; gives its process and its queue once it trains."""
     path = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0])
-    started = []
 
     def start(*words):
-        # A shell's background job ignores interrupts, and so would all that it starts.
-        process = subprocess.Popen(
-            [sys.executable, endless_study.__file__, str(tmp_path), *words],
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        )
-        started.append(process)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        process = stack.enter_context(Program([endless_study.__file__, tmp_path, *words], env=environment))
         while not (tmp_path / "begun").is_file():
             assert process.poll() is None
             time.sleep(0.02)
         return process, Queue(tmp_path, Plan.read(path).digest)
 
-    yield start
-    for process in started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    with ExitStack() as stack:
+        yield start
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
-    ("to_all", "words"),
-    [(False, []), (True, []), (False, ["deaf"]), (False, ["stone"])],
+    ("stop", "to_all", "words"),
+    [
+        (signal.SIGINT, False, []),
+        (signal.SIGTERM, True, []),
+        (signal.SIGTERM, False, ["deaf"]),
+        (signal.SIGINT, False, ["stone"]),
+    ],
     ids=["first", "all", "deaf", "stone"],
 )
 def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, stop, to_all, words):
-    """Of Ctrl-C the workers get one signal from the terminal and another from the first process."""
+    """Of Ctrl-C the workers get one signal from the terminal and another from the first process.
+
+    The other signal to the first, and to all, is sent to a study that trains in test_study.py.
+    """
     process, queue = endless(*words)
     if to_all:
         os.killpg(process.pid, stop)

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from lightning.pytorch import Callback
 
 from drurank.errors import InputError
 from runs import QUIET, ROOT, SMALL, read_csv, read_json
+from warm import Program
 
 PROGRAM = ROOT / "cli.py"
 PATH = os.pathsep.join(map(str, (ROOT, Path(__file__).parent)))
@@ -34,7 +35,7 @@ PACE = "SECONDS_BEFORE_AN_EPOCH"
 # A file of some MB, so that writing it takes a while; the default MLP has dropout.
 NETWORK = ["--model.network", "MLP", "--model.network.hidden", "512"]
 COMPARED = ("epoch", "global_step", "state_dict", "optimizer_states", "lr_schedulers", "drurank")
-POLL, PATIENCE = 0.0005, 200
+OFTEN, PATIENCE = 0.0005, 200  # a file is half written for a moment only
 MOST_KILLS = 4
 
 
@@ -110,28 +111,13 @@ class ToWorkers(Callback):
             os.kill(os.getpid(), getattr(signal, os.environ["RUN_GETS"]))
 
 
-@contextmanager
 def process(words, log, pace=0, **environment):
-    """The command line as a process that writes into ``log``; it and its workers are killed in the end."""
-    with Path(log).open("wb") as out:
-        running = subprocess.Popen(
-            [sys.executable, str(PROGRAM), *words],
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace), **environment},
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-            # A shell's background job ignores interrupts, and so would all that it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-    try:
-        yield running
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)
-        running.wait()
+    """The command line as a process that writes into ``log``; a context that kills it and its workers in the end."""
+    environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace), **environment}
+    return Program([PROGRAM, *words], log, env={**os.environ, **environment})
 
 
-def wait_until(happened, running):
+def wait_until(happened, running, poll=0.01):
     """Wait until a function gives true; gives false if the process ends before."""
     limit = time.monotonic() + PATIENCE
     while time.monotonic() < limit:
@@ -139,7 +125,7 @@ def wait_until(happened, running):
             return True
         if running.poll() is not None:
             return False
-        time.sleep(POLL)
+        time.sleep(poll)
     raise TimeoutError(f"waited {PATIENCE} s")
 
 
@@ -176,7 +162,7 @@ def kill(words, root, *, seconds=None, write=None):
                 with suppress(subprocess.TimeoutExpired):
                     running.wait(seconds)
         else:
-            wait_until(_writes(root, running.pid, write), running)
+            wait_until(_writes(root, running.pid, write), running, OFTEN)
         ended = running.poll()
         running.kill()
         running.wait()
@@ -327,7 +313,7 @@ def signalled(kind, root, draw):
         wait_until(last.is_file, running)
         time.sleep(draw.uniform(0, 1))
         if draw.random() < 0.5:
-            wait_until(_writes(root, running.pid, 1), running)
+            wait_until(_writes(root, running.pid, 1), running, OFTEN)
         children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         begun = time.monotonic()
         if whom == "all":

@@ -1,6 +1,6 @@
 """What test_distributed.py runs in several processes, and in one: ``python many_processes.py FOLDER PROCESSES``.
 
-Lightning starts the other processes by running the script anew. Each writes what it saw to FOLDER/<rank>.pt.
+Each process, which LOCAL_RANK tells apart, writes what it saw to FOLDER/<rank>.pt.
 """
 
 import os

@@ -81,10 +81,16 @@ FLAGS = {
 
 
 @pytest.mark.filterwarnings("ignore:epoch . gave no predictions")
-@pytest.mark.parametrize("flag", FLAGS)
-@pytest.mark.parametrize("make", [DRU, METHODS["JTT"]], ids=["DRU", "JTT"])
-def test_every_flag(trainer, tmp_path, make, flag):
-    assert_resumed_is_whole(trainer, tmp_path, make, most=2, **FLAGS[flag])
+@pytest.mark.parametrize(
+    ("method", "flag"),
+    [
+        *(("JTT", flag) for flag in FLAGS),
+        *(("DRU", flag) for flag in ("a share of batches", "clipping", "a limit of steps", "bf16")),
+    ],
+)
+def test_every_flag(trainer, tmp_path, method, flag):
+    """DRU goes on with the other flags in tests/training/test_resume.py."""
+    assert_resumed_is_whole(trainer, tmp_path, METHODS[method], most=2, **FLAGS[flag])
 
 
 CALLBACKS = {

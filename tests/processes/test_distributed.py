@@ -1,9 +1,7 @@
 """One, two and three processes with the same global batches: the same run; see many_processes.py."""
 
 import os
-import signal
-import subprocess
-import sys
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import get_args
@@ -23,6 +21,7 @@ from many_command_line import EPOCHS, ROWS
 from many_data import APART, GLOBAL_BATCH, ODD, ONE, SEVEN, TWO, Deeper
 from reference import accuracies, criteria, discounts, ranks, spread
 from runs import assert_same_logged, assert_same_run, read_csv, read_json, same
+from warm import Program, free_port, wait_for_all
 
 LIMIT = 220
 PROCESSES = (2, 3)
@@ -53,17 +52,18 @@ def alone(tmp_path_factory):
 def many(request, tmp_path_factory):
     """Several, each with its share of the batches of one."""
     folder = tmp_path_factory.mktemp(f"of_{request.param}")
-    environment = {name: value for name, value in os.environ.items() if name not in ("PL_GLOBAL_SEED", "LOCAL_RANK")}
-    with (folder / "log").open("w") as out:
-        words = [sys.executable, many_processes.__file__, str(folder), str(request.param)]
-        process = subprocess.Popen(words, stdout=out, stderr=out, env=environment, cwd=folder, start_new_session=True)
-        try:
-            code = process.wait(LIMIT)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            code = f"not ended in {LIMIT} s"
-    assert code == 0, f"{code}: {(folder / 'log').read_text()[-4000:]}"
+    environment = {name: value for name, value in os.environ.items() if name != "PL_GLOBAL_SEED"}
+    environment["MASTER_PORT"] = free_port()
+    words = [many_processes.__file__, folder, request.param]
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                Program(words, folder / f"log_{rank}", folder, {**environment, "LOCAL_RANK": str(rank)})
+            )
+            for rank in range(request.param)
+        ]
+        codes = wait_for_all(started, LIMIT)
+    assert set(codes) == {0}, f"{codes}: " + "\n".join(log.read_text()[-4000:] for log in folder.glob("log_*"))
     found = [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(request.param)]
     return Seen(found, folder)
 
@@ -74,7 +74,7 @@ def every(alone, many):
     return lambda *keys: [*alone.of(*keys), *many.of(*keys)]
 
 
-# ---- every method with every sampler
+# ---- every method, every sampler
 
 
 def test_every_method_and_sampler_is_among_those_run():

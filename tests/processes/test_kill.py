@@ -23,7 +23,7 @@ from drurank.run_folder.logger import RunLogger
 from kill import Case, Straight, contents, differences, faults_of_files, latest, process, trial, wait_until
 from runs import read_csv
 
-CASE = Case("JTT", 40, words=["--model.first_stage_epochs", "20", "--trainer.callbacks", "kill.Paced"])
+CASE = Case("JTT", 24, words=["--model.first_stage_epochs", "12", "--trainer.callbacks", "kill.Paced"])
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,16 @@
 """The command line under torchrun: two processes, and two nodes of one process each, leave the files of one process."""
 
 import os
-import socket
-import subprocess
-import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import forking_torchrun
 from runs import QUIET, ROOT, assert_same_logged, read_csv, read_json
+from warm import Program, free_port, wait_for_all
 
 LIMIT = 120
 GROUPS = ["north", "süd", "est", "ouest", "5", "six"]
@@ -45,22 +45,17 @@ def words_of(table, folder, processes):
     return list(map(str, [*model, *data, *where]))
 
 
-def torchrun(folder, *nodes):
+def torchrun(folder, program, *nodes):
     """Start torchrun once for each of ``nodes``, at once, and wait for all to end well."""
     environment = {name: value for name, value in os.environ.items() if name not in TOLD_BY_TORCHRUN}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
     logs = [folder / f"log_{number}" for number in range(len(nodes))]
-    started = []
-    try:
-        for words, log in zip(nodes, logs, strict=True):
-            command = [sys.executable, "-m", "torch.distributed.run", *words]
-            with log.open("w") as out:
-                started.append(subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=folder))
-        codes = [process.wait(LIMIT) for process in started]
-    finally:
-        for process in started:
-            process.terminate()  # ends its processes with it
-            process.wait()
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(Program([*program, *words], log, folder, environment))
+            for words, log in zip(nodes, logs, strict=True)
+        ]
+        codes = wait_for_all(started, LIMIT)
     assert set(codes) == {0}, "\n".join(log.read_text() for log in logs)
 
 
@@ -93,21 +88,22 @@ def processes(table, tmp_path_factory):
     script.write_text(SAYS_ITS_THREADS)
     fit = [str(script), "fit", *words_of(table, folder, 2), *QUIET]
     parallel = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
-    torchrun(folder, ["--standalone", "--nproc_per_node", "2", *fit, *parallel])
+    torchrun(folder, ["-m", "torch.distributed.run"], ["--standalone", "--nproc_per_node", "2", *fit, *parallel])
     return folder
 
 
 @pytest.fixture(scope="module")
 def nodes(table, tmp_path_factory):
-    """Two nodes that see the same folder, as on a cluster."""
+    """Two nodes that see the same folder, as on a cluster; torchrun forks their processes, see forking_torchrun.py."""
     folder = tmp_path_factory.mktemp("nodes")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    meet = ["--nnodes", "2", "--nproc_per_node", "1", "--master_addr", "127.0.0.1", "--master_port", port]
+    meet = ["--nnodes", "2", "--nproc_per_node", "1", "--master_addr", "127.0.0.1", "--master_port", free_port()]
     fit = [str(ROOT / "cli.py"), "fit", *words_of(table, folder, 2), *QUIET]
     parallel = ["--trainer.num_nodes", "2", "--trainer.devices", "1"]
-    torchrun(folder, *([*meet, "--node_rank", str(number), *fit, *parallel] for number in (0, 1)))
+    torchrun(
+        folder,
+        [forking_torchrun.__file__],
+        *([*meet, "--node_rank", str(number), *fit, *parallel] for number in (0, 1)),
+    )
     return folder
 
 

@@ -50,7 +50,8 @@ def test_tpe_goes_where_the_criterion_was_best(tmp_path):
 
 def test_a_search_is_run_and_its_candidates_stand_in_the_table(tmp_path):
     candidates = [{**OPEN, "model.optimizer": "AdamW"}, {"model": "Const", "upweight_factor": [2, 5]}]
-    path = written(tmp_path / "s.yaml", candidates=candidates, search="tpe", trials=2, by="worst", seeds=[0])
+    search = {"search": "tpe", "trials": 2, "by": "worst", "criteria": ["worst"]}
+    path = written(tmp_path / "s.yaml", candidates=candidates, seeds=[0], **search)
     for _ in range(2):
         assert set(finish(path, tmp_path / "study").states().values()) == {"COMPLETE"}
     found = manifests(tmp_path / "study").values()
