@@ -180,4 +180,4 @@ def check_k(k: int, *, rank_by: str = "quantile", k_unit: str = "percent") -> No
         raise InputError("k_unit='groups' counts groups, not quantiles; give rank_by='index' with it")
     if not is_count(k) or (k_unit == "percent" and k > 100):
         limit = "from 1 to 100" if k_unit == "percent" else "of 1 or more"
-        raise InputError(f"k is {k!r}; give an int {limit} (k_unit={k_unit!r}), e.g. k=10")
+        raise InputError(f"k is {k!r}; give a whole number {limit} (k_unit={k_unit!r}), as k=10")

@@ -53,19 +53,30 @@ def is_count(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
-def check_count(name: str, value: object, more: str = "") -> None:
+def check_count(name: str, value: object, more: str = "", *, least: int = 1) -> None:
     """Refuse anything but an integer, Python's or numpy's, of 1 or more.
 
     Args:
         name: of the option.
         value: what was given.
         more: end of the sentence, as ``, or leave it out``.
+        least: the smallest that is taken.
 
     Raises:
         InputError: naming the value.
     """
-    if not is_count(value):
-        raise InputError(f"{name} is {value!r}; give an int of 1 or more{more}")
+    if not is_count(value) or value < least:  # type: ignore[operator]
+        raise InputError(f"{name} is {value!r}; give a whole number of {least} or more{more}")
+
+
+def check_seed(name: str, value: int, most: int = 2**64) -> None:
+    """Refuse a seed that no generator takes.
+
+    Raises:
+        InputError: naming the range.
+    """
+    if not 0 <= value < most:
+        raise InputError(f"{name} is {value}; give a whole number of 0 or more and below 2**{most.bit_length() - 1}")
 
 
 def check_number(

@@ -193,9 +193,9 @@ def chance_band(
     check_accuracy(accuracy)
     at = np.unique(np.linspace(0, len(count) - 1, min(places, len(count))).astype(np.int64))
     draw, rng = _equal_accuracies(count, accuracy), np.random.default_rng(seed)
-    size = max(1, CHUNK // len(count))
-    parts = [min(size, draws - begun) for begun in range(0, draws, size)]
-    ordered = np.concatenate([np.sort(draw(rng, part).accuracy, axis=-1)[:, at] for part in parts])
+    ordered = np.concatenate(
+        [np.sort(draw(rng, part).accuracy, axis=-1)[:, at] for part in portions(draws, len(count), CHUNK)]
+    )
     low, high = np.percentile(ordered, PERCENT, axis=0)
     return at, low, high
 
@@ -225,6 +225,12 @@ def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> 
     return np.where(correct == 0, 0.0, low), np.where(wrong == 0, 1.0, high)
 
 
+def portions(draws: int, cells: int, most: int) -> list[int]:
+    """Numbers of draws that are held at a time: of ``cells`` numbers each, not more than ``most`` in all."""
+    size = max(most // cells, 1)
+    return [min(size, draws - begun) for begun in range(0, draws, size)]
+
+
 def draw_criteria(
     draw: DrawGroups, groups: int, names: Sequence[str], draws: int, rng: np.random.Generator, title: str
 ) -> dict[str, np.ndarray]:
@@ -241,8 +247,7 @@ def draw_criteria(
     Returns:
         Criterion to its values, float64 ``[draws]``.
     """
-    size = max(1, CHUNK // groups)
-    parts = [min(size, draws - begun) for begun in range(0, draws, size)]
+    parts = portions(draws, groups, CHUNK)
 
     def values(part: int, own: np.random.Generator) -> dict[str, np.ndarray]:
         return values_of(draw(own, part), names)

@@ -124,7 +124,7 @@ def test_minus_one_leaves_a_sample_out_and_an_empty_batch_counts_nothing(count):
 @pytest.mark.parametrize("num_groups", [0, -1, 2.0, "3", True, None])
 def test_number_of_groups_is_checked_alike(num_groups):
     for make in (*KINDS, lambda m: group_accuracy(LABEL, GROUP, m)):
-        with pytest.raises(InputError, match=r"num_groups is .*; give an int of 1 or more"):
+        with pytest.raises(InputError, match=r"num_groups is .*; give a whole number of 1 or more"):
             make(num_groups)
 
 
@@ -420,7 +420,7 @@ def test_no_groups_have_no_value_with_shrink_as_without(make, shape):
 @pytest.mark.parametrize("min_count", [0, -1, 1.5, "2", True])
 def test_smallest_group_is_checked_alike(min_count):
     for call in (GroupCriteria, lambda m, **options: compute_criteria(RIGHT, SEEN, **options)):
-        with pytest.raises(InputError, match=r"min_count is .*; give an int of 1 or more"):
+        with pytest.raises(InputError, match=r"min_count is .*; give a whole number of 1 or more"):
             call(3, min_count=min_count)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.cli.split_checks import refuse_columns, refuse_lost_label, refuse_output, twins_of
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError, check_count
 from drurank.files import write_json
 from drurank.splits import SPLITS
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
@@ -55,8 +55,7 @@ class TextOptions(ClusterOptions):
         super().__post_init__()
         if not any(as_names(self.text)):
             raise InputError("text is missing; name the column of the text, as --text review")
-        if not is_count(self.max_length) or self.max_length < 2:
-            raise InputError(f"max_length is {self.max_length!r}; give a number of tokens of 2 or more, as 512")
+        check_count("max_length", self.max_length, ", as 512", least=2)
 
 
 def split_file(

@@ -55,7 +55,7 @@ class GroupDataModule(LightningDataModule, ABC):
         for name, value in (("batch_size", batch_size), ("eval_batch_size", self.eval_batch_size)):
             check_count(name, value, ", e.g. 64")
         if num_workers < 0:
-            raise InputError(f"num_workers is {num_workers}; give an int of 0 or more")
+            raise InputError(f"num_workers is {num_workers}; give a whole number of 0 or more")
         check_choice("sampler", sampler, Sampler)
         self.num_workers, self.sampler, self.groups_per_batch = num_workers, sampler, groups_per_batch
         self.drop_last = drop_last

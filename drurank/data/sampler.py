@@ -82,8 +82,8 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
             )
         if draw == "groups_per_batch" and (not is_count(groups_per_batch) or batch_size % groups_per_batch):
             raise InputError(
-                f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give an int that divides "
-                "batch_size"
+                f"groups_per_batch is {groups_per_batch!r} and batch_size {batch_size}; give a whole number that "
+                "divides batch_size"
             )
         if draw == "groups_per_batch" and batch_size > self.num_rows:
             raise InputError(

@@ -38,10 +38,10 @@ class Generated(GroupDataModule):
         super().__init__(**kwargs)
         if len(groups) != 3 or min(groups) < 1 or group_size < 1:
             raise InputError(
-                f"groups is {groups} and group_size {group_size}; give three ints and one int, each 1 or more"
+                f"groups is {groups} and group_size {group_size}; give three whole numbers and one, each 1 or more"
             )
         if seed < 0:
-            raise InputError(f"seed is {seed}; give an int of 0 or more")
+            raise InputError(f"seed is {seed}; give a whole number of 0 or more")
         self.groups, self.group_size, self.seed = groups, group_size, seed
 
     @property

@@ -19,7 +19,7 @@ from drurank.data.file import FileData
 from drurank.data.options import TablePath
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
-from drurank.errors import InputError, check_choice, check_count, is_count
+from drurank.errors import InputError, check_choice, check_count
 from drurank.networks import Sizes, TextClassifier
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import as_names
@@ -96,8 +96,7 @@ class Text(FileData):
         for name in self.text:
             if name in (label, split):
                 raise InputError(f"text names {name!r}, which is the label or the split; name the column of the texts")
-        if not is_count(max_length) or max_length < 2:
-            raise InputError(f"max_length is {max_length!r}; give a number of tokens of 2 or more, as 512")
+        check_count("max_length", max_length, ", as 512", least=2)
         if pool_batches is not None:
             check_count("pool_batches", pool_batches)
         if pool_batches is not None and frozen:

@@ -73,7 +73,7 @@ class DFR(ERM):
         check_choice("split", split, Fittable)
         check_choice("penalty", penalty, Penalty)
         if not is_count(subsets) or subsets > MOST_SUBSETS:
-            raise InputError(f"subsets is {subsets!r}; give an int from 1 to {MOST_SUBSETS}")
+            raise InputError(f"subsets is {subsets!r}; give a whole number from 1 to {MOST_SUBSETS}")
         check_number("inverse_strength", inverse_strength, above=True)
         self.split, self.subsets, self.penalty, self.inverse_strength = split, subsets, penalty, inverse_strength
         self.needs_groups = split == "train"

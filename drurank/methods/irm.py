@@ -57,7 +57,7 @@ class IRM(ERM):
         super().__init__(**kwargs)
         check_number("penalty_weight", penalty_weight)
         if anneal_steps is not None and not (is_count(anneal_steps) or anneal_steps == 0):
-            raise InputError(f"anneal_steps is {anneal_steps!r}; give an int of 0 or more")
+            raise InputError(f"anneal_steps is {anneal_steps!r}; give a whole number of 0 or more")
         if anneal_steps is not None and penalty_weight <= 1:
             raise InputError(
                 f"anneal_steps is {anneal_steps} and penalty_weight {penalty_weight}, with which nothing changes after "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from drurank.checks import check_counts
 from drurank.criteria import compute_criteria
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError, check_count
+from drurank.noise import portions
 from drurank.study.stepwise import Difference, stepwise
 
 DRAWS = 1000
@@ -103,8 +104,7 @@ def bootstrapped_t(
 
 def _checked(correct: np.ndarray, count: np.ndarray, one: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
     """Counts of the groups that have rows, ``[K, S, m]`` and ``[m]``."""
-    if not is_count(draws) or draws < 2:
-        raise InputError(f"draws is {draws!r}; give a whole number of 2 or more")
+    check_count("draws", draws, least=2)
     if correct.ndim != 3 or correct.shape[2:] != count.shape:
         raise InputError(
             f"correct has the shape {correct.shape} and count {count.shape}; give [methods, seeds, groups] and [groups]"
@@ -125,17 +125,10 @@ def _values(correct: np.ndarray, count: np.ndarray, name: str) -> np.ndarray:
     return np.asarray(compute_criteria(correct, count, [name])[name])
 
 
-def _portions(draws: int, cells: int) -> Iterator[int]:
-    """Numbers of draws that are held at a time."""
-    most = max(CELLS // cells, 1)
-    for begin in range(0, draws, most):
-        yield min(most, draws - begin)
-
-
 def _drawn(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:
     """The criterion for each draw of groups, float ``[K, S, draws]``."""
     found = []
-    for portion in _portions(draws, correct.size):
+    for portion in portions(draws, correct.size, CELLS):
         groups = rng.integers(len(count), size=(portion, len(count)))
         found.append(_values(correct[:, :, groups], count[groups], name))
     return np.concatenate(found, axis=-1)
@@ -172,7 +165,7 @@ def _degrees(by_seed: float, of_seeds: int, by_group: np.ndarray, of_groups: int
 def _by_lot(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:
     """Range of methods that are exchanged at random in each seed and group, float ``[draws]``."""
     found = []
-    for portion in _portions(draws, correct.size):
+    for portion in portions(draws, correct.size, CELLS):
         order = rng.random((portion, *correct.shape)).argsort(axis=1)
         exchanged = np.take_along_axis(correct[None], order, axis=1)
         found.append(np.ptp(_values(exchanged, count, name).mean(axis=2), axis=1))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from drurank.errors import InputError, check_count, is_count
+from drurank.errors import InputError, check_count, check_seed, is_count
 from drurank.splits import SPLITS
 from drurank.tabular.hashing import copies_as_one, hash_rows
 from drurank.tabular.splitting import ID_TEST, ID_VAL, LEFT_OUT, OOD_TEST, OOD_VAL, TRAIN
@@ -45,8 +45,7 @@ class ClusterOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not is_count(self.clusters) or self.clusters < 2:
-            raise InputError(f"clusters is {self.clusters!r}; give a whole number of 2 or more, one is OOD")
+        check_count("clusters", self.clusters, ", one is OOD", least=2)
         check_count("min_count", self.min_count)
         if not is_count(self.least_of_id) or self.least_of_id < 2:
             raise InputError(
@@ -58,8 +57,7 @@ class ClusterOptions:
                 f"id_min_count is {self.id_min_count}, and groups with fewer rows than min_count {self.min_count} are "
                 "left out before; give a number of rows of at least that, or a lower min_count"
             )
-        if not 0 <= self.seed < 2**64:
-            raise InputError(f"seed is {self.seed}; give a whole number of 0 or more and below 2**64")
+        check_seed("seed", self.seed)
 
     @property
     def least_of_id(self) -> int:

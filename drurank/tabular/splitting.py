@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from drurank.errors import InputError, check_count
+from drurank.errors import InputError, check_count, check_seed
 from drurank.splits import SPLITS
 from drurank.tabular.hashing import copies_as_one, hash_rows
 
@@ -62,8 +62,7 @@ class SplitOptions:
         if not (self.ood_val or self.ood_test or self.id_share):
             raise InputError("ood_val, ood_test and id_share are all 0, so that nothing is split; give one above 0")
         check_count("min_count", self.min_count)
-        if not 0 <= self.seed < 2**64:
-            raise InputError(f"seed is {self.seed}; give a whole number of 0 or more and below 2**64")
+        check_seed("seed", self.seed)
 
 
 @dataclass(frozen=True)

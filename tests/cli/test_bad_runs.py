@@ -48,7 +48,10 @@ def contents(folder):
         ([*FIT, "--ckpt_path", "best"], "--ckpt_path best .*give a file such as <run>/checkpoints/last.ckpt$"),
         ([*FIT, "--config", "{ckpt_path: last}"], "--ckpt_path last .*give a file"),
         (["test", "--model", "DRU", *SMALL, "--ckpt_path", "best"], "--ckpt_path best .*give a file"),
-        ([*FIT, "--trainer.accumulate_grad_batches", "0"], "^accumulate_grad_batches is 0; give an int of 1 or more$"),
+        (
+            [*FIT, "--trainer.accumulate_grad_batches", "0"],
+            "^accumulate_grad_batches is 0; give a whole number of 1 or more$",
+        ),
         ([*FIT, "--model.cutoff", "abc"], "^model.cutoff is 'abc'; give a number$"),
         ([*FIT, "--data.batch_size", "x"], "^data.batch_size is 'x'; give a whole number$"),
         ([*FIT, "--data.eval_batch_size", "x"], "^data.eval_batch_size is 'x'; give a whole number or nothing$"),
