@@ -41,7 +41,7 @@ from drurank.cli.trusted import check_kinds
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
 from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
-from drurank.errors import InputError
+from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
 from drurank.methods import GroupModule
@@ -111,8 +111,8 @@ class GroupCLI(LightningCLI):
 
     def _set_seed(self) -> None:
         seed = self._get(self.config, "seed_everything")
-        if isinstance(seed, int) and not isinstance(seed, bool) and not 0 <= seed < 2**32:
-            raise InputError(f"seed_everything is {seed}; give a whole number of 0 or more and below 2**32")
+        if isinstance(seed, int) and not isinstance(seed, bool):
+            check_seed("seed_everything", seed, 2**32)
         super()._set_seed()
 
     def _flags(self) -> list[str]:

@@ -161,9 +161,9 @@ def sum_in_batch(value: Tensor, number: Tensor) -> Tensor:
     return add_group_sums_(torch.zeros_like(value), value, number)
 
 
-def spread_in_batch(by_number: Tensor, number: Tensor, default: float = 0) -> Tensor:
-    """Give each row the value of its number, ``[..., N]`` to ``[..., N]``."""
-    return torch.where(number >= 0, by_number[..., number.clamp(min=0)], default)
+def spread_in_batch(by_number: Tensor, number: Tensor) -> Tensor:
+    """Give each row the value of its number, ``[..., N]`` to ``[..., N]``; 0 where there is no row."""
+    return torch.where(number >= 0, by_number[..., number.clamp(min=0)], 0)
 
 
 def first_in_batch(number: Tensor) -> Tensor:

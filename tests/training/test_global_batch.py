@@ -117,7 +117,7 @@ def test_codes_are_numbered_in_their_order():
 def test_sums_and_values_by_number():
     number = torch.tensor([2, 0, -1, 2])
     assert sum_in_batch(torch.tensor([1.0, 2, 4, 8]), number).tolist() == [2, 0, 9, 0]
-    assert spread_in_batch(torch.tensor([5.0, 6, 7, 8]), number, default=-9).tolist() == [7, 5, -9, 7]
+    assert spread_in_batch(torch.tensor([5.0, 6, 7, 8]), number).tolist() == [7, 5, 0, 7]
 
 
 def test_first_row_of_the_same_number():
