@@ -35,9 +35,10 @@ class PredictionWriter(BasePredictionWriter):
     ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
 
     Args:
-        keep: columns of the data to write beside them, as ids; a list or one string with commas.
-        output: file to write in place of that one; its ending says the format: .parquet, .csv or .tsv.
-        by_class: write a column ``probability_<label>`` for each class in place of the list, as text formats always do.
+        keep: columns of the data to write beside the predictions, as ids; a list or one string with commas.
+        output: file of the predictions; its ending says the format: .parquet, .csv or .tsv.
+            ``<run>/predictions.parquet``, if not given.
+        by_class: write a column ``probability_<label>`` for each class instead of the list, as text formats always do.
 
     Raises:
         InputError: if the format is unknown, or a kept column has the name of one of these.

@@ -69,7 +69,6 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
-
 OF_PREDICT = ("keep", "output", "by_class")
 """Options of ``predict``, those of ``PredictionWriter``."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
@@ -132,25 +131,7 @@ class GroupCLI(LightningCLI):
                 f"({describe_criteria()}; --import adds your own).",
             )
         if subcommand == "predict":
-            parser.add_argument(
-                "--keep",
-                type=str | list[str] | None,
-                default=None,
-                help="Columns of the data to write beside the predictions, as ids, separated by commas.",
-            )
-            parser.add_argument(
-                "--output",
-                type=str | None,
-                default=None,
-                help="File of the predictions; its ending says the format: .parquet, .csv or .tsv. "
-                "<run>/predictions.parquet, if not given.",
-            )
-            parser.add_argument(
-                "--by_class",
-                type=bool,
-                default=False,
-                help="Write a column probability_<label> for each class, as text formats always do, instead of a list.",
-            )
+            parser.add_class_arguments(PredictionWriter)
         if subcommand in ("validate", "predict"):
             parser.add_argument(
                 "--run",
@@ -189,7 +170,7 @@ class GroupCLI(LightningCLI):
         if not any(isinstance(one, GroupHistory) for one in given):
             callbacks.insert(0, GroupHistory())
         if self.subcommand == "predict":
-            callbacks.append(PredictionWriter(*(self._get(self.config_init, name) for name in OF_PREDICT)))
+            callbacks.append(PredictionWriter(**{name: self._get(self.config_init, name) for name in OF_PREDICT}))
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
         own_bar = any(isinstance(one, ProgressBar) for one in given)
