@@ -68,9 +68,19 @@ class Criterion:
         return "max" if self.higher_is_better else "min"
 
     @property
+    def sign(self) -> int:
+        """1 or -1; times it, more is better."""
+        return 1 if self.higher_is_better else -1
+
+    @property
+    def better(self) -> str:
+        """``higher`` or ``lower``, for people."""
+        return "higher" if self.higher_is_better else "lower"
+
+    @property
     def scale(self) -> str:
         """What it measures and which way is up."""
-        return f"{self.unit or self.name} ({'higher' if self.higher_is_better else 'lower'} is better)"
+        return f"{self.unit or self.name} ({self.better} is better)"
 
     def shown(self, value: float) -> str:
         """A value as tables of studies show it."""

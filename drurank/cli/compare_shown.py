@@ -130,7 +130,7 @@ def verdict(comparison: Comparison) -> list[str]:
 
 
 def _gain(one: Compared) -> float:
-    return one.difference.value if criterion(one.criterion).higher_is_better else -one.difference.value
+    return criterion(one.criterion).sign * one.difference.value
 
 
 def _possible(one: Compared) -> str:

@@ -63,16 +63,12 @@ def _criteria(
         low, middle, high = summed_up(true[name]) if name in true else (None, None, None)
         before, after = (entry["value"] for entry in entries[name])
         found[name] = {
-            "value": None if before is None or after is None else float(_worse(name, before, after)),
+            "value": None if before is None or after is None else float(criterion(name).sign * (before - after)),
             "estimate": middle,
             "interval": None if middle is None else [low, high],
             "by_chance": _band(chance[name]) if name in chance else None,
         }
     return found
-
-
-def _worse(name: str, before: Any, after: Any) -> Any:
-    return before - after if criterion(name).higher_is_better else after - before
 
 
 def _band(draws: np.ndarray) -> dict[str, Any]:
@@ -94,7 +90,7 @@ def _estimates(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_
                 true_criteria(split.correct, split.count, split.spread, some, draws=draws, seed=seed)
                 for seed, split in enumerate(splits)
             )
-            found |= {name: _worse(name, before[name], after[name]) for name in some}
+            found |= {name: criterion(name).sign * (before[name] - after[name]) for name in some}
     return found
 
 
@@ -109,7 +105,7 @@ def _by_chance(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_
     before, after = (
         noise_floor(split.count, accuracy, names, draws=draws, seed=seed) for seed, split in enumerate(splits)
     )
-    return {name: _worse(name, before[name], after[name]) for name in names}
+    return {name: criterion(name).sign * (before[name] - after[name]) for name in names}
 
 
 def _at_least(split: SplitCounts, min_count: int) -> SplitCounts:

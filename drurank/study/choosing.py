@@ -148,7 +148,7 @@ def _compared(
     worst = {kept: _value("worst", counts, min_count, some, of_test) for kept, counts in tested.items()}
     best, found = max(float(values.max()) for values in worst.values()), {}
     for name, kept in kept_by.items():
-        chosen, is_high = _value(name, validated[kept], min_count, some, of_val), criterion(name).mode == "max"
+        chosen, is_high = _value(name, validated[kept], min_count, some, of_val), criterion(name).higher_is_better
         found[name] = concordance(chosen, worst[kept], higher_is_better=is_high, best=best)
     return found
 

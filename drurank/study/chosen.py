@@ -142,7 +142,7 @@ class Chosen:
     def best(self, name: str) -> int:
         """Place of the method that is best by the mean of a criterion; one whose mean is ``nan`` is the last."""
         mean = self.values(name).mean(axis=1)
-        cost = -mean if criterion(name).higher_is_better else mean
+        cost = -criterion(name).sign * mean
         return int(np.argmin(np.where(np.isnan(cost), np.inf, cost)))
 
     def counted_runs(self, method: int) -> list[tuple[np.ndarray, np.ndarray]]:

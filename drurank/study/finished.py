@@ -159,12 +159,12 @@ class Study:
 
     def chosen(self, by: str) -> dict[str, list[Result]]:
         """For each method, the result by repeat and seed whose setting is best by a criterion on validation."""
-        mode = criterion(by).mode
+        sign = criterion(by).sign
         best: dict[tuple[str, int, int], Result] = {}
         for result in self.results:
             place = (result.method, *result.run)
             known = best.get(place)
-            if known is None or _better(self.validation(result, by), self.validation(known, by), mode):
+            if known is None or sign * self.validation(result, by) > sign * self.validation(known, by):
                 best[place] = result
         found: dict[str, list[Result]] = {}
         for method, *run in sorted(best):
@@ -242,7 +242,3 @@ def _listed(groups: Mapping[Any, Sequence[str]]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-
-
-def _better(value: float, other: float, mode: str) -> bool:
-    return value > other if mode == "max" else value < other

@@ -22,7 +22,7 @@ from drurank.terminal import visible
 
 
 def _title(name: str) -> str:
-    return f"{name} ({'higher' if criterion(name).higher_is_better else 'lower'} is better)"
+    return f"{name} ({criterion(name).better} is better)"
 
 
 def draw_choosing(study: Study, by: str, on: str) -> Figure:

@@ -59,7 +59,7 @@ def _search(queue: Queue, trial: SearchTrial) -> Any:
         study_name=f"{queue.owner}-{trial.search}",
         storage=queue.storage,
         sampler=_sampler(trial),
-        direction="maximize" if criterion(trial.by).mode == "max" else "minimize",
+        direction="maximize" if criterion(trial.by).higher_is_better else "minimize",
         load_if_exists=True,
     )
 

@@ -77,14 +77,13 @@ def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: s
     if method is not None and method not in chosen:
         raise InputError(f"{study.folder} has no method {method!r}: {nearest(method, chosen)}")
     taken, why = _decided(study, side, chosen, by, split) if method is None else (method, f"{method}, as you asked.")
-    pick = max if criterion(by).higher_is_better else min
-    best = pick(chosen[taken], key=lambda result: study.validation(result, by))
+    best = max(chosen[taken], key=lambda result: criterion(by).sign * study.validation(result, by))
     return Recommendation(taken, why, by, best)
 
 
 def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: str, split: str) -> tuple[str, str]:
     """The method to take, and why."""
-    sign = 1 if criterion(by).higher_is_better else -1
+    sign = criterion(by).sign
     on_validation = {
         method: sign * sum(study.validation(result, by) for result in results) for method, results in chosen.items()
     }
