@@ -279,10 +279,10 @@ def compute_criteria(
     """
     check_counts(correct, count)
     check_count("min_count", min_count)
-    return values_of(Groups.of_counts(correct, count, min_count=min_count, shrink=shrink), listed(names))
+    return values_of(Groups.of_counts(correct, count, min_count=min_count, shrink=shrink), names_of(names))
 
 
-def listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
+def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
     """Names of criteria as a tuple.
 
     Args:

@@ -16,7 +16,7 @@ from rich.progress import track
 from scipy.special import bdtr, betainccinv, betaincinv
 
 from drurank.checks import check_accuracy, check_sizes, counts_of_groups
-from drurank.criteria import listed, values_of
+from drurank.criteria import names_of, values_of
 from drurank.errors import InputError, check_count
 from drurank.groups import Groups
 from drurank.mixture import Mixtures, Tally
@@ -90,7 +90,7 @@ def criteria_noise(
     if len(count) == 0:
         raise InputError("no group has a sample; give counts of 1 or more")
     check_count("draws", draws)
-    names = listed(names)
+    names = names_of(names)
     spread = spread or fit_spread(correct, count)
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
     true = true_criteria(correct, count, spread, names, draws=min(draws, INTERVAL_DRAWS), seed=rng)
@@ -132,7 +132,7 @@ def noise_floor(
     Raises:
         InputError: if a group has no sample, or the accuracy is not from 0 to 1.
     """
-    count, names = check_sizes(count), listed(names)
+    count, names = check_sizes(count), names_of(names)
     check_accuracy(accuracy)
     rng = np.random.default_rng(seed)
     return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
@@ -166,7 +166,7 @@ def true_criteria(
     correct, count = counts_of_groups(correct, count, may_be_empty=False)
     if spread.mixtures is None:
         raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
-    names = listed(names)
+    names = names_of(names)
     draw = _true_accuracies(correct, count, spread.mixtures)
     return draw_criteria(draw, len(count), names, draws, np.random.default_rng(seed), "Intervals")
 

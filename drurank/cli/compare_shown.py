@@ -12,13 +12,13 @@ from rich.table import Table
 from drurank.criteria import criterion
 from drurank.errors import InputError
 from drurank.files import replace_file
-from drurank.report.words import listed, shortened
 from drurank.study.comparing import Compared, Comparison
 from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.comparing_files import compare_runs
 from drurank.study.finished import Study
 from drurank.study.shipping import in_words
 from drurank.terminal import Terminal, say
+from drurank.words import joined, shortened
 
 GROUPS_SHOWN = 10
 HOW_TO_READ = (
@@ -119,12 +119,12 @@ def verdict(comparison: Comparison) -> list[str]:
     worse = [one for one in comparison.criteria if one.difference.is_distinguishable and _gain(one) < 0]
     open_ = [one for one in comparison.criteria if not one.difference.is_distinguishable]
     lines = [
-        f"{second} is {word} than {first} by {listed([one.criterion for one in some])}, by more than chance."
+        f"{second} is {word} than {first} by {joined([one.criterion for one in some])}, by more than chance."
         for word, some in (("better", better), ("worse", worse))
         if some
     ]
     if open_:
-        what = listed([f"{one.criterion} ({_possible(one)})" for one in open_])
+        what = joined([f"{one.criterion} ({_possible(one)})" for one in open_])
         lines.append(f"No difference larger than chance, but still possible: {what}.")
     return lines
 

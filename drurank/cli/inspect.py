@@ -18,9 +18,9 @@ from drurank.cli.words import names_as_text, with_recipes
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
-from drurank.tabular.rules.finding import counted
 from drurank.tabular.taken import columns_taken
 from drurank.terminal import Terminal, say
+from drurank.words import counted
 from drurank.yaml_files import dump_yaml, read_yaml
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN, COLUMNS_SHOWN = 10, 5, 8, 40

@@ -8,10 +8,10 @@ from typing import Any
 from rich.table import Table
 
 from drurank.cli.flags import in_flags
-from drurank.tabular.rules.finding import counted, quoted, some
 from drurank.tabular.rules.spelling import MOST_RENAMED
 from drurank.tabular.splitting import SplitFacts
 from drurank.terminal import Terminal, say
+from drurank.words import counted, quoted, some
 
 LABELS_SHOWN = 10
 DISTANCES = {

@@ -46,7 +46,6 @@ from drurank.files import remove_leftovers
 from drurank.imports import import_words
 from drurank.methods import GroupModule
 from drurank.networks import Sizes
-from drurank.report.words import listed
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, SELECTION_FILE, TEST_FOLDER
 from drurank.run_folder.lock import hold, release_all
@@ -57,6 +56,7 @@ from drurank.terminal import Terminal, say
 from drurank.training import loader_checks, preflight, requeue, resume_checks
 from drurank.training.resume import first_step_to_log
 from drurank.training.stopping import SIGTERM_STATUS, STOPPING
+from drurank.words import joined
 
 DEFAULT_EPOCHS = 20
 ROOT = "runs"
@@ -322,7 +322,7 @@ class GroupCLI(LightningCLI):
         for names in alike_in_weights(selection):
             first = selection[names[0]]
             self.trainer.logger = RunLogger(Path(run) / TEST_FOLDER, version=names[0], before_step=0)
-            by = listed([f"{name} ({selection[name]['value']:.4f})" for name in names])
+            by = joined([f"{name} ({selection[name]['value']:.4f})" for name in names])
             rank_zero_only(say)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
             self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
             rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from drurank.criteria import criterion, listed
+from drurank.criteria import criterion, names_of
 from drurank.errors import InputError
 from drurank.groups import Groups
 from drurank.metrics.accuracy import GroupAccuracy
@@ -84,7 +84,7 @@ class GroupCriteria(GroupAccuracy):
     def __init__(self, num_groups: int, names: str | Sequence[str] | None = None, **kwargs: Any) -> None:
         super().__init__(num_groups, **kwargs)
         # Of one group, since they count nothing themselves: each looks at the groups that were counted here.
-        self.metrics = {name: criterion_metric(name, 1) for name in listed(names)}
+        self.metrics = {name: criterion_metric(name, 1) for name in names_of(names)}
         if not self.metrics:
             raise InputError("names is empty; give at least one criterion, as qdcg10")
 

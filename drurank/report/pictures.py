@@ -21,8 +21,8 @@ from matplotlib.ticker import MaxNLocator
 from drurank.criteria import Criterion, key_of, logged_criterion
 from drurank.noise import DRAWS, chance_band
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.words import counted, listed, short, shortened
 from drurank.terminal import visible
+from drurank.words import counted, joined, short, shortened
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
@@ -187,7 +187,7 @@ def _said_of_chosen(chosen: Mapping[str, int]) -> str:
     by_epoch: dict[int, list[str]] = {}
     for name, epoch in chosen.items():
         by_epoch.setdefault(epoch, []).append(name)
-    kept = "; ".join(f"epoch {epoch} by {listed(names)}" for epoch, names in sorted(by_epoch.items()))
+    kept = "; ".join(f"epoch {epoch} by {joined(names)}" for epoch, names in sorted(by_epoch.items()))
     return f"dotted: the epochs kept as the best: {kept}; a ring is on the criterion that chose"
 
 

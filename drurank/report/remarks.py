@@ -10,7 +10,7 @@ import numpy as np
 from drurank.criteria import criterion
 from drurank.groups import Groups
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.words import counted, in_digits, in_range, listed, short
+from drurank.words import counted, in_digits, in_range, joined, short
 
 LEFT_OUT = {"groups_left_out": "left out for having too few rows", "groups_unseen_in_training": "unseen in training"}
 COMMONEST_IN = {"training": "of the training rows", "split": "here, since the training rows are not known"}
@@ -69,11 +69,11 @@ def _on_criteria(names: list[str], has_interval: bool) -> Iterator[str]:
         # All groups wrong: the sum is then the same for any number of groups, but for those that grow with it.
         fixed = [name for name in sums if not criterion(name).grows_with_groups]
         worst = [f"{in_digits(float(criterion(name).of(Groups(np.zeros(2)))))} for {name}" for name in fixed]
-        scale = f"; if all rows were wrong, {listed(worst)}" if worst else ""
-        yield f"{listed(sums)}: sum{'s' if len(sums) > 1 else ''} of the worst groups' errors; 0 is best{scale}."
+        scale = f"; if all rows were wrong, {joined(worst)}" if worst else ""
+        yield f"{joined(sums)}: sum{'s' if len(sums) > 1 else ''} of the worst groups' errors; 0 is best{scale}."
     differences = [name for name in names if criterion(name).of_differences]
     if differences and has_interval:
-        yield f"{listed(differences)} has no estimate: it has no limit where groups do not truly differ."
+        yield f"{joined(differences)} has no estimate: it has no limit where groups do not truly differ."
 
 
 def _on_answers(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -87,7 +87,7 @@ def _on_answers(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if len(label) == len(answers) and len(set(label.values())) == 1:
             lines.append(f"Constant answer: always {next(iter(label.values()))}, the commonest class {words}.")
         elif label:
-            each = listed([f"{text} in {name}" for name, text in label.items()])
+            each = joined([f"{text} in {name}" for name, text in label.items()])
             lines.append(f"Constant answer: always the commonest class {words}; {each}.")
     return lines
 
@@ -117,7 +117,7 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _on_figures_like_chance(names: list[str], *, differ: bool) -> str:
-    several, observed = len(names) > 1, f"the observed {listed(names)}"
+    several, observed = len(names) > 1, f"the observed {joined(names)}"
     if not differ:
         return f"{observed} {'are' if several else 'is'} consistent with chance alone."
     return (
@@ -173,7 +173,7 @@ def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
         )
     if drop["left_out"]:
         are = "are" if len(drop["left_out"]) > 1 else "is"
-        lines.append(f"{listed(drop['left_out'])} {are} left out: more groups give more, however they are served.")
+        lines.append(f"{joined(drop['left_out'])} {are} left out: more groups give more, however they are served.")
     return lines
 
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.remarks import remarks, remarks_on_drop, remarks_on_groups
-from drurank.report.words import counted, in_digits, in_range, shortened
 from drurank.terminal import dimmed
+from drurank.words import counted, in_digits, in_range, shortened
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
 BETTER = {"max": "higher", "min": "lower"}

@@ -13,6 +13,7 @@ from drurank.splits import TEST, VALIDATION
 from drurank.study.chosen import Chosen
 from drurank.study.folder import CANDIDATE_FOLDER, MANIFEST_FILE, read_plan
 from drurank.study.result import Result
+from drurank.words import some
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -124,12 +125,12 @@ class Study:
         shrunk = self._by_value("shrink")
         if True in shrunk:
             settings = "epochs" if len(shrunk) > 1 else "epochs and settings"
-            of = f" of {_some(shrunk[True])}" if len(shrunk) > 1 else ""
+            of = f" of {some(shrunk[True], shown=NAMED)}" if len(shrunk) > 1 else ""
             found.append(f"The {settings}{of} were chosen by shrunk accuracies; the figures are of those observed.")
         if self.min_count > 1:
             found.append(f"Groups with fewer than {self.min_count} rows are left out of all criteria but overall.")
         if self.unfinished:
-            found.append(f"Not finished: {_some(self.unfinished)}.")
+            found.append(f"Not finished: {some(self.unfinished, shown=NAMED)}.")
         if self.others:
             found.append(f"Left out: {self.others} finished candidates of earlier plans in this folder.")
         return found
@@ -237,8 +238,4 @@ def _of_common_runs(chosen: dict[str, list[Result]]) -> tuple[dict[str, list[Res
 
 
 def _listed(groups: Mapping[Any, Sequence[str]]) -> str:
-    return "; ".join(f"{value}: {_some(names)}" for value, names in groups.items())
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return "; ".join(f"{value}: {some(names, shown=NAMED)}" for value, names in groups.items())

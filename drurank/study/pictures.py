@@ -14,11 +14,11 @@ from matplotlib.ticker import MaxNLocator
 from drurank.criteria import criterion
 from drurank.noise import chance_band, criteria_noise
 from drurank.report.pictures import BELOW, GREY, panels_in_rows, tidy
-from drurank.report.words import shortened
 from drurank.study.finished import Study
 from drurank.study.folder import keys_of_trials
 from drurank.study.result import Counts, Result
 from drurank.terminal import visible
+from drurank.words import shortened
 
 
 def _title(name: str) -> str:

@@ -12,6 +12,7 @@ from drurank.tabular.columns import Column
 from drurank.tabular.feature import Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
+from drurank.words import counted, some
 
 SHOWN = 15
 
@@ -70,14 +71,13 @@ def _feature(data: GroupedRows, feature: Feature) -> Taken:
 
 
 def _values(column: Column) -> str:
-    return f"{len(column.texts):,} value{'' if len(column.texts) == 1 else 's'}"
+    return counted(len(column.texts), "value")
 
 
 def _classes(data: GroupedRows) -> str:
     """The labels of training by class number, which is their place in ``class_weight``."""
     names = [name for name, known in zip(data.label_names, data.label_is_trained, strict=True) if known]
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(f"class {place}: {name!r}" for place, name in enumerate(names[:SHOWN])) + more
+    return some((f"class {place}: {name!r}" for place, name in enumerate(names)), shown=SHOWN)
 
 
 def sum_up(columns: Sequence[Taken]) -> str:
@@ -87,6 +87,5 @@ def sum_up(columns: Sequence[Taken]) -> str:
 
 
 def _role(role: str, columns: list[Taken]) -> str:
-    names = [column.short for column in columns[:SHOWN]]
-    more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
-    return f"{'numbers' if role == 'number' else role}: {', '.join(names)}{more}"
+    names = some((column.short for column in columns), shown=SHOWN)
+    return f"{'numbers' if role == 'number' else role}: {names}"

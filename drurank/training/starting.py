@@ -11,6 +11,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.errors import InputError
+from drurank.words import some
 
 UNDER = ("state_dict", "model_state_dict", "model")
 """Where files of other projects keep the weights, if not at the top."""
@@ -46,8 +47,8 @@ class StartingWeights:
         names = _matching(found, own, prefix)
         if not names:
             raise InputError(
-                f"init_from={file} has nothing for this network: its entries are {_some(found)}, and the network's "
-                f"{_some(own)}"
+                f"init_from={file} has nothing for this network: its entries are {_named(found)}, and the network's "
+                f"{_named(own)}"
             )
         with torch.no_grad():
             for name in names:
@@ -58,8 +59,8 @@ class StartingWeights:
         said = f"init_from={file}: {len(names)} of the network's {len(own)} tensors are taken from it"
         if missing or unused:
             rank_zero_warn(
-                f"{said}; left as they were made: {_some(missing)}; of another shape among these: {_some(shapes)}; "
-                f"in the file and not in the network: {_some(unused)}"
+                f"{said}; left as they were made: {_named(missing)}; of another shape among these: {_named(shapes)}; "
+                f"in the file and not in the network: {_named(unused)}"
             )
         else:
             rank_zero_info(said)
@@ -99,7 +100,5 @@ def _matching(found: Mapping[str, Tensor], own: Mapping[str, Tensor], prefix: st
     ]
 
 
-def _some(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more or "nothing"
+def _named(names: Iterable[str]) -> str:
+    return some(names, shown=SHOWN) or "nothing"

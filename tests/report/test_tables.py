@@ -8,8 +8,8 @@ from drurank.report import SplitCounts, criteria_table
 from drurank.report.classes import ClassCounts
 from drurank.report.drop import find_drop
 from drurank.report.tables import drop_table, groups_table
-from drurank.report.words import in_range
 from drurank.terminal import Terminal
+from drurank.words import in_range
 
 
 def split_of(name, accuracy, size=75, classes=None):

@@ -8,7 +8,8 @@ import numpy as np
 
 from drurank.tabular.columns import NO_NUMBER, Column, as_option
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, counted, quoted, some
+from drurank.tabular.rules.finding import Finding
+from drurank.words import counted, quoted, some
 
 MOSTLY = 0.5
 

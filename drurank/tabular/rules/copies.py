@@ -8,7 +8,8 @@ import numpy as np
 
 from drurank.tabular.alike import alike_rows, looks_like_chance
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, some
+from drurank.tabular.rules.finding import Finding
+from drurank.words import some
 
 CHANCE = (
     "in columns of so few values chance alone makes such pairs, so they are likely different rows that no feature "

@@ -11,8 +11,9 @@ from drurank.tabular.columns import LARGEST, Column, as_option
 from drurank.tabular.feature import FEWEST, Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, counted, quoted, some
+from drurank.tabular.rules.finding import Finding
 from drurank.tabular.writings import Writing, option_of, writing_of
+from drurank.words import counted, quoted, some
 
 MUCH_UNSEEN = 0.2
 MARKS_SAID = {",": "a comma", ".": "a point", " ": "blanks", "'": "an apostrophe", "%": "a percent sign"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,10 +11,10 @@ import numpy as np
 from drurank.errors import InputError
 from drurank.tabular.columns import Column
 from drurank.tabular.rows import GroupedRows
+from drurank.words import SHOWN, quoted
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-SHOWN = 3
 LISTED = 1000
 TINY = 10
 """Fewest rows of a group that are not called tiny: with fewer, an accuracy moves in steps of more than a tenth."""
@@ -79,13 +79,6 @@ class Finding:
 Check = Callable[[GroupedRows], Iterator[Finding]]
 
 
-def some(items: Iterable[str], *, shown: int = SHOWN, between: str = ", ") -> str:
-    """The first few of many, and how many more there are."""
-    items = list(items)
-    more = f" and {len(items) - shown:,} more" if len(items) > shown else ""
-    return between.join(items[:shown]) + more
-
-
 def some_groups(data: GroupedRows, groups: np.ndarray, say: Callable[[int], str] | None = None) -> str:
     """The first few of many groups by their codes, int64 ``[k]``, and how many more there are."""
     say = say or (lambda group: quoted(data.group_names[group]))
@@ -98,16 +91,6 @@ def listed(data: GroupedRows, groups: np.ndarray) -> list[str]:
     return [data.group_names[group] for group in groups[:LISTED]]
 
 
-def counted(number: int, thing: str, plural: str | None = None) -> str:
-    """As ``1 row`` or ``1,200 rows``."""
-    return f"{number:,} {thing if number == 1 else plural or f'{thing}s'}"
-
-
 def counted_once(data: GroupedRows, rows: np.ndarray) -> str:
     """What to say behind a count of these rows, int64 ``[k]``, where some repeat others and were left out of it."""
     return " (repeated ones counted once)" if data.repeated[rows].any() else ""
-
-
-def quoted(text: str) -> str:
-    """A name as it is told from the sentence around it; long ones are cut."""
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -9,17 +9,9 @@ import numpy as np
 
 from drurank.tabular.columns import as_option
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import (
-    LISTED,
-    TINY,
-    Finding,
-    counted,
-    counted_once,
-    listed,
-    quoted,
-    some_groups,
-)
+from drurank.tabular.rules.finding import LISTED, TINY, Finding, counted_once, listed, some_groups
 from drurank.tabular.rules.leaks import determines
+from drurank.words import counted, quoted
 
 REMEDY = {"ood_val": "val", "ood_test": "test"}
 """Splits whose groups training must lack, and what to call such a split where it has them."""

@@ -10,7 +10,8 @@ from drurank.errors import nearest
 from drurank.tabular.coding import ALL_ROWS
 from drurank.tabular.columns import to_number
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import TINY, Finding, Severity, counted, counted_once, quoted, some
+from drurank.tabular.rules.finding import TINY, Finding, Severity, counted_once
+from drurank.words import counted, quoted, some
 
 NEARLY_ALL = 0.95
 

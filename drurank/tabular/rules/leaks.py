@@ -11,7 +11,8 @@ from drurank.tabular.alike import copies
 from drurank.tabular.columns import as_option
 from drurank.tabular.feature import FEWEST, Feature
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, quoted, some
+from drurank.tabular.rules.finding import Finding
+from drurank.words import quoted, some
 
 NEARLY = 0.97
 GAIN = 0.1

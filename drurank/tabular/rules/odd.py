@@ -10,8 +10,9 @@ from drurank.tabular.columns import as_option
 from drurank.tabular.feature import Feature
 from drurank.tabular.odd import Odd, Oddity, oddity
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, Severity, quoted, some
+from drurank.tabular.rules.finding import Finding, Severity
 from drurank.tabular.writings import Writing, option_of
+from drurank.words import quoted, some
 
 TOLD: tuple[tuple[Oddity, Severity], ...] = (
     ("dates", "warning"),

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, counted, counted_once, quoted, some
+from drurank.tabular.rules.finding import Finding, counted_once
+from drurank.words import counted, quoted, some
 
 MANY = 20
 FEW = 0.05

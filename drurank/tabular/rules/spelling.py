@@ -11,7 +11,8 @@ import numpy as np
 
 from drurank.tabular.columns import Column
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding, quoted, some
+from drurank.tabular.rules.finding import Finding
+from drurank.words import quoted, some
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)e[+-]?\d+")

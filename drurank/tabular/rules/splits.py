@@ -10,7 +10,8 @@ from drurank.errors import nearest
 from drurank.splits import SPLITS, TEST, TRAINING, VALIDATION, lacking
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.cells import blank_cells
-from drurank.tabular.rules.finding import Finding, counted, quoted, some
+from drurank.tabular.rules.finding import Finding
+from drurank.words import counted, quoted, some
 
 
 def blank_split(data: GroupedRows) -> Iterator[Finding]:

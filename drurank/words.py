@@ -1,11 +1,13 @@
-"""Numbers and names as reports print them."""
+"""Numbers and names as sentences, tables and pictures have them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 LONGEST = 18
+SHOWN = 3
+"""Names of many that a sentence gives."""
 
 
 def in_digits(value: float | None) -> str:
@@ -28,12 +30,24 @@ def in_range(ends: Sequence[float] | None) -> str:
     return (" to " if min(ends) < 0 else "-").join(in_digits(end) for end in ends)
 
 
-def counted(number: int, thing: str) -> str:
+def counted(number: int, thing: str, plural: str | None = None) -> str:
     """A number of things, as ``1 group`` or ``1,334 groups``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    return f"{number:,} {thing if number == 1 else plural or f'{thing}s'}"
 
 
-def listed(names: Sequence[str]) -> str:
+def some(items: Iterable[str], *, shown: int = SHOWN, between: str = ", ") -> str:
+    """The first few of many, and how many more there are."""
+    items = list(items)
+    more = f" and {len(items) - shown:,} more" if len(items) > shown else ""
+    return between.join(items[:shown]) + more
+
+
+def quoted(text: str) -> str:
+    """A name as it is told from the sentence around it; long ones are cut."""
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def joined(names: Sequence[str]) -> str:
     """Names, as ``a``, ``a and b`` or ``a, b and c``."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 

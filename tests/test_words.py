@@ -1,6 +1,6 @@
 import pytest
 
-from drurank.report.words import counted, in_digits, in_range, listed, short, shortened
+from drurank.words import counted, in_digits, in_range, joined, short, shortened
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_ranges_of_negative_numbers_can_be_read():
 
 def test_numbers_of_things_and_lists_read_as_sentences():
     assert [counted(number, "group") for number in (0, 1, 1334)] == ["0 groups", "1 group", "1,334 groups"]
-    assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+    assert [joined(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
 
 
 def test_long_names_keep_both_ends():
