@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
-from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.errors import InputError
 from drurank.files import begins_with, replace_file
@@ -71,6 +70,8 @@ class WeightsCsv:
     def write(self, epoch: int, rows: pa.Table) -> int:
         """Add the rows at the end."""
         if not begins_with(self.path, ",".join(COLUMNS)):
+            from lightning.pytorch.utilities.rank_zero import rank_zero_warn  # here, since it is slow to import
+
             rank_zero_warn(
                 f"{self.path} was removed or changed while the run trained; it is written anew from epoch {epoch} on, "
                 "with what could be read of it"

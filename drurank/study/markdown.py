@@ -9,7 +9,7 @@ from drurank.terminal import visible
 SPECIAL = re.compile(
     r"[\\`*\[\]<>|~$!]"  # wherever they stand
     r"|(?<![^\W_])_|_(?![^\W_])"  # within a word they are letters
-    r"|&(?=#?\w+;)|:(?=[\w+-]+:)|^[#+=-](?=\s|$)|(?<=^\d)[.)]"
+    r"|&(?=#?\w+;)|:(?=[\w+-]+:)|^[#+=-](?=\s|$)|(?<=^\d)[.)](?=\s|$)"
 )
 
 

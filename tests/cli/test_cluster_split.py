@@ -132,7 +132,7 @@ def test_the_manifest_agrees_with_the_table(encoder, capsys):
     assert "Left out: 7 rows of 2 groups of the cluster that trains, with fewer than 5 rows\n" in said
     assert "The manifest names the groups that are left out" in said
     fit = "fit --data Text --data.path s.csv --data.text review,more --data.label stars --data.group user --data.split "
-    fit += "split --model DRU --data.tokenizer mini --data.max_length 64 --model.network TextClassifier"
+    fit += "split --data.tokenizer mini --data.max_length 64 --model DRU --model.network TextClassifier"
     assert fit in " ".join(said.split())
     assert len({in_distribution} & FARTHEST) == 1
 

@@ -223,7 +223,7 @@ NAMES = {
     "no suffix": ({"output": "s"}, ["output is 's'", ".csv"]),
     "text to types": ({"output": "s.parquet"}, ["t.csv is of text", ".parquet", ".csv or .tsv"]),
     "onto itself": ({"output": "./t.csv"}, ["output is 't.csv', the table itself"]),
-    "folder that is a file": ({"output": "t.csv/s.csv"}, ["t.csv cannot be used", "give another path"]),
+    "folder that is a file": ({"output": "t.csv/s.csv"}, ["t.csv/s.csv cannot be used", "give another path"]),
     "group that is the label": ({"group": "y"}, ["t.csv: of 2 groups", "smaller ones"]),
 }
 

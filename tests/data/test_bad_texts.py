@@ -231,7 +231,7 @@ def test_a_column_that_a_large_file_has_twice(tmp_path):
 def test_what_is_said_of_tokens_in_a_cache_is_damaged(tiny, content):
     tokens = tokenise(pa.array(["good"], pa.large_string()), AutoTokenizer.from_pretrained(tiny), 8, source="t")
     (tokens.folder / "about.json").write_text(content)
-    with pytest.raises(InputError, match=r"cannot be read .* delete that folder"):
+    with pytest.raises(InputError, match=r"about\.json is damaged: .*; delete that folder"):
         Tokens(tokens.folder)
 
 

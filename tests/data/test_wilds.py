@@ -397,8 +397,10 @@ def test_frozen_features_are_learnt_from(run, tmp_path, tiny):
 @pytest.mark.parametrize("option", WILDS.fixed)
 def test_options_of_other_texts_are_none_here(refused, option):
     value = "all" if option == "group_in" else "x"
-    assert refused("fit", "--model", "ERM", "--data", "WILDS", "--data.path", "a", f"--data.{option}", value) == (
-        f"WILDS has no option {option!r}: known: path, tokenizer, max_length, frozen, pooling, pool_batches, "
+    said = refused("fit", "--model", "ERM", "--data", "WILDS", "--data.path", "a", f"--data.{option}", value)
+    assert said.startswith(f"WILDS has no option {option!r}: ")
+    assert said.endswith(
+        "known: path, tokenizer, max_length, frozen, pooling, pool_batches, "
         "cache_dir, batch_size, eval_batch_size, num_workers, sampler, groups_per_batch, drop_last"
     )
 

@@ -1,5 +1,7 @@
 """A run resumed from an epoch's end is the uninterrupted one, bit for bit, for every method and trainer flag."""
 
+import shutil
+
 import pytest
 import torch
 from lightning.pytorch import seed_everything
@@ -47,6 +49,7 @@ def assert_resumed_is_whole(trainer, folder, make, *callbacks, most=3, **options
     whole = fit(trainer, folder, make, *callbacks, **options)
     files = sorted(folder.glob("epoch=*.ckpt"))[:-1][:most]
     assert files
+    shutil.copytree(folder / "best", folder / "again/best")  # a run's folder is moved with its best checkpoint
     for file in files:
         resumed = fit(trainer, folder / "again", make, *callbacks, ckpt_path=file, **options)
         assert resumed.keys() == whole.keys()

@@ -153,7 +153,7 @@ def test_run_killed_after_its_last_checkpoint_is_finished_by_going_on(run, finis
     assert [row.startswith("3,") for row in rows] == [False] * 19 + [True] * 6
     (copied / "weights.csv").write_text("".join(rows[:-2]))
     (copied / "criteria.png").unlink()
-    for name in (".config.yaml.17", "checkpoints/.last.ckpt.17"):
+    for name in (".config.yaml.17.drurank", "checkpoints/.last.ckpt.17.drurank"):
         (copied / name).write_bytes(b"half")
     run("fit", "--ckpt_path", copied / "checkpoints/last.ckpt")
     assert differences(contents(copied), contents(finished)) == []

@@ -293,7 +293,7 @@ DATA = {
     "rows below min_count": (APART, {"min_count": 3}, ["min_count 3 rows are 0 of 4", "lower min_count"]),
     "all alike": (SAME, {}, ["all 4 groups are equal", "another column as text="]),
     "all nothing": ([[0.0]] * 8, {}, ["all 4 groups are equal"]),
-    "fewer points than clusters": (APART, {"clusters": 3}, ["4 groups fall into 2 clusters only", "clusters=2"]),
+    "fewer points than clusters": (APART, {"clusters": 3}, ["4 groups form only 2 clusters", "clusters=2"]),
     "a writer alone": ([[0.0]] * 6 + [[9.0]] * 2, {}, ["the two clusters have 3 and 1 groups", "each needs 2"]),
     "nan": ([[0.0]] * 4 + [[np.nan], [1], [9], [9]], {}, ["group 'w2'", "nan or inf", "1 group;"]),
     "infinite": ([[np.inf]] * 4 + [[1.0]] * 4, {}, ["group 'w0'", "2 groups;"]),

@@ -194,12 +194,18 @@ def test_criterion_without_a_value_is_refused_but_in_the_sanity_check():
                 preflight.check_criteria(method, values)
 
 
+OURS = {"method": "drurank.methods.DRU", "network": None, "sizes": None}
+WHOLE = {"epoch": 0, "global_step": 0, "drurank": OURS, "state_dict": {"a": torch.ones(1)}}
+"""The least that a checkpoint holds."""
+
+
 @pytest.mark.parametrize(
     ("checkpoint", "to_train", "said"),
     [
         ({"state_dict": {}}, False, "not made by drurank"),
-        ({"drurank": {}, "state_dict": {"a": torch.tensor(math.inf)}}, False, "checkpoint's a is nan or inf"),
-        ({"drurank": {}, "state_dict": {}}, True, "holds weights only"),
+        ({**WHOLE, "state_dict": {"a": torch.tensor(math.inf)}}, False, "checkpoint's a is nan or inf"),
+        ({**WHOLE, "state_dict": {}}, True, "holds weights only"),
+        ({**WHOLE, "drurank": {}}, False, "is damaged: its drurank.method is missing"),
     ],
 )
 def test_checkpoints_that_cannot_be_used_are_refused(checkpoint, to_train, said):
@@ -208,8 +214,7 @@ def test_checkpoints_that_cannot_be_used_are_refused(checkpoint, to_train, said)
 
 
 def test_checkpoint_that_can_be_used_gives_what_is_ours():
-    checkpoint = {"drurank": {"method": "drurank.methods.DRU"}, "state_dict": {"a": torch.ones(1)}}
-    assert resume_checks.check_loaded(checkpoint, to_train=False) == {"method": "drurank.methods.DRU"}
+    assert resume_checks.check_loaded(WHOLE, to_train=False) == WHOLE["drurank"]
 
 
 def test_a_criterion_of_ones_own_without_a_value_is_named():

@@ -31,6 +31,7 @@ FREE = {
     "configure_gradient_clipping": "clipping of your own",
     "predict_step": "predictions of your own",
     "log": "no hook",
+    "parameters": "no hook",
     "teardown": "gives the trainer back as it was",
 }
 """Hooks of ours that may be overridden without a call of ours, and why."""
