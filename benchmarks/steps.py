@@ -69,7 +69,12 @@ def fitted(method, loader, steps):
     watch = Watch()
     quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     trainer = Trainer(
-        accelerator="cpu", max_epochs=1, limit_train_batches=steps, enable_checkpointing=False, callbacks=[watch], **quiet
+        accelerator="cpu",
+        max_epochs=1,
+        limit_train_batches=steps,
+        enable_checkpointing=False,
+        callbacks=[watch],
+        **quiet,
     )
     trainer.fit(method, loader)
     return watch.taken
