@@ -1,4 +1,4 @@
-"""python cli.py {fit,validate,test,predict,report,split,inspect} ..."""
+"""python cli.py {fit,validate,test,predict,study,report,split,inspect} ..."""
 
 from drurank.__main__ import console
 

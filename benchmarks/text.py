@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import nn
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/helpers"))
 from drurank.cli import main
 from drurank.data import Text
 from drurank.networks import TextClassifier

@@ -1,4 +1,4 @@
-"""python -m drurank {fit,validate,test,predict,report,split,inspect} ..., and the command ``drurank``."""
+"""python -m drurank {fit,validate,test,predict,study,report,split,inspect} ..., and the command ``drurank``."""
 
 import sys
 from pathlib import Path

@@ -17,7 +17,7 @@ from scipy.special import bdtr, betainccinv, betaincinv
 
 from drurank.checks import check_accuracy, check_sizes, counts_of_groups
 from drurank.criteria import listed, values_of
-from drurank.errors import InputError, is_count
+from drurank.errors import InputError, check_count
 from drurank.groups import Groups
 from drurank.mixture import Mixtures, Tally
 from drurank.spread import Spread, fit_spread
@@ -89,8 +89,7 @@ def criteria_noise(
     correct, count = correct[order], count[order]
     if len(count) == 0:
         raise InputError("no group has a sample; give counts of 1 or more")
-    if not is_count(draws):
-        raise InputError(f"draws is {draws!r}; give an int of 1 or more")
+    check_count("draws", draws)
     names = listed(names)
     spread = spread or fit_spread(correct, count)
     rng, floor_rng = np.random.default_rng(seed).spawn(2)

@@ -81,14 +81,14 @@ class TextLoader(CoreLoader):
         """A mapping whose keys are text.
 
         Raises:
-            yaml.constructor.ConstructorError: if a key stands there twice, of which only the last would count.
+            yaml.constructor.ConstructorError: if a key is given twice, of which only the last would count.
         """
         keys = [key for key, _ in node.value]
         for place, key in enumerate(keys):
             if isinstance(key, yaml.ScalarNode):
                 if key.value in [one.value for one in keys[:place]]:
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key.value!r} stands there twice", key.start_mark
+                        None, None, f"the key {key.value!r} is given twice", key.start_mark
                     )
                 key.tag = f"{TAG}str"
         mapping: dict[Any, Any] = super().construct_mapping(node, deep)
@@ -111,7 +111,7 @@ class PlainDumper(yaml.SafeDumper):  # type: ignore[misc]
     }
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write a value that stands there twice two times, since a name of it is no value of an option."""
+        """Write a repeated value in full each time, since no option can refer to a YAML anchor."""
         return True
 
 

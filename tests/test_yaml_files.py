@@ -45,7 +45,7 @@ def test_names_on_a_command_line_are_text():
 
 
 def test_key_that_stands_there_twice_is_refused():
-    with pytest.raises(yaml.YAMLError, match="'1' stands there twice"):
+    with pytest.raises(yaml.YAMLError, match="'1' is given twice"):
         read_text("{1: a, 1: b}")
 
 

@@ -15,7 +15,7 @@ from drurank.files import replace_file
 from drurank.methods import GroupModule
 from drurank.report import SplitCounts
 from drurank.report.classes import ClassCounts
-from drurank.run_folder.layout import VALIDATION_FOLDER
+from drurank.run_folder.layout import validation_file
 
 
 class ValidationCounts(Callback):
@@ -37,7 +37,7 @@ class ValidationCounts(Callback):
         if folder is None:
             return
         table = pa.concat_tables(split.counts_table() for split in splits)
-        file = folder / VALIDATION_FOLDER / f"epoch_{trainer.current_epoch:04}.parquet"
+        file = validation_file(folder, trainer.current_epoch)
         replace_file(file, lambda path: pa_parquet.write_table(table, path))
 
 

@@ -45,18 +45,17 @@ def main(args: Any = None) -> Any:
     """
     words = sys.argv[1:] if args is None else args
     try:
-        if isinstance(words, list):
-            words = _without_imports(words)
-            trust_named(words)
-        elif isinstance(words, dict):
+        if not isinstance(words, list):
             trust(str(words))
-        if isinstance(words, list) and words[:1] in ([], ["--help"], ["-h"]):
+            return _command("drurank.cli.training")(words)
+        words = _without_imports(words)
+        trust_named(words)
+        if words[:1] in ([], ["--help"], ["-h"]):
             return print(overview())
-        if isinstance(words, list):
-            check(words)
-        if isinstance(words, list) and words[0] in COMMANDS:
+        check(words)
+        if words[0] in COMMANDS:
             return _command(f"drurank.cli.{words[0]}")(words[1:])
-        if isinstance(words, list) and not words[0].startswith("-") and words[0] not in TRAINING:
+        if not words[0].startswith("-") and words[0] not in TRAINING:
             raise InputError(f"there is no command {words[0]!r}: {nearest(words[0], (*TRAINING, *COMMANDS))}")
         return _command("drurank.cli.training")(words)
     except (ValueError, OSError) as error:

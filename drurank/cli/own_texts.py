@@ -1,6 +1,6 @@
 """Text of an option stays text: jsonargparse reads every value as YAML, those of a configuration a second time.
 
-Of a column named ``2e5`` that makes a number, of ``#x`` nothing, and of ``a: b`` a mapping.
+A column named ``2e5`` would become a number, ``#x`` nothing, and ``a: b`` a mapping.
 """
 
 from __future__ import annotations

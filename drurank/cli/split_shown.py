@@ -67,7 +67,7 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
         sides = f", {across:,} of them in training and in an OOD split" if across else ""
         print(
             f"Warning: {counted(len(twins), 'group')} may be written in several ways{sides}, by case, blanks, Unicode "
-            f"form or zeros, and each way counts apart: {said}; write them alike if they are one, and split anew"
+            f"form or zeros, and each way counts apart: {said}; write them alike if they are one, and split again"
         )
 
 

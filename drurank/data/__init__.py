@@ -1,6 +1,6 @@
 """Grouped data: generated, read from tables and texts, or anybody's dataset wrapped."""
 
-from drurank.data.dataset import GroupedDataset, InMemory, evaluation_loader
+from drurank.data.dataset import GroupedDataset, InMemory, evaluation_loader, make_loader
 from drurank.data.module import GroupDataModule
 from drurank.data.synthetic import Shortcut, Synthetic
 from drurank.data.table import Table
@@ -17,4 +17,5 @@ __all__ = [
     "Table",
     "Text",
     "evaluation_loader",
+    "make_loader",
 ]

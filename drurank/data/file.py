@@ -63,7 +63,7 @@ class FileData(GroupDataModule):
     """
 
     required: ClassVar[str] = "path=..., label=..."
-    """What its constructor cannot do without, for messages."""
+    """Its required arguments, as messages show them."""
 
     def __init__(
         self,

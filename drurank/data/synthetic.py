@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from drurank.data.dataset import GroupedDataset, InMemory
-from drurank.data.module import GroupDataModule, Sampler
+from drurank.data.module import GroupDataModule
 from drurank.errors import InputError
 from drurank.networks import Sizes
 
@@ -31,11 +31,11 @@ class Generated(GroupDataModule):
         groups: number of groups for training, OOD validation and OOD test.
         group_size: samples of a group.
         seed: of the generator; the same seed gives the same data.
-        *loading: arguments of ``GroupDataModule``.
+        **kwargs: those of ``GroupDataModule``.
     """
 
-    def __init__(self, groups: list[int], group_size: int, seed: int, *loading: Any) -> None:
-        super().__init__(*loading)
+    def __init__(self, groups: list[int], group_size: int, seed: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         if len(groups) != 3 or min(groups) < 1 or group_size < 1:
             raise InputError(
                 f"groups is {groups} and group_size {group_size}; give three ints and one int, each 1 or more"
@@ -95,14 +95,7 @@ class Synthetic(Generated):
         signal_std: standard deviation of each idiosyncratic signal.
         noise_std: standard deviation of the noise in the label (the paper's 0.25 is a variance).
         seed: of the generator; the same seed gives the same data.
-        batch_size: rows of one process in one batch.
-        eval_batch_size: the same in evaluation, which needs less memory; ``batch_size``, if not given.
-        num_workers: worker processes that load batches.
-        sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
-            rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
-            smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
-        groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
-        drop_last: leave out the last batch of an epoch where it has fewer rows than the others.
+        **kwargs: those of ``GroupDataModule``.
 
     Raises:
         InputError: if an argument is out of range.
@@ -121,15 +114,9 @@ class Synthetic(Generated):
         signal_std: float = 1.0,
         noise_std: float = 0.5,
         seed: int = 0,
-        batch_size: int = 64,
-        eval_batch_size: int | None = None,
-        num_workers: int = 0,
-        sampler: Sampler = "auto",
-        groups_per_batch: int | None = None,
-        drop_last: bool = False,
+        **kwargs: Any,
     ) -> None:
-        loading = (batch_size, eval_batch_size, num_workers, sampler, groups_per_batch, drop_last)
-        super().__init__(groups, group_size, seed, *loading)
+        super().__init__(groups, group_size, seed, **kwargs)
         if setting not in SETTINGS:
             raise InputError(f"setting is {setting}; give 1, 2, 3 or 4")
         self.priors = np.array(priors or SETTINGS[setting][0], dtype=float)
@@ -176,14 +163,7 @@ class Shortcut(Generated):
         flipped: share of flipped groups for training, OOD validation and OOD test.
         agreement: chance that the shortcut agrees with the label in a group that is not flipped.
         seed: of the generator; the same seed gives the same data.
-        batch_size: rows of one process in one batch.
-        eval_batch_size: the same in evaluation, which needs less memory; ``batch_size``, if not given.
-        num_workers: worker processes that load batches.
-        sampler: which rows an epoch draws. ``auto`` asks the method; ``shuffle``: every row once; ``balanced``: as many
-            rows, with replacement, each group being equally likely; ``subsample``: as many rows of each group as the
-            smallest has; ``groups_per_batch``: in each batch some groups with equally many rows.
-        groups_per_batch: distinct groups in a batch of one process, with that sampler; 2, if not given.
-        drop_last: leave out the last batch of an epoch where it has fewer rows than the others.
+        **kwargs: those of ``GroupDataModule``.
 
     Raises:
         InputError: if an argument is out of range.
@@ -196,15 +176,9 @@ class Shortcut(Generated):
         flipped: list[float] = [0.1, 0.3, 0.3],  # noqa: B006 - shown in the help; never changed
         agreement: float = 0.9,
         seed: int = 0,
-        batch_size: int = 64,
-        eval_batch_size: int | None = None,
-        num_workers: int = 0,
-        sampler: Sampler = "auto",
-        groups_per_batch: int | None = None,
-        drop_last: bool = False,
+        **kwargs: Any,
     ) -> None:
-        loading = (batch_size, eval_batch_size, num_workers, sampler, groups_per_batch, drop_last)
-        super().__init__(groups, group_size, seed, *loading)
+        super().__init__(groups, group_size, seed, **kwargs)
         if len(flipped) != 3 or not all(0 <= share <= 1 for share in [*flipped, agreement]):
             raise InputError(
                 f"flipped is {flipped} and agreement {agreement}; give three shares and one share, each from 0 to 1"

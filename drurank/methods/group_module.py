@@ -151,7 +151,7 @@ class GroupModule(LightningModule):
         rebasing.spare(cls, GroupModule)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; those of ours keep their kind."""
+        """Set an attribute; refuse another type for one of ours."""
         if name == "_current_fx_name":
             # Lightning sets it at each hook, and a module would first look whether it is a parameter or a module.
             self.__dict__[name] = value
@@ -190,7 +190,7 @@ class GroupModule(LightningModule):
         Returns:
             Objective, float ``[...]``.
         """
-        weight = state["weight"][..., batch["index"]]
+        weight = state["weight"].index_select(-1, batch["index"])
         objective: Tensor = (weight * losses).sum(dim=-1) * batch["share"]
         return objective
 
@@ -582,7 +582,7 @@ class GroupModule(LightningModule):
             resume.log_past_loss(trainer, left, self.watch.mean_loss())
             self._end_epoch(left)
         resume.leave_ended_epoch(trainer, self.progress.ended_epoch)
-        resume.end_epoch_as_ever(trainer, self.evaluation.values)
+        resume.end_epoch_as_usual(trainer, self.evaluation.values)
         resume.warn_within_epoch(trainer)
 
     def begin_tables(self, train: GroupedDataset) -> None:

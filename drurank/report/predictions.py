@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion, default_criteria
-from drurank.errors import InputError, is_count, nearest
+from drurank.errors import check_count, nearest
 from drurank.report.classes import ClassCounts
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.write import print_report, write_report
+from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, as_names, refuse_unknown, to_number
 from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
 
-TRAIN = "train"
-ORDER = (TRAIN, "ood_val", "val", "id_val", "ood_test", "test", "id_test")
+ORDER = (*TRAINING, *VALIDATION, *TEST)
 
 
 def report_predictions(
@@ -68,8 +68,7 @@ def report_predictions(
     names = tuple(as_names(criteria)) or default_criteria()
     for name in names:
         criterion(name)
-    if not is_count(min_count):
-        raise InputError(f"min_count is {min_count!r}; give an int of 1 or more")
+    check_count("min_count", min_count)
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
 
     def column(name: str) -> Column:
@@ -170,7 +169,7 @@ def count_by_split(
     order = {name: place for place, name in enumerate(ORDER)}
     names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
     rows = {name: split.codes == split.texts.index(name) for name in names}
-    commonest = int(np.argmax(np.bincount(answers.label[rows[TRAIN]]))) if TRAIN in rows else None
+    commonest = int(np.argmax(np.bincount(answers.label[rows["train"]]))) if "train" in rows else None
     return [_count(name, answers, code, groups, here, commonest) for name, here in rows.items()]
 
 

@@ -1,5 +1,7 @@
 """Every file name of a run's folder, in one place."""
 
+from pathlib import Path
+
 CONFIG_FILE = "config.yaml"
 """The whole configuration of the run, as LightningCLI saves it."""
 LOGGERS_FILE = "loggers.json"
@@ -19,3 +21,13 @@ TEST_FOLDER = "test"
 """One folder a criterion, each with the report of a test."""
 GROUPS_CSV, GROUPS_PARQUET, REPORT_FILE = "groups.csv", "groups.parquet", "report.json"
 PREDICTIONS_FILE = "predictions.parquet"
+
+
+def validation_file(folder: Path, epoch: int) -> Path:
+    """Counts by group of the validation of an epoch."""
+    return folder / VALIDATION_FOLDER / f"epoch_{epoch:04}.parquet"
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether a fit has begun in a folder."""
+    return any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE))

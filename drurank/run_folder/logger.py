@@ -11,6 +11,7 @@ from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from drurank.files import replace_file
+from drurank.run_folder.layout import METRICS_FILE
 from drurank.run_folder.place import claim
 
 
@@ -81,7 +82,7 @@ def _write_metrics(file: Path, names: list[str], rows: list[dict[str, Any]]) -> 
 
 
 def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
-    file = folder / "metrics.csv"
+    file = folder / METRICS_FILE
     if not file.is_file():
         return []
     with file.open(newline="", encoding="utf-8") as lines:

@@ -10,7 +10,7 @@ from typing import Any
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from drurank.errors import InputError
-from drurank.run_folder.layout import CONFIG_FILE, LOGGERS_FILE
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, LOGGERS_FILE, holds_run
 from drurank.run_folder.logger import RunLogger
 
 ID_OF = {"TensorBoardLogger": "version", "WandbLogger": "id", "MLFlowLogger": "run_id"}
@@ -55,10 +55,10 @@ def refuse_taken(logger: Logger | None) -> None:
     if not isinstance(logger, CSVLogger | TensorBoardLogger):
         return
     folder = Path(logger.log_dir)
-    if any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE)):
+    if holds_run(folder):
         raise InputError(
             f"{folder} holds a run; give the logger another version, or go on with "
-            f"ckpt_path={str(folder / 'checkpoints' / 'last.ckpt')!r}"
+            f"ckpt_path={str(folder / CHECKPOINT_FOLDER / LAST_CHECKPOINT)!r}"
         )
 
 

@@ -14,7 +14,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.errors import InputError
 from drurank.run_folder.checkpoint_io import read_checkpoint
-from drurank.run_folder.layout import CONFIG_FILE, LOGGERS_FILE
+from drurank.run_folder.layout import LOGGERS_FILE, holds_run
 from drurank.run_folder.lock import hold, release
 
 OF_A_REQUEUE = re.compile(r"hpc_ckpt_(\d+)\.ckpt")
@@ -84,7 +84,7 @@ def run_of(checkpoint: str | Path) -> Path | None:
     folder = file.parent.parent
     if OF_A_REQUEUE.fullmatch(file.name) and file.is_file():
         folder = Path(writer_of(file).get("folder") or folder)
-    made = any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE))
+    made = holds_run(folder)
     return folder if file.is_file() and made else None
 
 

@@ -16,7 +16,7 @@ from drurank.errors import InputError
 from drurank.imports import import_words
 
 Command = Callable[[list[str]], object]
-"""Does what the words of a command line say: ``fit ...`` or ``test ...``; the top floor hands in its own."""
+"""Does what the words of a command line say: ``fit ...`` or ``test ...``; the command line passes its own."""
 
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 PATIENCE = 5

@@ -14,8 +14,8 @@ from drurank.errors import InputError, nearest
 from drurank.report.counts import SplitCounts
 from drurank.report.predictions import Answers, count_by_split
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
+from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
-from drurank.study.finished import TESTED
 from drurank.study.result import Counts, read_json, same_groups
 from drurank.study.tabulating import CELLS, default_cells
 from drurank.tabular.coding import code_groups
@@ -47,7 +47,7 @@ def compare_runs(
     tables = [pa_parquet.read_table(folder / GROUPS_PARQUET) for folder in folders]
     known = [set(table["split"].to_pylist()) for table in tables]
     both = known[0] & known[1]
-    split = on or next((name for name in TESTED if name in both), "")
+    split = on or next((name for name in TEST if name in both), "")
     if split not in both:
         raise InputError(f"on is {on!r}, which is not a split of both: {nearest(split, sorted(both))}")
     counts = [_counts_of(table.filter(pc.equal(table["split"], split))) for table in tables]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.splits import TEST, VALIDATION
 from drurank.study.chosen import Chosen
 from drurank.study.folder import CANDIDATE_FOLDER, MANIFEST_FILE, read_plan
 from drurank.study.result import Result
@@ -16,8 +17,6 @@ from drurank.study.result import Result
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TESTED = ("ood_test", "test", "id_test")
-VALIDATION = ("ood_val", "val", "id_val")
 NAMED = 5
 """Candidates that a sentence names; of more it gives the number."""
 
@@ -60,7 +59,7 @@ class Study:
     def split(self, name: str | None) -> str:
         """The split to show: the given one, else that of groups never seen in training, else ``test``."""
         known = self.results[0].splits
-        return name or next((split for split in TESTED if split in known), known[-1])
+        return name or next((split for split in TEST if split in known), known[-1])
 
     @property
     def repeats(self) -> tuple[int, ...]:

@@ -25,8 +25,8 @@ from drurank.run_folder.layout import (
     REPORT_FILE,
     SELECTION_FILE,
     TEST_FOLDER,
-    VALIDATION_FOLDER,
     WEIGHTS_FILE,
+    validation_file,
 )
 from drurank.study.candidates import Candidate
 
@@ -41,7 +41,7 @@ def group_counts(run: Path) -> pa.Table:
     """
     tables = []
     for name, entry in _json(run / SELECTION_FILE).items():
-        validated = run / VALIDATION_FOLDER / f"epoch_{entry['epoch']:04}.parquet"
+        validated = validation_file(run, entry["epoch"])
         tested = run / TEST_FOLDER / name / GROUPS_PARQUET
         for file in (validated, tested):
             counts = pa_parquet.read_table(file, columns=["split", "group", "count", "correct"])

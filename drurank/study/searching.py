@@ -8,10 +8,7 @@ from typing import Any
 
 from drurank.criteria import criterion
 from drurank.study.candidates import Candidate, Range, SearchTrial
-from drurank.study.queue import Queue, quiet
-
-KEY = "key"
-"""Attribute of Optuna's trial with the key of ours."""
+from drurank.study.queue import KEY, Queue, quiet
 
 
 def candidate_of(queue: Queue, entry: Candidate | SearchTrial) -> Candidate:

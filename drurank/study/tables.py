@@ -110,7 +110,7 @@ class StudyTable:
     @property
     def title(self) -> str:
         """What the table shows."""
-        shown = f"{' / '.join(self.names)}" if len(self.on) > 1 else self.on[0]
+        shown = " / ".join(self.names) if len(self.on) > 1 else self.on[0]
         return f"{shown}, setting and epoch chosen by {self.by} on validation, {self._of_runs}"
 
     @property

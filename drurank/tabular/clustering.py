@@ -106,7 +106,7 @@ def split_by_cluster(
         Code of each row's split, its place in ``SPLITS``, int64 ``[n]``, -1 where it is left out; and the facts.
 
     Raises:
-        InputError: if there are too few writers or their embeddings do not fall into that many clusters, one of the
+        InputError: if there are too few writers or their embeddings do not form that many clusters, one of the
             two clusters has one writer, fewer than two have ``id_min_count`` rows, or an embedding is not finite.
     """
     count = np.bincount(group, minlength=len(group_names))
@@ -192,8 +192,8 @@ def _clusters(source: str, mean: np.ndarray, options: ClusterOptions) -> np.ndar
     _, first, code = np.unique(found, return_index=True, return_inverse=True)
     if len(first) < options.clusters:
         raise InputError(
-            f"{source}: the mean embeddings of {len(mean):,} groups fall into {len(first)} clusters only, for they are "
-            f"no more than so many; give clusters={len(first)} or fewer"
+            f"{source}: the mean embeddings of {len(mean):,} groups form only {len(first)} clusters, as there are no "
+            f"more distinct ones; give clusters={len(first)} or fewer"
         )
     # Which of equal solutions k-means returns, and so its numbers, may hang on rounding.
     cluster: np.ndarray = np.argsort(np.argsort(first))[code]

@@ -206,7 +206,7 @@ def _cut_rows(
 ) -> np.ndarray:
     """Which rows are cut from the groups that stay, bool ``[n]``.
 
-    Each group's rows are laid out by hash, and if asked for by label first, and every so-manieth is cut. So the cut of
+    Each group's rows are laid out by hash, and if asked for by label first, and every n-th row is cut. So the cut of
     each label is its share rounded up or down; which of both, the start decides, that is spread evenly over the groups.
     """
     hashes = hash_rows(rows, options.seed)
@@ -215,11 +215,11 @@ def _cut_rows(
     laid = group[order]
     first, unit = copies_as_one(rows, laid, hashes[order], label, label_name)
     cut = np.zeros(len(order), dtype=bool)
-    cut[order] = _every_so_manieth(laid[first], stay, options.id_share)[unit]
+    cut[order] = _every_nth(laid[first], stay, options.id_share)[unit]
     return cut
 
 
-def _every_so_manieth(group: np.ndarray, stay: np.ndarray, share: float) -> np.ndarray:
+def _every_nth(group: np.ndarray, stay: np.ndarray, share: float) -> np.ndarray:
     """Which of the rows are cut, bool ``[n]``, by their groups, which ascend."""
     count = np.bincount(group)
     quota, start = np.zeros_like(count), np.zeros_like(count)

@@ -73,7 +73,7 @@ class TextFile:
         # Of UTF-16 about every second byte is 0; a single one may stand in a text.
         if encoding is None and marked is None and head.count(0) * MOST_ZEROS > len(head):
             raise InputError(
-                f"{path} is not text, since it has bytes of 0; give a text file, or, if it is UTF-16, "
+                f"{path} is not text: it contains zero bytes; give a text file, or, if it is UTF-16, "
                 "text_encoding=utf-16-le"
             )
         self.encoding = marked or check_encoding(encoding or "utf-8")

@@ -158,7 +158,7 @@ def check_loader(loader: Any) -> None:
     if batched and own and isinstance(loader.dataset, GroupedDataset) and loader.collate_fn is default_collate:
         raise InputError(
             "the dataset has a collate of its own, which a plain DataLoader does not call; give the loader too "
-            "collate_fn=..., or use drurank.data.make_loader(dataset, batch_size)"
+            "collate_fn=..., or use drurank.data.make_loader(dataset, batch_size, shuffle=True)"
         )
     if not batched and isinstance(getattr(loader, "sampler", None), SequentialSampler):
         raise InputError(

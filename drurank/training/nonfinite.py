@@ -196,7 +196,7 @@ class NonFiniteWatch(LeanCallback):
         train: GroupedDataset = trainer.train_dataloader.dataset
         index = self._bad.nonzero().flatten().cpu()
         if not len(index):
-            return ", with every loss finite (the weights of samples or steps too large)"
+            return ", although every loss was finite (sample weights or steps may be too large)"
         more = f" and {len(index) - SHOWN:,} more" if len(index) > SHOWN else ""
         rows = ", ".join(str(int(train.rows[place])) for place in index[:SHOWN])
         codes = sorted({int(train.group[place]) for place in index})

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from drurank.checks import NONE
 from drurank.dcg import accuracy_from_counts, precise
 from drurank.errors import InputError
 from drurank.ranking import add_group_sums_
@@ -72,7 +73,7 @@ class EpochRecord:
 
     def known_group(self) -> Tensor:
         """Group of each sample that has a prediction in force, int32 ``[..., n]``, else -1."""
-        return torch.where(self.correct != UNKNOWN, self.group, UNKNOWN)
+        return torch.where(self.correct != UNKNOWN, self.group, NONE)
 
     def group_accuracy(self, *, shrink: bool = False) -> tuple[Tensor, Tensor]:
         """Accuracy ``[..., m]`` (``nan`` where nothing was seen) and count, int64 ``[..., m]``, as in force.

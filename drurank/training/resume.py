@@ -10,6 +10,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.run_folder.checkpoint_io import KEY
 from drurank.run_folder.logger import RunLogger
+from drurank.training.evaluation import TRAIN_LOSS
 
 ANEW = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
 """Progress of a validation that Lightning begins anew: as if it had been stopped in its first batch."""
@@ -81,7 +82,7 @@ def log_past_loss(trainer: Any, epoch: int, loss: Any) -> None:
         loss: float scalar, or ``None`` if it was logged before.
     """
     for logger in trainer.loggers if loss is not None else ():
-        logger.log_metrics({"train_loss": float(loss), "epoch": epoch}, step=trainer.global_step - 1)
+        logger.log_metrics({TRAIN_LOSS: float(loss), "epoch": epoch}, step=trainer.global_step - 1)
 
 
 def unlogged(trainer: Any) -> dict[str, Any] | None:
@@ -154,7 +155,7 @@ def _is_validated(trainer: Any, epoch: int, batches: dict[str, Any]) -> bool:
     return bool((batches["total"]["ready"] if every is None else length) % interval == 0)
 
 
-def end_epoch_as_ever(trainer: Any, criteria: Collection[str]) -> None:
+def end_epoch_as_usual(trainer: Any, criteria: Collection[str]) -> None:
     """Where only the end of an epoch is left, have schedules that follow a criterion take their step.
 
     Args:

@@ -222,7 +222,7 @@ class Stopping:
     def _say_of_others(self, status: int) -> None:
         if status == SIGTERM_STATUS:
             self.say()
-        elif status > 128 and status != SIGTERM_STATUS:
+        elif status > 128:
             name = signal.Signals(status - 128).name if status - 128 in set(signal.Signals) else str(status - 128)
             more = ", as when memory runs out" if name == "SIGKILL" else ""
             sys.stderr.write(f"error: a process of the run was ended by {name}{more}\n")

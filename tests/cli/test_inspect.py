@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from random_tables import random_table
 from rich.console import Console
 
 from drurank.cli import main
@@ -18,6 +17,7 @@ from drurank.errors import InputError
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.inspection import inspect_rows
 from faults import WORDS, look, sound, ten_faults
+from random_tables import random_table
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT.parent / "shared" / "data"

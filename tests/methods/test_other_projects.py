@@ -10,8 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from drurank.callbacks import GroupHistory
-from drurank.data import GroupedDataset, evaluation_loader
-from drurank.data.dataset import make_loader
+from drurank.data import GroupedDataset, evaluation_loader, make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM, JTT, Const, Worst
 from drurank.training.losses import BinaryCrossEntropy

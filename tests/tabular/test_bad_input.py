@@ -48,13 +48,13 @@ FILES = {
     "UTF-16 without a mark": (
         "bad.csv",
         GOOD.encode("utf-16-le"),
-        ["is not text, since it has bytes of 0", "text_encoding=utf-16-le"],
+        ["is not text: it contains zero bytes", "text_encoding=utf-16-le"],
     ),
     "UTF-16 cut short": ("bad.csv", GOOD.encode("utf-16")[:-1], ["is not UTF-16 (truncated data)", "save the file"]),
     "workbook by the name of a CSV": (
         "bad.csv",
         b"PK\3\4\0\0",
-        ["is not text, since it has bytes of 0", "give a text file"],
+        ["is not text: it contains zero bytes", "give a text file"],
     ),
     "gzip by the name of a CSV": ("bad.csv", gzip.compress(GOOD.encode()), ["compressed by gzip", "end in .gz"]),
     "plain by the name of gzip": ("bad.csv.gz", GOOD.encode(), ["cannot be read as csv", "Not a gzipped file", "fix"]),

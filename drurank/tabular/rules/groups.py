@@ -171,7 +171,7 @@ def one_group(data: GroupedRows) -> Iterator[Finding]:
             "one_group",
             "warning",
             f"only one group in a split: {said}; with one there is nothing to compare, and worst, average and overall "
-            "are the same; name another column as group=..., or split anew",
+            "are the same; name another column as group=..., or make the split again",
             list(dict.fromkeys(alone.values())),
         )
 
