@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
 from drurank.data.numbering import number_groups
-from drurank.data.sampler import GlobalBatchSampler
+from drurank.data.sampler import GlobalBatchSampler, Places
 from drurank.errors import InputError, nearest
 from drurank.splits import SPLITS
 
@@ -32,8 +32,8 @@ class GroupedDataset(Dataset[Batch]):
     Args:
         dataset: has ``__len__`` and ``__getitem__``. An item is a pair of inputs and label, or a dict: with an entry
             ``inputs``, or else every entry but the label is passed to the network as a keyword. One with a method
-            ``cut_batch(indices)`` is asked for whole batches instead; where it has ``lengths``, int64 ``[n]``, rows of
-            similar length share a batch.
+            ``cut_batch(places)``, an int64 array ``[B]``, is asked for whole batches instead; where it has ``lengths``,
+            int64 ``[n]``, rows of similar length share a batch.
         groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array; a negative
             number means no group.
         split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; names the criteria
@@ -123,18 +123,20 @@ class GroupedDataset(Dataset[Batch]):
         """Number of rows."""
         return len(self.group)
 
-    def __getitem__(self, index: int | list[int]) -> Batch:
-        """One row as a dict, or, for a list of indices, the batch of them."""
-        if not isinstance(index, list):
+    def __getitem__(self, index: int | list[int] | Places) -> Batch:
+        """One row as a dict, or, for a list or an array of indices, the batch of them."""
+        if not isinstance(index, list | np.ndarray):
             index = operator.index(index)
             return {**self._split_item(self.dataset[index]), "group": self.group[index], "index": index}
-        where = torch.as_tensor(index, dtype=torch.int64)
-        return {**self._rows(index), "group": self.group[where], "index": where}
+        places = np.asarray(index, dtype=np.int64)
+        where = torch.from_numpy(places)
+        return {**self._rows(places), "group": self.group.index_select(0, where), "index": where}
 
-    def _rows(self, index: list[int]) -> Batch:
+    def _rows(self, places: Places) -> Batch:
         if hasattr(self.dataset, "cut_batch"):
-            batch: Batch = self.dataset.cut_batch(index)
+            batch: Batch = self.dataset.cut_batch(places)
             return batch
+        index = places.tolist()
         if hasattr(self.dataset, "__getitems__"):
             items = self.dataset.__getitems__(index)
         else:
@@ -196,15 +198,18 @@ class InMemory:
 
     def __getitem__(self, index: int) -> Batch:
         """One row as a dict of inputs and label."""
-        row: Batch = _first_rows(self.cut_batch([index]), None)
+        row: Batch = _first_rows(self.cut_batch(np.array([range(len(self))[index]])), None)
         return row
 
-    def cut_batch(self, index: list[int]) -> Batch:
+    def cut_batch(self, places: Places) -> Batch:
         """Rows as a dict of inputs and label."""
-        where = torch.as_tensor(index, dtype=torch.int64)
-        inputs: Any = self.inputs
-        inputs = {k: v[where] for k, v in inputs.items()} if isinstance(inputs, dict) else inputs[where]
-        return {"inputs": self.transform(inputs) if self.transform else inputs, "label": self.label[where]}
+        where, inputs = torch.from_numpy(places), self.inputs
+        cut: Any = (
+            {name: value.index_select(0, where) for name, value in inputs.items()}
+            if isinstance(inputs, dict)
+            else inputs.index_select(0, where)
+        )
+        return {"inputs": self.transform(cut) if self.transform else cut, "label": self.label.index_select(0, where)}
 
 
 class TrainingPass(Dataset[Batch]):
@@ -225,12 +230,12 @@ class TrainingPass(Dataset[Batch]):
         """Number of rows."""
         return len(self.dataset)
 
-    def __getitem__(self, index: list[int]) -> Batch:
+    def __getitem__(self, index: list[int] | Places) -> Batch:
         """The batch of these rows."""
         if self.collate is None:
             return self.dataset[index]
         # A share without rows is the first one again, since only the collate knows what an empty batch is.
-        batch: Batch = self.collate([self.dataset[i] for i in index or [0]])
+        batch: Batch = self.collate([self.dataset[int(i)] for i in index] or [self.dataset[0]])
         return batch
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
+import numpy as np
+import numpy.typing as npt
 import torch
 import torch.distributed as dist
 from torch.utils.data import Dataset, DistributedSampler
@@ -20,11 +22,13 @@ from drurank.data.orders import (
 )
 from drurank.errors import InputError, check_count, is_count
 
+Places = npt.NDArray[np.int64]
+"""Places of rows in a dataset; an array, of which torch makes a tensor without a copy, as it does not of a list."""
 POOL_BATCHES = 50
 """Global batches whose rows are sorted by length together."""
 
 
-class GlobalBatchSampler(DistributedSampler[list[int]]):
+class GlobalBatchSampler(DistributedSampler[Places]):
     """Cuts one global order into global batches, and each global batch into disjoint shares of the processes.
 
     Two processes with ``batch_size`` 32 see the global batches of one with 64. With ``draw="shuffle"`` every row comes
@@ -118,11 +122,12 @@ class GlobalBatchSampler(DistributedSampler[list[int]]):
         is_whole = self.drop_last or self.draw == "groups_per_batch"
         return self.batch_size if is_whole else (self.num_rows - (len(self) - 1) * size) // world
 
-    def __iter__(self) -> Iterator[list[int]]:
-        """This process's share of each global batch, as lists of indices."""
+    def __iter__(self) -> Iterator[Places]:
+        """This process's share of each global batch, as arrays of indices, int64 ``[B]``."""
         rank, world = rank_and_world()
-        for batch in torch.split(self.order(), self.batch_size * world)[: len(self)]:
-            yield batch[rank::world].tolist()
+        size, order = self.batch_size * world, self.order().numpy()
+        for start in range(0, len(self) * size, size):
+            yield order[start : start + size][rank::world]
 
     def order(self) -> torch.Tensor:
         """The rows of this epoch in order, int64 ``[n]``."""

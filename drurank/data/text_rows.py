@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from drurank.data.dataset import Batch, InMemory
+from drurank.data.sampler import Places
 from drurank.text.tokens import Tokens
 
 
@@ -30,13 +31,12 @@ class TextRows:
 
     def __getitem__(self, index: int) -> Batch:
         """One row as a dict of inputs and label."""
-        batch = self.cut_batch([index])
+        batch = self.cut_batch(np.array([range(len(self))[index]]))
         return {"inputs": {name: value[0] for name, value in batch["inputs"].items()}, "label": batch["label"][0]}
 
-    def cut_batch(self, index: list[int]) -> Batch:
+    def cut_batch(self, places: Places) -> Batch:
         """Rows as a dict of inputs and label."""
-        where = np.asarray(index, dtype=np.int64)
-        return {"inputs": self.tokens.batch(self.rows[where]), "label": self.label[torch.from_numpy(where)]}
+        return {"inputs": self.tokens.batch(self.rows[places]), "label": self.label[torch.from_numpy(places)]}
 
     @property
     def lengths(self) -> Tensor:

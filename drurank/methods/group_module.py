@@ -153,6 +153,10 @@ class GroupModule(LightningModule):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; refuse another type for one of ours."""
+        if name == "_current_fx_name":
+            # Lightning sets it at each hook, and a module would first look whether it is a parameter or a module.
+            self.__dict__[name] = value
+            return
         rebasing.check_attribute(self, name, value)
         super().__setattr__(name, value)
 
@@ -200,7 +204,7 @@ class GroupModule(LightningModule):
         Returns:
             Objective, float ``[...]``.
         """
-        weight = state["weight"][..., batch["index"]]
+        weight = state["weight"].index_select(-1, batch["index"])
         objective: Tensor = (weight * losses).sum(dim=-1) * batch["share"]
         return objective
 
@@ -318,6 +322,10 @@ class GroupModule(LightningModule):
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
         return contract.checked_losses(self.loss(output.float(), label), label)
 
+    def _correct(self, output: Tensor, label: Tensor) -> Tensor:
+        is_ours = type(self).is_correct is GroupModule.is_correct  # which knows scores that are not finite
+        return contract.checked_correct(self.is_correct(output, label), output, drop_nan=not is_ours)
+
     def _losses(self, output: Tensor, label: Tensor) -> Tensor:
         return contract.checked_losses(self.sample_losses(output, label), label, "sample_losses")
 
@@ -346,7 +354,7 @@ class GroupModule(LightningModule):
         loader: Any = self.trainer.train_dataloader
         whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
         if self.accuracy_from == "training":
-            seen = batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output)
+            seen = batch["index"], self._correct(output, batch["label"])
             # The last prediction of a row counts, whichever process made it.
             self.record.write(*(gather_predictions(*seen, batch_size_of(loader)) if draws_again(loader) else seen))
         objective = self.objective(output, losses, whole)
@@ -427,7 +435,7 @@ class GroupModule(LightningModule):
         if record is not None:
             batch = contract.checked_batch(self.unpack(batch))
             output = self.logits_of(batch["inputs"])
-            record.write(batch["index"], contract.checked_correct(self.is_correct(output, batch["label"]), output))
+            record.write(batch["index"], self._correct(output, batch["label"]))
             if output.shape[1:] == (1,) and type(self).is_correct is GroupModule.is_correct:
                 self.evaluation.note_single_outputs(output)
             if loss is not None:

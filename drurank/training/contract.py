@@ -97,8 +97,13 @@ def checked_losses(losses: Any, label: Tensor, of: str = "the loss") -> Tensor:
     return losses
 
 
-def checked_correct(correct: Tensor, output: Tensor) -> Tensor:
-    """What ``is_correct`` gave, bool ``[B]``; a sample with a score of nan is never correct.
+def checked_correct(correct: Tensor, output: Tensor, *, drop_nan: bool = True) -> Tensor:
+    """What ``is_correct`` gave, bool ``[B]``.
+
+    Args:
+        correct: what it gave.
+        output: of the network, ``[B, ...]``.
+        drop_nan: whether a sample with a score of nan is never correct.
 
     Raises:
         InputError: if it is not one bool a sample.
@@ -108,8 +113,7 @@ def checked_correct(correct: Tensor, output: Tensor) -> Tensor:
             f"is_correct gave {correct.dtype} {list(correct.shape)} for {len(output)} samples; it must give one bool "
             "a sample"
         )
-    checked: Tensor = correct & ~output.isnan().flatten(1).any(dim=1)
-    return checked
+    return correct & ~output.isnan().flatten(1).any(dim=1) if drop_nan else correct
 
 
 def checked_weights(weight: Any, rows: int, method: str) -> Tensor:

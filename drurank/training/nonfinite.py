@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
-from lightning.pytorch import Callback
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -15,13 +14,14 @@ from torch.optim import Optimizer
 from drurank.data.dataset import GroupedDataset
 from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice
+from drurank.training.lean_callback import LeanCallback
 
 OnNonfinite = Literal["stop", "skip"]
 SHOWN = 5
 NEVER = 2**62
 
 
-class NonFiniteWatch(Callback):
+class NonFiniteWatch(LeanCallback):
     """Keeps nan and inf out of weights, ranks, figures and checkpoints; a method attaches it to its trainer.
 
     Marks are set on the device at each step and looked at once a logging interval.
@@ -39,8 +39,9 @@ class NonFiniteWatch(Callback):
         check_choice("on_nonfinite", on_nonfinite, OnNonfinite)
         self.on_nonfinite, self.detect, self.hint = on_nonfinite, detect, hint
         self._steps = self._skipped = 0
-        self._broken = self._bad = self._first_break = torch.zeros(0)
-        self._loss = torch.zeros(2)
+        self._mark = self._zero = self._bad = self._first_break = torch.zeros(0)
+        """A sum that is 0 as long as every objective is finite, and nan once one was not."""
+        self._loss, self._rows = torch.zeros(()), 0
         self._before: list[tuple[Tensor, Tensor]] = []
         self._state_before: dict[str, Tensor] = {}
 
@@ -52,10 +53,10 @@ class NonFiniteWatch(Callback):
     def begin(self, rows: int, device: torch.device) -> None:
         """Make the marks, for a training set of so many rows."""
         self._steps = self._skipped = 0
-        self._broken = torch.zeros((), dtype=torch.bool, device=device)
+        self._mark, self._zero = torch.zeros((), device=device), torch.zeros((), device=device)
         self._bad = torch.zeros(rows if self.detect else 0, dtype=torch.bool, device=device)
         self._first_break = torch.full((), NEVER, dtype=torch.int64, device=device)
-        self._loss = torch.zeros(2, device=device)
+        self._loss, self._rows = torch.zeros((), device=device), 0
 
     def begin_step(self, method: Any, batch_idx: int) -> None:
         """With ``skip`` keep what a step changes beside the weights, so that it can be left out whole.
@@ -79,13 +80,15 @@ class NonFiniteWatch(Callback):
             index: rows of the batch, int64 ``[B]``.
             batch_idx: number of the batch in the epoch.
         """
-        broken = ~objective.detach().isfinite().all()
+        objective = objective.detach()
         if self.detect:
             # Where steps are not left out, every row is broken once the weights are.
-            counts = torch.ones_like(self._broken) if self.skips else ~self._broken
+            counts = torch.ones_like(self._mark, dtype=torch.bool) if self.skips else self._mark == 0
             self._bad.index_put_((index,), self._bad[index] | (~losses.detach().isfinite() & counts))
+            broken = ~objective.isfinite().all()
             self._first_break = torch.where(broken & (self._first_break == NEVER), batch_idx, self._first_break)
-        self._broken |= broken
+        # Of nan and inf 0 times is nan: one operation where isfinite takes four.
+        self._mark.addcmul_(objective if objective.ndim == 0 else objective.sum(), self._zero)
 
     def count(self, losses: Tensor) -> None:
         """Add a batch to the mean loss of the epoch; what is not finite counts as 0 where steps are left out.
@@ -94,12 +97,12 @@ class NonFiniteWatch(Callback):
             losses: float ``[B]``; without the weights of a method, so that methods can be compared by their mean.
         """
         losses = losses.detach().nan_to_num(0, 0, 0) if self.skips else losses.detach()
-        self._loss[0] += losses.sum()
-        self._loss[1] += losses.shape[-1]  # as a number: a tensor made of it would wait for the device
+        self._loss += losses.sum()
+        self._rows += losses.shape[-1]
 
     def losses(self) -> Tensor:
         """Sum and number of the losses of rows drawn since the last mean, of all processes; every one must call it."""
-        total = self._loss.clone()
+        total = torch.stack([self._loss, torch.full_like(self._loss, self._rows)])
         if rank_and_world()[1] > 1:
             dist.all_reduce(total)
         return total
@@ -107,12 +110,12 @@ class NonFiniteWatch(Callback):
     def go_on_from(self, losses: Tensor) -> None:
         """Count on from what ``losses`` gave in a run that was stopped within an epoch."""
         if rank_and_world()[0] == 0:
-            self._loss.copy_(losses)
+            self._loss.copy_(losses[0])
+            self._rows = int(losses[1])
 
     def loss_so_far(self) -> float | None:
         """Mean loss of the rows that this process drew since the last ``mean_loss``; waits for the device."""
-        total, rows = self._loss.tolist()
-        return total / rows if rows else None
+        return float(self._loss) / self._rows if self._rows else None
 
     def mean_loss(self) -> Tensor | None:
         """Mean loss of the rows drawn since the last call, of all processes, float scalar; every one must call it.
@@ -121,6 +124,7 @@ class NonFiniteWatch(Callback):
         """
         total = self.losses()
         self._loss.zero_()
+        self._rows = 0
         return total[0] / total[1] if bool(total[1]) else None
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
@@ -150,14 +154,14 @@ class NonFiniteWatch(Callback):
         if not trainer.is_last_batch and (every == 0 or (batch_idx + 1) % every):
             return
         if rank_and_world()[1] > 1:
-            dist.all_reduce(self._broken, op=dist.ReduceOp.MAX)
-        if bool(self._broken) and not self.skips:
+            dist.all_reduce(self._mark)
+        if not self.skips and float(self._mark) != 0:
             raise InputError(
                 f"the training loss became nan or inf in epoch {trainer.current_epoch}{self._rows_in_words(trainer)}; "
                 "lower the learning rate, clip gradients (gradient_clip_val=1), or look for extreme inputs "
                 f"(detect=True names rows, on_nonfinite='skip' leaves such steps out){self.hint}"
             )
-        self._broken.zero_()
+        self._mark.zero_()
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Say what was left out, and rank no groups by a network that is broken, before the method's own hook."""

@@ -10,9 +10,12 @@ from torch import Tensor
 
 from drurank.errors import InputError
 
+LOOKED_AT = 10
+"""Steps of an epoch that are looked at, since a look takes time."""
+
 
 class ObjectiveUse:
-    """Counts the steps of an epoch that a gradient through an objective of ours preceded, and those without one.
+    """Counts, of an epoch's first steps, those that a gradient through an objective of ours preceded, and the others.
 
     A step is a batch that gave a loss to train on or, where optimization is not automatic, one that moved an optimizer.
     """
@@ -21,6 +24,11 @@ class ObjectiveUse:
         self._warned = False
         self.begin_epoch(0)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether so many steps of the epoch were looked at that the others need not be."""
+        return self._with + self._without >= LOOKED_AT
+
     def begin_epoch(self, steps: int) -> None:
         """Count anew, after so many steps of optimizers."""
         self._steps = steps
@@ -28,18 +36,23 @@ class ObjectiveUse:
         """Whether, since the last step, there was an objective that needs gradients, and a gradient reached one."""
         self._with = self._without = 0
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def expect(self, objective: Tensor) -> None:
         """Notice a gradient that reaches this objective. Does not wait for the device."""
-        if objective.requires_grad:
+        if objective.requires_grad and not self.is_known:
             self._given = True
-            objective.register_hook(self._note)  # type: ignore[no-untyped-call]
+            self._listen(objective)
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _listen(self, objective: Tensor) -> None:
+        objective.register_hook(self._note)  # type: ignore[no-untyped-call]
 
     def _note(self, gradient: Tensor) -> None:
         self._reached = True
 
     def end_batch(self, trainer: Any, method: Any, outputs: Any) -> None:
         """A batch is over; ``outputs`` is what Lightning gives its callbacks, empty where a step gave no loss."""
+        if self.is_known:
+            return
         steps: int = trainer.global_step
         stepped = bool(outputs) if method.automatic_optimization else steps > self._steps
         self._steps = steps
@@ -68,7 +81,7 @@ class ObjectiveUse:
         if self._without and not self._warned:
             self._warned = True
             rank_zero_warn(
-                f"{self._without} of {self._without + self._with} training steps of epoch {trainer.current_epoch} used "
-                f"nothing that super().training_step(batch, batch_idx) of {name} gave, so the method's weights had no "
-                "effect in them"
+                f"{self._without} of the first {self._without + self._with} training steps of epoch "
+                f"{trainer.current_epoch} used nothing that super().training_step(batch, batch_idx) of {name} gave, so "
+                "the method's weights had no effect in them"
             )

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lightning.pytorch import Callback
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.errors import InputError
 from drurank.run_folder.place import OF_A_REQUEUE, WRITTEN_BY, known_folder, writer_of
+from drurank.training.lean_callback import LeanCallback
 
 
 def job_of_this_process() -> str | None:
@@ -60,7 +60,7 @@ def check_writer(file: Path, by: dict[str, Any]) -> None:
         )
 
 
-class Requeue(Callback):
+class Requeue(LeanCallback):
     """Notes in checkpoints which fit of which job wrote them, and refuses one that Lightning takes for another fit.
 
     Under SLURM it takes the newest ``hpc_ckpt_<N>.ckpt`` of ``default_root_dir`` for every fit there. A fit that is

@@ -7,11 +7,10 @@ import inspect
 from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
-from lightning.pytorch import Callback
-
 from drurank.errors import InputError
 from drurank.training.evaluation import warn_of_unlogged
-from drurank.training.objective_use import ObjectiveUse
+from drurank.training.lean_callback import LeanCallback
+from drurank.training.objective_use import LOOKED_AT, ObjectiveUse
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,7 +46,7 @@ def _hooks_of(method: Hashable) -> dict[str, str]:
     return found
 
 
-class RollCall(Callback):
+class RollCall(LeanCallback):
     """Stops a run in which a hook of ours did not run, naming the line to add; a method attaches it to its trainer.
 
     Lightning calls each hook of a callback, whatever the module's own do, and right after it the module's: by the next
@@ -63,6 +62,7 @@ class RollCall(Callback):
         """Place of the evaluation loader that is being read; ``None`` between batches."""
         self._called: list[str] = []
         self._saved = False
+        self._batches = 0
         self.use = ObjectiveUse()
         """Whether training uses the method's objective."""
 
@@ -109,6 +109,7 @@ class RollCall(Callback):
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Call the roll, and begin to count the epoch's steps."""
+        self._batches = 0
         self.use.begin_epoch(trainer.global_step)
         self.begin("on_train_epoch_start", trainer, pl_module)
 
@@ -138,13 +139,18 @@ class RollCall(Callback):
         self._saved = True
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        """Call the roll, and wait for the step."""
+        """Call the roll, and wait for the step, at the first batches of an epoch."""
+        self._batches += 1
+        if self._batches > LOOKED_AT:
+            return
         self.begin("on_train_batch_start", trainer, pl_module)
         self._forget("training_step", pl_module)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Call the roll, and look at the step."""
         self.use.end_batch(trainer, pl_module, outputs)
+        if self._batches > LOOKED_AT:
+            return
         self._called.append("training_step")
         self.begin("on_train_batch_end", trainer, pl_module)
 

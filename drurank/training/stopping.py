@@ -26,11 +26,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from lightning.pytorch import Callback
 from lightning.pytorch.strategies.launchers import subprocess_script
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from drurank.run_folder.place import leave_folder
+from drurank.training.lean_callback import LeanCallback
 
 SIGTERM_STATUS = 128 + signal.SIGTERM
 REFUSED = 2
@@ -250,7 +250,7 @@ OBSERVE = subprocess_script._launch_process_observer
 STOPPING = Stopping()
 
 
-class StopTogether(Callback):
+class StopTogether(LeanCallback):
     """Has all processes of a run end between the same two steps once one of them got SIGTERM; frees its folder.
 
     Lightning's handler asks all processes, and where one of them did not get the signal it waits for half an hour.

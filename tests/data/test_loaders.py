@@ -18,7 +18,7 @@ def shares(pretend, n, batch_size, world, *, epoch=0, shuffle=True):
         pretend(rank, world)
         sampler = GlobalBatchSampler(pairs(n), batch_size, shuffle=shuffle)
         sampler.set_epoch(epoch)
-        by_rank.append(list(sampler))
+        by_rank.append([places.tolist() for places in sampler])
         assert len(sampler) == len(by_rank[-1])
     pretend(0, 1)
     return by_rank

@@ -166,7 +166,7 @@ def test_steps_without_our_objective_are_counted(trainer, theirs):
     batches = len(method.trainer.train_dataloader)
     found = [str(one.message) for one in said if "used nothing" in str(one.message)]
     assert len(found) == 1, "once a run"
-    assert found[0].startswith(f"{batches // 2} of {batches} training steps of epoch 0 ")
+    assert found[0].startswith(f"{batches // 2} of the first {batches} training steps of epoch 0 ")
 
 
 @pytest.mark.parametrize("theirs", [Discarded, ManualOfItsOwn])
