@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from drurank.errors import InputError
+from drurank.limits import LIFT, are_lifted
 
 MAKES = {
     torch.empty,
@@ -24,7 +25,7 @@ MAKES = {
     torch.linspace,
 }
 """What a constructor makes its weights and tables with."""
-TIMES, SPARE = 4, 1 << 24
+TIMES, SPARE = 4, 1 << 27
 """Numbers that may be made: so many times those that the checkpoint holds, and so many more, as for tables."""
 TENSORS = 10_000
 """Tensors that may be made beside 16 for each that the checkpoint holds."""
@@ -48,12 +49,17 @@ class Bounded(TorchFunctionMode):
         """Count what is made before it takes memory."""
         given = kwargs or {}
         if func in MAKES:
-            self._numbers -= func(*args, **{**_plain(given), "device": "meta"}).numel()
+            self._numbers -= _numbers_of(func, args, given)
             self._tensors -= 1
-            if self._numbers < 0 or self._tensors < 0:
-                raise InputError("it would be far larger than the weights that the checkpoint holds")
+            if (self._numbers < 0 or self._tensors < 0) and not are_lifted():
+                raise InputError(f"it would be far larger than the weights that the checkpoint holds; {LIFT}")
         return func(*args, **given)
 
 
-def _plain(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name not in ("generator", "out", "pin_memory")}
+def _numbers_of(func: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> int:
+    """How many numbers would be made; 0 where that cannot be asked."""
+    asked = {name: value for name, value in given.items() if name not in ("generator", "out", "pin_memory")}
+    try:
+        return int(func(*args, **{**asked, "device": "meta"}).numel())
+    except (RuntimeError, TypeError, ValueError):  # what is wrong with it is said when it is made
+        return 0

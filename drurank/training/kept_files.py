@@ -71,7 +71,8 @@ def moved_state(state: Mapping[str, Any], folder: str, extension: str = ModelChe
 def _state_of(callback: ModelCheckpoint, state: Any) -> Any:
     moved = moved_state(state, str(callback.dirpath), callback.FILE_EXTENSION)
     before, best = state.get("dirpath", callback.dirpath), moved.get("best_model_path", "")
-    if before == callback.dirpath or (best and Path(best).is_file()):
+    is_lightnings = type(callback).load_state_dict is ModelCheckpoint.load_state_dict
+    if before == callback.dirpath or not is_lightnings or (best and Path(best).is_file()):
         return moved
     # The folder is another one: Lightning then says so, and begins anew.
     return {**moved, "dirpath": before, "best_model_path": ""}

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 
+import pyarrow.parquet as pa_parquet
 import pytest
 import torch
 import yaml
@@ -265,9 +266,35 @@ def test_a_checkpoints_network_is_no_larger_than_its_weights(copied, refused, ne
     assert "far larger than the weights that the checkpoint holds" in said
 
 
-@pytest.mark.parametrize(
-    "entry", [{"file": "a\0b"}, {"file": "\ud800"}, {"value": 10**400}, {"value": -(10**400)}], ids=ascii
-)
+@pytest.mark.parametrize("damage", ["groups.parquet", "manifest.json"])
+@pytest.mark.parametrize("command", ["table", "concordance", "export-best"])
+def test_a_candidate_without_groups_or_criteria_is_refused(results, capsys, tmp_path, damage, command):
+    study = shutil.copytree(results, tmp_path / "study")
+    for file in study.rglob(damage):
+        if damage == "manifest.json":
+            file.write_text(json.dumps({**json.loads(file.read_text()), "selection": {}}))
+        else:
+            pa_parquet.write_table(pa_parquet.read_table(file).slice(0, 0), file)
+    words = ["--output", "best"] if command == "export-best" else []
+    with pytest.raises(SystemExit) as stop:
+        main(["study", command, "--folder", str(study), *words])
+    assert stop.value.code == 2
+    assert f"{damage} is damaged: it" in capsys.readouterr().err
+
+
+STEPS = {"missing": "a,b\n1,2\n", "text": "step\nx\n", "long": f"step\n{'9' * 5000}\n", "twice": "step,step\n1,2\n"}
+
+
+@pytest.mark.parametrize("text", STEPS.values(), ids=STEPS)
+def test_figures_without_steps_are_refused(copied, refused, text):
+    (copied / "metrics.csv").write_text(text)
+    assert f"{copied / 'metrics.csv'} is damaged (" in refused(*words_for(RESUME, copied))
+
+
+ODD = [{"file": "a\0b"}, {"file": "\ud800"}, {"value": 10**400}, {"value": -(10**400)}]
+
+
+@pytest.mark.parametrize("entry", ODD, ids=["nul", "surrogate", "large", "small"])
 def test_a_selection_with_odd_values_is_refused(copied, refused, entry):
     file = copied / "selection.json"
     noted = json.loads(file.read_text())
