@@ -282,6 +282,26 @@ def test_a_candidate_without_groups_or_criteria_is_refused(results, capsys, tmp_
     assert f"{damage} is damaged: it" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("optimization", {"optimizer": {"class_path": "torch.optim.SGD"}}),
+        ("optimization", {"optimizer": 5}),
+        ("unlogged", {"step": "x"}),
+        ("unlogged", {"step": 5, "epoch": 0, "train_loss": "x"}),
+        ("unlogged", {"step": 5, "epoch": 0, 3: 0.5}),
+    ],
+    ids=str,
+)
+def test_a_checkpoints_parts_have_a_shape(copied, refused, where, value):
+    file = copied / "checkpoints/last.ckpt"
+    saved = plain(file)
+    (saved["drurank"] if where == "optimization" else saved["drurank"]["training"])[where] = value
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    assert refused(*words_for(RESUME, copied)).startswith(f"{file} is damaged: its drurank.")
+
+
 STEPS = {"missing": "a,b\n1,2\n", "text": "step\nx\n", "long": f"step\n{'9' * 5000}\n", "twice": "step,step\n1,2\n"}
 
 
