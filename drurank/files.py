@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -63,8 +64,7 @@ def _temporary(target: Path) -> Iterator[Path]:
     name = target.name
     if len(os.fsencode(name)) > LONGEST:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    beside = target.with_name(f".{name}.{os.getpid()}{TEMPORARY}")
-    held = _locked(beside, wait=True)
+    beside, held = _made(target, name)
     try:
         yield beside
     finally:
@@ -73,21 +73,50 @@ def _temporary(target: Path) -> Iterator[Path]:
             os.close(held)
 
 
-def _locked(file: Path, *, wait: bool) -> int | None:
-    """The open file, locked, made if ``wait``; ``None`` where another process writes it, or there are no locks."""
-    while fcntl is not None:
-        held = os.open(file, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if wait else 0), 0o666)
+def _made(target: Path, name: str) -> tuple[Path, int | None]:
+    """A new file beside another, and it open and locked; ``None`` where there are no locks."""
+    while True:
+        # Nobody can put a link there before, since the name is not known.
+        beside = target.with_name(f".{name}.{secrets.randbelow(10**9)}{TEMPORARY}")
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if os.path.samestat(os.stat(file), os.fstat(held)):
-                return held
-        except FileNotFoundError:
-            pass  # whoever had it has just removed it
-        except OSError:
+            held = os.open(beside, flags, 0o666)
+        except FileExistsError:
+            continue
+        if fcntl is None:
             os.close(held)
-            break
+            return beside, None
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            os.close(held)
+            return beside, None
+        if _is_at(beside, held):
+            return beside, held
+        os.close(held)  # another process took it for a leftover
+
+
+def _locked(file: Path) -> int | None:
+    """The open file, locked; ``None`` where another process writes it, or there are no locks."""
+    if fcntl is None:
+        return None
+    held = os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
         os.close(held)
+        return None
+    if _is_at(file, held):
+        return held
+    os.close(held)
     return None
+
+
+def _is_at(file: Path, held: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(file), os.fstat(held))
+    except FileNotFoundError:
+        return False
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -99,7 +128,7 @@ def remove_leftovers(folder: Path) -> None:
     for file in found:
         if NAMED.fullmatch(file.name) and file.is_file() and not file.is_symlink():
             with suppress(OSError):
-                held = _locked(file, wait=False)
+                held = _locked(file)
                 if held is not None:
                     file.unlink(missing_ok=True)
                     os.close(held)
@@ -120,12 +149,23 @@ def write_json(path: Path, content: Any) -> None:
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
+def refuse_pipe(path: Path, remedy: str) -> None:
+    """Refuse what is there and is no file: a pipe would be waited for.
+
+    Raises:
+        InputError: naming it and the remedy.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a file; {remedy}")
+
+
 def read_json(path: Path, remedy: str) -> Any:
     """The content of a JSON file.
 
     Raises:
-        InputError: naming the file and the remedy, if it is not JSON.
+        InputError: naming the file and the remedy, if it is not JSON, or no file.
     """
+    refuse_pipe(path, remedy)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

@@ -53,4 +53,15 @@ def wrong(of: str, place: str, value: Any, remedy: str) -> InputError:
 def _is(value: Any, kind: type | UnionType) -> bool:
     if isinstance(value, bool):
         return bool in getattr(kind, "__args__", (kind,))
-    return isinstance(value, kind) and not (isinstance(value, float) and not math.isfinite(value))
+    if not isinstance(value, kind):
+        return False
+    # Where fractions may stand, a whole number becomes one.
+    is_number = isinstance(value, float) or (isinstance(value, int) and float in getattr(kind, "__args__", ()))
+    return not is_number or _is_finite(value)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -20,6 +20,7 @@ from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, REPORT_FILE, SELECTION_FILE
 from drurank.run_folder.place import run_folder
 from drurank.shapes import check_shape
+from drurank.training.kept_files import moved_state
 from drurank.training.stopping import STOPPING
 
 AGAIN = "fit again"
@@ -219,17 +220,6 @@ class LastCheckpoint(RunCheckpoint):
 
 def _is_gone(path: str) -> bool:
     return "://" not in path and not Path(path).is_file()
-
-
-def moved_state(state: dict[str, Any], folder: str) -> dict[str, Any]:
-    """The state of a ModelCheckpoint whose files have moved to ``folder``, under the same names."""
-
-    def here(path: str) -> str:
-        return str(Path(folder) / Path(path).name) if path else path
-
-    paths = {key: here(state[key]) for key in ("best_model_path", "kth_best_model_path", "last_model_path")}
-    best = {here(path): score for path, score in state["best_k_models"].items()}
-    return {**state, **paths, "best_k_models": best, "dirpath": folder}
 
 
 def best_by(names: str | Sequence[str], dirpath: str | Path | None = None) -> list[Checkpoint]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+
 from drurank.cli.early import refuse_missing_checkpoint
+from drurank.cli.saved_trainer import to_evaluate
 from drurank.errors import InputError
 from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
 from drurank.run_folder.layout import CONFIG_FILE
+from drurank.run_folder.links import refuse_links
 from drurank.run_folder.place import run_of
 from drurank.yaml_files import dump_yaml, read_options
 
@@ -28,14 +32,18 @@ def with_config_of_run(words: list[str]) -> list[str]:
         The words, with the model, data, trainer and seed of the run first, without the folder of a study that it is
         part of; unchanged if a ``--config`` or the class of the model is typed.
     """
-    checkpoint = _value_of("--ckpt_path", words)
+    checkpoint, run = _value_of("--ckpt_path", words), _value_of("--run", words)
+    if run:
+        refuse_links(Path(run))  # before the parser opens a file that is named in it
     if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
         refuse_missing_checkpoint(checkpoint)
+        found = run_of(checkpoint)
+        if found is not None:
+            refuse_links(found)
         read_saved(checkpoint)
     typed = {word.split("=", 1)[0] for word in words}
     if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:
         return words
-    run = _value_of("--run", words)
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
     if folder is None or not (folder / CONFIG_FILE).is_file():
         if run:
@@ -46,6 +54,14 @@ def with_config_of_run(words: list[str]) -> list[str]:
     config = _sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
     if words[0] != "fit" and not (words[0] == "test" and run):
         config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
+    if words[0] != "fit":
+        config["trainer"], left = to_evaluate(config.get("trainer") or {}, folder)
+        if left:
+            rank_zero_warn(
+                f"{folder / CONFIG_FILE}: of the trainer {', '.join(left)} "
+                f"{'is' if len(left) == 1 else 'are'} not taken to {words[0]}; type what you want of it, or give "
+                f"config={str(folder / CONFIG_FILE)!r}"
+            )
     for named in (config.get(key) for key in ("model", "data")):
         if isinstance(named, dict):
             refuse_missing(str(named.get("class_path", "")))

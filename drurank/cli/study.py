@@ -20,6 +20,7 @@ from drurank.cli.words import trust_named
 from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words, trust
 from drurank.recipes import find_config
+from drurank.run_folder.links import refuse_links
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, database_of, naming_database, optuna_installed
@@ -120,8 +121,10 @@ def prepare(folder: Path, plan: Plan) -> None:
     """Rehearse the settings of all candidates, and write what workers and tables read.
 
     Raises:
-        InputError: naming the first candidate whose ``fit`` cannot begin.
+        InputError: naming the first candidate whose ``fit`` cannot begin, or a link that leads out of the folder.
     """
+    if folder.is_dir():
+        refuse_links(folder)
     write_shared(folder, plan)
     check_options(folder, plan, _rehearsal())
     write_plan(folder, plan)

@@ -48,6 +48,7 @@ from drurank.methods import GroupModule
 from drurank.networks import Sizes
 from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, SELECTION_FILE, TEST_FOLDER
+from drurank.run_folder.links import refuse_links
 from drurank.run_folder.lock import hold, release_all
 from drurank.run_folder.logger import RunLogger, is_first_process
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
@@ -224,8 +225,13 @@ class GroupCLI(LightningCLI):
             config["ckpt_path"] = str(entry["file"])
             rank_zero_only(print)(f"{entry['file']}: best by {name} in epoch {entry['epoch']}")
         self._loggers = config["trainer"].get("logger")
-        checkpoint = config.get("ckpt_path") if self.subcommand == "fit" else None
+        checkpoint = config.get("ckpt_path")
         run = run_of(checkpoint) if checkpoint else None
+        for folder in (run, config.get("run")):
+            if folder:
+                refuse_links(Path(folder))
+        if self.subcommand != "fit":
+            return
         if run is not None and is_first_process():
             hold(run, "trains")
             remove_leftovers(run)

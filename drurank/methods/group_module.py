@@ -41,6 +41,7 @@ from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
 from drurank.training.evaluation import TRAIN_LOSS, Evaluation, forget_logged
 from drurank.training.global_batch import GlobalBatch, gather_predictions
+from drurank.training.kept_files import keep_to_own_files
 from drurank.training.loaders import batch_size_of, batches_of, draws_again, is_last_validation, keeps_labels
 from drurank.training.losses import BinaryCrossEntropy, CrossEntropy
 from drurank.training.network import NetworkBuilder
@@ -643,6 +644,7 @@ class GroupModule(LightningModule):
         file = None if self._trainer is None else self._trainer.ckpt_path
         saved = resume_checks.check_loaded(checkpoint, to_train=to_train, file=file)
         if to_train:
+            keep_to_own_files(self.trainer, checkpoint)
             resume_checks.check_resume(self, saved, self.builder.sizes)
             self.progress.restored = saved.get("training")
             if self.progress.restored is None:

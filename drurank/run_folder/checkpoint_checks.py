@@ -99,10 +99,13 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
     check_shape(of, checkpoint, {name: kind for name, kind in KNOWN.items() if name in checkpoint}, REMEDY)
     saved = checkpoint[KEY]
     check_shape(of, saved, {name: kind for name, kind in OF_METHOD.items() if saved.get(name) is not None}, REMEDY, KEY)
+    made = {name: FACTORY for name, one in (saved.get("optimization") or {}).items() if one is not None}
+    check_shape(of, saved.get("optimization") or {}, made, REMEDY, f"{KEY}.optimization")
     if "training" in saved:
         check_shape(of, saved["training"], TRAINING, REMEDY, f"{KEY}.training")
         kinds = {name: kind for name, kind in OF_TRAINING.items() if name in saved["training"]}
         check_shape(of, saved["training"], kinds, REMEDY, f"{KEY}.training")
+        _check_unlogged(of, saved["training"].get("unlogged"))
         _check_tables(of, saved["training"])
     for name, digest in ({} if written is None else written["parts"]).items():
         if name not in checkpoint and not to_train:
@@ -149,6 +152,16 @@ def _check_tables(of: str, training: Mapping[str, Any]) -> None:
     for name, value in training.get("criteria", {}).items():
         if not isinstance(value, Tensor) or value.numel() != 1:
             raise wrong(of, f"{KEY}.training.criteria.{name}", value, REMEDY)
+
+
+def _check_unlogged(of: str, figures: Mapping[str, Any] | None) -> None:
+    if figures is None:
+        return
+    place = f"{KEY}.training.unlogged"
+    check_shape(of, figures, {"step": int, "epoch": int}, REMEDY, place)
+    for name, value in figures.items():
+        if not isinstance(name, str) or not isinstance(value, int | float):
+            raise wrong(of, f"{place}.{name}", value, REMEDY)
 
 
 def _digest(part: Any) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError
-from drurank.files import replace_file
+from drurank.files import refuse_pipe, replace_file
 
 COUNTED = ("count", "correct")
 
@@ -34,6 +34,7 @@ def read_counts(file: Path, names: Sequence[str], remedy: str) -> pa.Table:
     Raises:
         InputError: if it cannot be read, a column is missing, or the counts are none.
     """
+    refuse_pipe(file, remedy)
     try:
         with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
             lacking = [name for name in (*names, *COUNTED) if name not in opened.schema_arrow.names]

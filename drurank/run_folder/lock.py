@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def hold(folder: Path, doing: str) -> None:
         doing: what others are told that this process does, as ``trains``.
 
     Raises:
-        InputError: naming the process that holds it.
+        InputError: naming the process that holds it, or what is in the place of the lock and is no file.
     """
     place = folder.resolve()
     if fcntl is None:
@@ -39,7 +40,7 @@ def hold(folder: Path, doing: str) -> None:
     made = [one for one in (place, *place.parents) if not one.exists()]
     place.mkdir(parents=True, exist_ok=True)
     while True:
-        file = os.open(place / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        file = _opened(place / LOCK_FILE)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -78,9 +79,34 @@ def release_all() -> None:
         release(folder)
 
 
+def _opened(path: Path) -> int:
+    """The open lock file, made if it is not there.
+
+    Raises:
+        InputError: if it is a link, or no file: what a link leads to would be emptied.
+    """
+    # A pipe is opened at once, and refused.
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        file = os.open(path, flags, 0o666)
+    except OSError as error:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise _no_lock(path) from error
+        raise
+    about = os.fstat(file)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        os.close(file)
+        raise _no_lock(path)
+    return file
+
+
+def _no_lock(path: Path) -> InputError:
+    return InputError(f"{path} is a link, or no file, and is not written to; remove it, and try again")
+
+
 def _is_at(path: Path, file: int) -> bool:
     try:
-        return os.path.samestat(path.stat(), os.fstat(file))
+        return os.path.samestat(path.lstat(), os.fstat(file))
     except OSError:
         return False
 

@@ -107,7 +107,8 @@ def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
         # Without the rows that a kill or a full disk tore.
         whole = [row for row in rows if len(row) == len(header)]
         found = [{key: cell for key, cell in zip(header, row, strict=True) if cell} for row in whole]
-        return [row for row in found if before_step is None or int(row["step"]) < before_step]
+        steps = [int(row["step"]) for row in found]
+        return [row for row, step in zip(found, steps, strict=True) if before_step is None or step < before_step]
     except (ValueError, KeyError, csv.Error) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"{file} is damaged ({said}); move it away to go on without earlier figures") from error

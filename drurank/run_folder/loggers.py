@@ -40,7 +40,7 @@ def with_runs_of(folder: Path, loggers: Any, before_step: int | None) -> Any:
             arguments = {"save_dir": str(folder.parent), "version": folder.name, "before_step": before_step}
             config["init_args"] = type(config)(**arguments)
         elif name == noted.get("logger") and name in ID_OF:
-            config["init_args"][ID_OF[name]] = noted["version"]
+            config["init_args"][ID_OF[name]] = _one_name(folder, noted["version"])
     return changed
 
 
@@ -61,6 +61,20 @@ def refuse_taken(logger: Logger | None) -> None:
             f"{folder} holds a run; give the logger another version, or go on with "
             f"ckpt_path={str(folder / CHECKPOINT_FOLDER / LAST_CHECKPOINT)!r}"
         )
+
+
+def _one_name(folder: Path, version: Any) -> Any:
+    """A version that a file notes, by which a folder is called.
+
+    Raises:
+        InputError: if it is a path, which may lead anywhere.
+    """
+    if isinstance(version, str) and (version in (".", "..") or set(version) & set("/\\\0")):
+        raise InputError(
+            f"{folder / LOGGERS_FILE} has the version {version!r:.80}, which is a path; remove it to begin new runs of "
+            "the loggers"
+        )
+    return version
 
 
 def _noted(folder: Path) -> list[dict[str, Any]]:

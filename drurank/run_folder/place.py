@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.plugins.environments import SLURMEnvironment
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.errors import InputError
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import LOGGERS_FILE, holds_run
 from drurank.run_folder.lock import hold, release
+from drurank.shapes import check_shape
 
 OF_A_REQUEUE = re.compile(r"hpc_ckpt_(\d+)\.ckpt")
 """What Lightning calls the checkpoint of a job that SLURM starts again."""
 WRITTEN_BY = "drurank_job"
 """What a checkpoint holds of the fit of such a job that wrote it stands under this key."""
+JOB = {"job": str | None, "seed": str | None, "folder": str | None}
 
 
 @dataclass(frozen=True)
@@ -73,17 +78,46 @@ def known_folder(trainer: Any) -> Path | None:
 def writer_of(file: Path) -> dict[str, Any]:
     """What a checkpoint holds of the fit of a job that wrote it; empty where it is of another program."""
     try:
-        return dict(read_checkpoint(file).get(WRITTEN_BY, {}))
+        checkpoint = read_checkpoint(file)
     except InputError:
         return {}
+    return noted_job(str(file), checkpoint)
+
+
+def noted_job(of: str, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """What a checkpoint holds of the fit of a job that wrote it; empty if it holds nothing of that.
+
+    Args:
+        of: what the checkpoint is called in the sentence.
+        checkpoint: the whole of it.
+
+    Raises:
+        InputError: if that is of another kind.
+    """
+    by: Any = checkpoint.get(WRITTEN_BY, {})
+    if by != {}:
+        check_shape(of, by, JOB, "give another checkpoint of the run", WRITTEN_BY)
+    return dict(by)
+
+
+def job_of_this_process() -> str | None:
+    """The job, or the task of an array of jobs, that SLURM runs this process for; it is the same after a requeue."""
+    if not SLURMEnvironment.detect():
+        return None
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    return os.environ.get("SLURM_JOB_ID") if array is None else f"{array}_{os.environ.get('SLURM_ARRAY_TASK_ID')}"
 
 
 def run_of(checkpoint: str | Path) -> Path | None:
-    """The folder of the run that a checkpoint is in, or that it notes for a requeue, if a fit made it."""
+    """The folder of the run that a checkpoint is in, if a fit made it; or that it notes for a requeue of this job.
+
+    A checkpoint of another job may be of somebody else, and the folder that it notes too.
+    """
     file = Path(checkpoint)
     folder = file.parent.parent
     if OF_A_REQUEUE.fullmatch(file.name) and file.is_file():
-        folder = Path(writer_of(file).get("folder") or folder)
+        by, job = writer_of(file), job_of_this_process()
+        folder = Path(by.get("folder") or folder) if job is not None and by.get("job") == job else folder
     made = holds_run(folder)
     return folder if file.is_file() and made else None
 

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from json import JSONDecodeError
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -27,6 +28,8 @@ HEARTBEAT = 5
 """Seconds between two signs of life of a worker."""
 GRACE = 30
 """Seconds without one after which its candidate goes back into the queue."""
+MISSING = "Record does not exist."
+"""What Optuna says of a row that somebody has removed."""
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
 KEY, REASON, WORKER = "key", "reason", "worker"
@@ -259,13 +262,15 @@ def naming_database(url: str) -> Iterator[None]:
     """Name the database in an error of using it.
 
     Raises:
-        InputError: in place of an error of SQLAlchemy's, or of the package that talks to the database.
+        InputError: in place of an error of SQLAlchemy's, its driver, or what its rows hold.
     """
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except (SQLAlchemyError, ImportError) as error:
+    except (SQLAlchemyError, ImportError, JSONDecodeError, KeyError) as error:
+        if isinstance(error, KeyError) and error.args != (MISSING,):
+            raise
         said = " ".join(str(error).split()).partition("(Background")[0].strip()
         kind = url.partition(":")[0]  # the rest may hold a password
         where = f" in {Path(url.removeprefix('sqlite:///')).parent}" if kind == "sqlite" else ""

@@ -83,6 +83,8 @@ class Result:
         remedy = f"remove {file.parent} and run the study again"
         manifest = read_json(file, remedy)
         check_shape(str(file), manifest, EXPECTED, remedy)
+        if not manifest["selection"]:
+            raise InputError(f"{file} is damaged: its selection names no criterion; {remedy}")
         data = manifest["data"]
         check_shape(str(file), data, {name: kind for name, kind in OF_DATA.items() if name in data}, remedy, "data")
         if "repeat" in manifest:
@@ -184,7 +186,11 @@ class Result:
     def groups(self) -> pa.Table:
         """Counts by group of the best checkpoint by each criterion: ``criterion, split, group, count, correct``."""
         remedy = f"remove {self.folder} and run the study again"
-        return read_counts(self.folder / COUNTS_FILE, ("criterion", "split", "group"), remedy)
+        file = self.folder / COUNTS_FILE
+        found = read_counts(file, ("criterion", "split", "group"), remedy)
+        if not found.num_rows:
+            raise InputError(f"{file} is damaged: it has no groups; {remedy}")
+        return found
 
 
 def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from drurank.errors import InputError
 from drurank.study.calling import LENGTH, Command
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.folder import folder_of, write_trial
@@ -100,6 +101,7 @@ def work(queue: Queue, study: Path, plan: Plan, command: Command, stop: StopSign
         stop: signals that end the work.
 
     Raises:
+        InputError: if the queue has a candidate of no plan.
         SystemExit: if a signal came; the candidate that was being run is then back in the queue.
     """
     entries = {entry.key: entry for entry in plan.candidates}
@@ -107,6 +109,11 @@ def work(queue: Queue, study: Path, plan: Plan, command: Command, stop: StopSign
         taken = queue.take()
         if taken is not None:
             number, key = taken
+            if key not in entries:
+                raise InputError(
+                    f"the database of {study} has the candidate {key!r:.80}, which is not of this plan; if it is "
+                    "damaged, remove it: finished candidates stay finished"
+                )
             _run_taken(queue, number, study, plan, entries[key], command, stop)
         elif not queue.wait():
             return

@@ -12,6 +12,7 @@ from typing import Any
 
 from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
+from torch import Tensor
 
 from drurank.networks.factory import is_plain
 from drurank.run_folder.checkpoint_checks import KEY
@@ -102,7 +103,8 @@ def load_network(method: Any, checkpoint: dict[str, Any]) -> None:
     for key in [key for key in state if key.startswith("loss.") and key.removeprefix("loss.") not in kept]:
         del state[key]
     if not method.forwards_itself and (method.network is None or method.builder.sizes is not None):
-        method.network = method.builder.rebuild(saved, type(method).__name__)
+        weights = [value for value in state.values() if isinstance(value, Tensor)]
+        method.network = method.builder.rebuild(saved, type(method).__name__, weights)
 
 
 def write_whole(trainer: Any) -> None:

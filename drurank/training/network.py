@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import nullcontext
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from drurank.errors import InputError
 from drurank.networks import MLP, Sizes
+from drurank.networks.bounded import Bounded
 from drurank.networks.factory import NetworkFactory, describe_factory, find_factory, make_network, takes_sizes
 
 
@@ -50,16 +53,17 @@ class NetworkBuilder:
             saved["rebuild"] = arguments()
         return saved
 
-    def rebuild(self, saved: dict[str, Any], method: str) -> nn.Module:
+    def rebuild(self, saved: dict[str, Any], method: str, weights: Collection[Tensor] | None = None) -> nn.Module:
         """The network that a checkpoint describes.
 
         Args:
             saved: what ``state_dict`` gave.
             method: name of the method's class.
+            weights: which the network is to load; not looked at, if not given.
 
         Raises:
             InputError: if it was given as an object, so that the checkpoint cannot say how to build it, or what the
-                checkpoint says builds nothing.
+                checkpoint says builds nothing, or what is far larger than the weights.
         """
         if saved["network"] is not None:
             self.description = saved["network"]
@@ -72,7 +76,8 @@ class NetworkBuilder:
             )
         sizes = None if saved["sizes"] is None else Sizes.from_plain(saved["sizes"])
         try:
-            return self.build(sizes)
+            with nullcontext() if weights is None else Bounded(weights):
+                return self.build(sizes)
         except Exception as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
             path = (saved["network"] or {}).get("class_path", "network")

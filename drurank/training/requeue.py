@@ -7,20 +7,18 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lightning.pytorch.plugins.environments import SLURMEnvironment
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.errors import InputError
-from drurank.run_folder.place import OF_A_REQUEUE, WRITTEN_BY, known_folder, writer_of
+from drurank.run_folder.place import (
+    OF_A_REQUEUE,
+    WRITTEN_BY,
+    job_of_this_process,
+    known_folder,
+    noted_job,
+    writer_of,
+)
 from drurank.training.lean_callback import LeanCallback
-
-
-def job_of_this_process() -> str | None:
-    """The job, or the task of an array of jobs, that SLURM runs this process for; it is the same after a requeue."""
-    if not SLURMEnvironment.detect():
-        return None
-    array = os.environ.get("SLURM_ARRAY_JOB_ID")
-    return os.environ.get("SLURM_JOB_ID") if array is None else f"{array}_{os.environ.get('SLURM_ARRAY_TASK_ID')}"
 
 
 def requeued_file(folder: str | Path) -> Path | None:
@@ -82,7 +80,7 @@ class Requeue(LeanCallback):
         """
         file, job = Path(str(trainer.ckpt_path)), job_of_this_process()
         if OF_A_REQUEUE.fullmatch(file.name) and job is not None:
-            check_writer(file, checkpoint.get(WRITTEN_BY, {}))
+            check_writer(file, noted_job(str(file), checkpoint))
             rank_zero_info(f"requeued job {job}: the run goes on from {file}")
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:

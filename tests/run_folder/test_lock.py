@@ -96,3 +96,22 @@ def test_what_would_write_where_another_process_does_is_refused_and_leaves_all_a
         assert {path: path.stat().st_mtime_ns for path in finished.parent.rglob("*") if path.is_file()} == before
         half.unlink()
     lock.release(folder)
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "hard link", "pipe", "folder"])
+def test_what_is_in_the_place_of_a_lock_is_not_written_to(tmp_path, kind):
+    (tmp_path / "run").mkdir()
+    diary, place = tmp_path / "diary.txt", tmp_path / "run" / lock.LOCK_FILE
+    diary.write_text("dear diary")
+    make = {
+        "link": lambda: place.symlink_to(diary),
+        "dangling": lambda: place.symlink_to(tmp_path / "new"),
+        "hard link": lambda: os.link(diary, place),
+        "pipe": lambda: os.mkfifo(place),
+        "folder": place.mkdir,
+    }
+    make[kind]()
+    with pytest.raises(InputError, match=rf"{place} is a link, or no file, and is not written to; remove it"):
+        lock.hold(tmp_path / "run", "trains")
+    assert diary.read_text() == "dear diary"
+    assert not (tmp_path / "new").exists()

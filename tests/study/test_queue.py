@@ -11,7 +11,9 @@ import sqlalchemy
 from drurank.cli import main
 from drurank.errors import InputError
 from drurank.study import Plan
-from drurank.study.queue import Queue
+from drurank.study.candidates import Candidate
+from drurank.study.queue import Queue, database_of, naming_database
+from drurank.study.working import StopSignals, work
 from studies import ERM, finish, manifests, words_of, written
 
 
@@ -147,7 +149,9 @@ TAKE_ALL = """
 import sys
 from pathlib import Path
 from drurank.study import Plan
-from drurank.study.queue import Queue
+from drurank.study.candidates import Candidate
+from drurank.study.queue import Queue, database_of, naming_database
+from drurank.study.working import StopSignals, work
 plan = Plan.read(sys.argv[1])
 queue = Queue(Path(sys.argv[2]), plan.digest, sys.argv[3] or None)
 queue.put(plan.candidates)
@@ -239,3 +243,29 @@ def test_all_but_running_a_study_goes_without_optuna():
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     names = "drurank, drurank.cli, drurank.cli.study, drurank.study, drurank.study.working, drurank.study.pictures"
     subprocess.run([sys.executable, "-c", code.format(names)], env=env, check=True)
+
+
+DAMAGE = {
+    "text": "UPDATE trial_user_attributes SET value_json = '{5'",
+    "rows": "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_database_with_damaged_rows_is_named(tmp_path, damage):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", plan.digest)
+    queue.put(plan.candidates[:1])
+    with queue.storage.engine.begin() as connection:
+        connection.execute(sqlalchemy.text(damage))
+    url = database_of(tmp_path / "study", None)
+    with pytest.raises(InputError, match=r"sqlite database of the study .* remove it: finished"), naming_database(url):
+        Queue(tmp_path / "study", plan.digest).put(plan.candidates)
+
+
+def test_a_candidate_of_no_plan_is_not_run(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", plan.digest)
+    queue.put([Candidate("ERM", {}, 7, "../../../victim")])
+    with pytest.raises(InputError, match="which is not of this plan"):
+        work(queue, tmp_path / "study", plan, lambda _: None, StopSignals())

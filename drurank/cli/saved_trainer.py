@@ -1,0 +1,82 @@
+"""What validate, test and predict take from the trainer of a run that may be of somebody else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PATHS = ("dirpath", "save_dir", "output", "default_root_dir", "root_dir", "log_dir")
+"""Options of callbacks that say where something is written."""
+ONLY_FIT = ("profiler", "plugins", "model_registry")
+
+
+def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], list[str]]:
+    """Options of a saved trainer without those that write where nobody asked, or start processes.
+
+    Kept are precision, accelerator, strategy, limits of batches and callbacks, which bear on the figures or are a
+    person's own. Left out are loggers, since these commands write to a folder of their own or to one that is typed,
+    and a logger may send figures to any place; the profiler, which writes files; plugins and the registry of models,
+    which evaluation does not need; several devices or nodes, in place of which there is one; and ``default_root_dir``
+    and options of callbacks that are paths (``PATHS``), where they lead out of the run's folder and the current one.
+    The folder that the run lies in stays the ``default_root_dir``.
+
+    Args:
+        trainer: as the run's configuration has it.
+        run: the run's folder.
+
+    Returns:
+        The options, and the names of those that are left out and were set.
+    """
+    kept, left = dict(trainer), []
+    for name in ONLY_FIT:
+        if kept.pop(name, None) is not None:
+            left.append(name)
+    if kept.get("logger") not in (None, True, False):
+        del kept["logger"]
+        left.append("logger")
+    for name in ("devices", "num_nodes"):
+        if not _is_one(kept.get(name)):
+            kept[name] = 1
+            left.append(name)
+    root = kept.get("default_root_dir")
+    if root is not None and not (_is_inside(root, run) or _is_at(root, run.resolve().parent)):
+        kept["default_root_dir"] = None
+        left.append("default_root_dir")
+    if isinstance(kept.get("callbacks"), list):
+        kept["callbacks"] = [_without_paths(one, run, left) for one in kept["callbacks"]]
+    return kept, left
+
+
+def _is_one(number: Any) -> bool:
+    """Whether this is one device, or none is named: ``[3]`` and ``"3,"`` are the fourth."""
+    if isinstance(number, list):
+        return len(number) == 1
+    return number is None or re.fullmatch(r"auto|1|\d+,", str(number)) is not None
+
+
+def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:
+    arguments = callback.get("init_args") if isinstance(callback, dict) else None
+    if not isinstance(arguments, dict):
+        return callback
+    away = [name for name in PATHS if arguments.get(name) is not None and not _is_inside(arguments[name], run)]
+    left += [f"callbacks.{name}" for name in away]
+    return {**callback, "init_args": {name: value for name, value in arguments.items() if name not in away}}
+
+
+def _is_inside(path: Any, run: Path) -> bool:
+    if not isinstance(path, str) or "://" in path:
+        return False
+    try:
+        place = Path(path).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError):  # as with NUL
+        return False
+    return any(place.is_relative_to(folder.resolve()) for folder in (run, Path.cwd()))
+
+
+def _is_at(path: Any, folder: Path) -> bool:
+    try:
+        return isinstance(path, str) and "://" not in path and Path(path).expanduser().resolve() == folder
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -1,0 +1,322 @@
+"""A run, study or checkpoint of somebody else writes, removes and waits nowhere outside of its own folder."""
+
+import json
+import os
+import shutil
+
+import pyarrow.parquet as pa_parquet
+import pytest
+import torch
+import yaml
+from lightning.pytorch.callbacks import ModelCheckpoint
+
+from drurank.cli import main
+from drurank.cli.saved_trainer import to_evaluate
+from drurank.training.kept_files import moved_state
+from runs import QUIET, SMALL, plain
+
+KEEPER = {"monitor": "epoch", "mode": "max", "save_top_k": 1, "filename": "mine-{epoch}"}
+RESUME = ["fit", "--ckpt_path", "{run}/checkpoints/last.ckpt", "--trainer.max_epochs", "4"]
+TEST = ["test", "--run", "{run}"]
+PREDICT = ["predict", "--ckpt_path", "{run}/checkpoints/last.ckpt"]
+VALIDATE = ["validate", "--run", "{run}"]
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A folder of the user's; it must stay as it is."""
+    (tmp_path / "victim/tree/deep").mkdir(parents=True)
+    (tmp_path / "victim/diary.txt").write_text("dear diary")
+    (tmp_path / "victim/tree/deep/f").write_text("f")
+    return tmp_path / "victim"
+
+
+def held(folder):
+    return {str(path): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+def changed(run, change):
+    """Have a run's configuration changed."""
+    content = yaml.safe_load((run / "config.yaml").read_text())
+    change(content["trainer"])
+    (run / "config.yaml").write_text(yaml.safe_dump(content))
+
+
+def words_for(words, run):
+    return [word.format(run=run) for word in words]
+
+
+PATHS = [
+    "local://{victim}/tree",
+    "{run}/checkpoints/../../victim/tree",
+    "{victim}/tree",
+    "http://127.0.0.1:9/x",
+    "evil://x",
+    "..",
+    ".",
+    "{run}/checkpoints/",
+    "{run}/checkpoints/.ckpt",
+    "a\0.ckpt",
+    5,
+]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=str)
+def test_a_checkpoint_names_nothing_that_is_removed(copied, refused, victim, path):
+    init = {"class_path": "lightning.pytorch.callbacks.ModelCheckpoint", "init_args": KEEPER}
+    changed(copied, lambda trainer: trainer.update(callbacks=[init]))
+    before, to = held(victim), path.format(run=copied, victim=victim) if isinstance(path, str) else path
+    score, file = torch.tensor(-9.0), copied / "checkpoints/last.ckpt"
+    state = {"monitor": "epoch", "best_model_score": score, "current_score": score, "kth_value": score}
+    paths = dict.fromkeys(("best_model_path", "kth_best_model_path", "last_model_path"), to)
+    saved = plain(file)
+    saved["callbacks"][ModelCheckpoint(**KEEPER).state_key] = {**state, **paths, "best_k_models": {to: score}}
+    del saved["drurank_written"]  # by which the change would be found first
+    torch.save(saved, file)
+    said = refused(*words_for(RESUME, copied))
+    assert f"{file}: the checkpoint is damaged: its ModelCheckpoint names {to!r}, which is not a file .ckpt" == said
+    assert held(victim) == before
+
+
+@pytest.mark.parametrize("folder", ["/new/checkpoints", "s3://bucket/new"])
+def test_files_of_a_run_that_moved_keep_their_names(folder):
+    paths = {name: f"/old/{name}.ckpt" for name in ("best_model_path", "kth_best_model_path")}
+    state = {**paths, "last_model_path": "", "best_k_models": {"/old/a.ckpt": 1.0}, "dirpath": "/old", "kth_value": 2}
+    assert moved_state(state, folder) == {
+        "best_model_path": f"{folder}/best_model_path.ckpt",
+        "kth_best_model_path": f"{folder}/kth_best_model_path.ckpt",
+        "last_model_path": "",
+        "best_k_models": {f"{folder}/a.ckpt": 1.0},
+        "dirpath": folder,
+        "kth_value": 2,
+    }
+
+
+def test_a_keeper_of_lightnings_goes_on_in_a_run_that_moved(fit, run, tmp_path):
+    callback = ["--trainer.callbacks", "ModelCheckpoint"]
+    callback += [f"--trainer.callbacks.{name}={value}" for name, value in KEEPER.items()]
+    made = fit(tmp_path / "runs", *callback, epochs=1)
+    moved = shutil.move(made, tmp_path / "moved")
+    run(*words_for(RESUME, moved))
+    files = sorted(file.name for file in (moved / "checkpoints").glob("mine*"))
+    assert files == ["mine-epoch=3.ckpt"]  # that of epoch 0 was removed in its new place
+
+
+LINKS = [
+    ("test", "tree", TEST),
+    ("test/qdcg10", "tree", TEST),
+    ("test/.lock", "new.txt", TEST),
+    ("test/qdcg10/hparams.yaml", "diary.txt", TEST),
+    ("metrics.csv", "diary.txt", RESUME),
+    ("checkpoints/worst.ckpt", "new", RESUME),
+    ("weights.csv", "../victim/new", VALIDATE),
+    (".weights.csv.77.drurank", "diary.txt", RESUME),
+    ("predictions.parquet", "diary.txt", PREDICT),
+]
+
+
+@pytest.mark.parametrize(("at", "to", "words"), LINKS, ids=[at for at, *_ in LINKS])
+def test_a_link_that_leads_out_of_a_run_is_refused(copied, refused, victim, at, to, words):
+    before, place = held(victim), copied / at
+    place.parent.mkdir(exist_ok=True)
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    place.symlink_to(victim / to)
+    said = refused(*words_for(words, copied))
+    assert said.startswith(f"{place} is a link to {(victim / to).resolve()}, outside of {copied}, where it would")
+    assert held(victim) == before
+
+
+def test_links_within_a_run_and_to_it_are_followed(copied, run, tmp_path):
+    shutil.move(copied / "checkpoints/qdcg10.ckpt", copied / "other.ckpt")
+    (copied / "checkpoints/qdcg10.ckpt").symlink_to("../other.ckpt")
+    (tmp_path / "link").symlink_to(copied)
+    (tmp_path / "p.csv").symlink_to("named.csv")
+    run("predict", "--run", tmp_path / "link", "--output", tmp_path / "p.csv")
+    assert (tmp_path / "named.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    "at", ["test/.lock", "test/qdcg10/metrics.csv", "config.yaml", "selection.json", "x/fifo.yaml"]
+)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes")
+def test_a_pipe_in_a_run_is_not_waited_for(copied, refused, at):
+    (copied / at).parent.mkdir(exist_ok=True)
+    (copied / at).unlink(missing_ok=True)
+    os.mkfifo(copied / at)
+    said = refused(*words_for(TEST, copied))
+    assert said == f"{copied / at} is neither a file nor a folder, but a pipe or a device; remove it"
+
+
+@pytest.mark.parametrize("at", ["candidates", "logs", "queue.lock", "candidates/x/version_0"])
+def test_a_link_that_leads_out_of_a_study_is_refused(capsys, victim, tmp_path, at):
+    plan = {"data": {"class_path": "Shortcut", "init_args": {"groups": [6, 4, 4]}}, "seeds": [0]}
+    plan["candidates"] = [{"model": "ERM"}]
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    before, place = held(victim), tmp_path / "study" / at
+    place.parent.mkdir(parents=True)
+    place.symlink_to(victim / "tree")
+    with pytest.raises(SystemExit) as stop:
+        main(["study", "run", "--config", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "study")])
+    assert stop.value.code == 2
+    assert f"{place} is a link to {victim / 'tree'}, outside of" in capsys.readouterr().err
+    assert held(victim) == before
+
+
+def of_a_job(copied, noted):
+    """A checkpoint alone, of a job that SLURM starts again, that notes this."""
+    file = copied.parent / "alone/hpc_ckpt_1.ckpt"
+    file.parent.mkdir()
+    saved = plain(copied / "checkpoints/last.ckpt")
+    torch.save({name: saved[name] for name in saved if name != "drurank_written"} | {"drurank_job": noted}, file)
+    return file
+
+
+def test_a_checkpoint_of_another_job_goes_on_in_no_other_run(copied, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "8")
+    before, file = held(copied), of_a_job(copied, {"job": "7", "seed": "0", "folder": str(copied)})
+    where = ["--trainer.default_root_dir", tmp_path / "new", "--trainer.max_epochs", "4"]
+    rate = ["--model.optimizer", "AdamW", "--model.optimizer.lr", "0.01"]
+    run("fit", "--model", "DRU", *SMALL, *rate, "--ckpt_path", file, *where)
+    assert held(copied) == before
+    assert (tmp_path / "new/version_0/weights.csv").is_file()
+
+
+@pytest.mark.parametrize("noted", [5, ["x"], {"folder": 5}, {"job": "7", "seed": "0", "folder": {}}], ids=str)
+def test_what_a_checkpoint_notes_of_its_job_has_a_shape(copied, refused, noted):
+    file = of_a_job(copied, noted)
+    said = refused("predict", "--model", "DRU", *SMALL, "--ckpt_path", file)
+    assert said.startswith(f"{file} is damaged: its drurank_job")
+
+
+@pytest.mark.parametrize("version", ["/victim", "../x", "..", "a/b"])
+def test_a_noted_version_is_no_path(copied, refused, victim, version):
+    changed(copied, lambda trainer: trainer.update(logger={"class_path": "TensorBoardLogger", "init_args": {}}))
+    (copied / "loggers.json").write_text(json.dumps([{"logger": "TensorBoardLogger", "version": version}]))
+    words = [*words_for(RESUME, copied), "--trainer.logger.save_dir", victim]
+    assert f"loggers.json has the version {version!r}, which is a path" in refused(*words)
+
+
+AWAY = {
+    "profiler": {"class_path": "lightning.pytorch.profilers.SimpleProfiler", "init_args": {"dirpath": "{}"}},
+    "logger": {"class_path": "lightning.pytorch.loggers.CSVLogger", "init_args": {"save_dir": "{}"}},
+    "default_root_dir": "{}",
+    "devices": 40,
+    "num_nodes": 2,
+    "callbacks": [
+        {"class_path": "drurank.callbacks.PredictionWriter", "init_args": {"output": "{}/diary.csv"}},
+        {"class_path": "lightning.pytorch.callbacks.ModelCheckpoint", "init_args": {"dirpath": "{}", "filename": "x"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("words", [TEST, PREDICT, VALIDATE], ids=lambda words: words[0])
+def test_a_runs_configuration_writes_nowhere_else_in_evaluation(copied, tmp_path, victim, words, recwarn):
+    away, before = json.loads(json.dumps(AWAY).replace("{}", str(victim))), held(victim)
+    changed(copied, lambda trainer: trainer.update(away))
+    (tmp_path / "here").mkdir()
+    os.chdir(tmp_path / "here")
+    main([*words_for(words, copied), *QUIET])
+    assert held(victim) == before
+    left = "profiler, logger, devices, num_nodes, default_root_dir, callbacks.output, callbacks.dirpath"
+    said = next(str(one.message) for one in recwarn if "of the trainer" in str(one.message))
+    assert f"of the trainer {left} are not taken to {words[0]}; type what you want of it" in said
+
+
+def test_what_bears_on_evaluation_is_taken(tmp_path):
+    own = {"class_path": "mine.Counter", "init_args": {"output": str(tmp_path / "here/x.csv"), "size": 3}}
+    trainer = {"devices": [3], "num_nodes": 1, "precision": "16-mixed", "limit_test_batches": 2, "callbacks": [own]}
+    trainer |= {"default_root_dir": str(tmp_path), "logger": False, "strategy": "ddp", "profiler": None}
+    os.chdir(tmp_path)
+    assert to_evaluate(trainer, tmp_path / "version_0") == (
+        {name: value for name, value in trainer.items() if name != "profiler"},
+        [],
+    )
+
+
+@pytest.mark.parametrize("devices", [None, "auto", 1, "1", "3,", [3]])
+def test_one_device_stays(tmp_path, devices):
+    assert to_evaluate({"devices": devices}, tmp_path) == ({"devices": devices}, [])
+
+
+@pytest.mark.parametrize("devices", [2, -1, "2", "-1", "0,1", [0, 1], "auto,2"])
+def test_several_devices_become_one(tmp_path, devices):
+    assert to_evaluate({"devices": devices}, tmp_path) == ({"devices": 1}, ["devices"])
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"class_path": "drurank.networks.MLP", "init_args": {"hidden": 10**9}},
+        {"class_path": "drurank.networks.MLP", "init_args": {"hidden": 1, "layers": 10**9}},
+        {"class_path": "torch.nn.Embedding", "init_args": {"num_embeddings": 10**12, "embedding_dim": 10}},
+        {"class_path": "torch.nn.LSTM", "init_args": {"input_size": 10**6, "hidden_size": 10**6}},
+    ],
+    ids=str,
+)
+def test_a_checkpoints_network_is_no_larger_than_its_weights(copied, refused, network):
+    file = copied / "checkpoints/qdcg10.ckpt"
+    saved = plain(file)
+    saved["drurank"]["network"] = network
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    said = refused("test", "--ckpt_path", file)
+    assert f"network {network['class_path']} cannot be built from what it holds (" in said
+    assert "far larger than the weights that the checkpoint holds" in said
+
+
+@pytest.mark.parametrize("damage", ["groups.parquet", "manifest.json"])
+@pytest.mark.parametrize("command", ["table", "concordance", "export-best"])
+def test_a_candidate_without_groups_or_criteria_is_refused(results, capsys, tmp_path, damage, command):
+    study = shutil.copytree(results, tmp_path / "study")
+    for file in study.rglob(damage):
+        if damage == "manifest.json":
+            file.write_text(json.dumps({**json.loads(file.read_text()), "selection": {}}))
+        else:
+            pa_parquet.write_table(pa_parquet.read_table(file).slice(0, 0), file)
+    words = ["--output", "best"] if command == "export-best" else []
+    with pytest.raises(SystemExit) as stop:
+        main(["study", command, "--folder", str(study), *words])
+    assert stop.value.code == 2
+    assert f"{damage} is damaged: it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("optimization", {"optimizer": {"class_path": "torch.optim.SGD"}}),
+        ("optimization", {"optimizer": 5}),
+        ("unlogged", {"step": "x"}),
+        ("unlogged", {"step": 5, "epoch": 0, "train_loss": "x"}),
+        ("unlogged", {"step": 5, "epoch": 0, 3: 0.5}),
+    ],
+    ids=str,
+)
+def test_a_checkpoints_parts_have_a_shape(copied, refused, where, value):
+    file = copied / "checkpoints/last.ckpt"
+    saved = plain(file)
+    (saved["drurank"] if where == "optimization" else saved["drurank"]["training"])[where] = value
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    assert refused(*words_for(RESUME, copied)).startswith(f"{file} is damaged: its drurank.")
+
+
+STEPS = {"missing": "a,b\n1,2\n", "text": "step\nx\n", "long": f"step\n{'9' * 5000}\n", "twice": "step,step\n1,2\n"}
+
+
+@pytest.mark.parametrize("text", STEPS.values(), ids=STEPS)
+def test_figures_without_steps_are_refused(copied, refused, text):
+    (copied / "metrics.csv").write_text(text)
+    assert f"{copied / 'metrics.csv'} is damaged (" in refused(*words_for(RESUME, copied))
+
+
+ODD = [{"file": "a\0b"}, {"file": "\ud800"}, {"value": 10**400}, {"value": -(10**400)}]
+
+
+@pytest.mark.parametrize("entry", ODD, ids=["nul", "surrogate", "large", "small"])
+def test_a_selection_with_odd_values_is_refused(copied, refused, entry):
+    file = copied / "selection.json"
+    noted = json.loads(file.read_text())
+    file.write_text(json.dumps({**noted, "qdcg10": {**noted["qdcg10"], **entry}}))
+    assert str(file) in refused(*words_for(TEST, copied))
