@@ -16,6 +16,7 @@ from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.imports import import_words
 from drurank.run_folder.layout import CHECKPOINT_FOLDER
+from drurank.run_folder.links import refuse_links
 from drurank.study.choosing import Checkpoints, CriterionConcordance, criteria_concordance, standing_for
 from drurank.study.chosen import Test
 from drurank.study.concordance import Concordance
@@ -211,6 +212,8 @@ def draw(
     from drurank.report.pictures import save_picture  # here, since matplotlib is slow to import
     from drurank.study import pictures
 
+    if output is None:  # what is written into the study may lead elsewhere, where it is of somebody else
+        refuse_links(Path(folder).expanduser())
     study, where = Study.load(folder).of_repeat(repeat), Path(output or folder).expanduser()
     on, names = study.split(on), _words(cells) if cells else default_cells(by)
     figures = {

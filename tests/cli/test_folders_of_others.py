@@ -164,6 +164,18 @@ def test_a_link_that_leads_out_of_a_study_is_refused(capsys, victim, tmp_path, a
     assert held(victim) == before
 
 
+@pytest.mark.parametrize("command", ["report", "plot"])
+def test_a_link_out_of_a_study_is_not_written_to(results, victim, capsys, tmp_path, command):
+    study = shutil.copytree(results, tmp_path / "study")
+    (study / "report.md").symlink_to(victim / "diary.txt")
+    before = held(victim)
+    with pytest.raises(SystemExit) as stop:
+        main(["study", command, "--folder", str(study)])
+    assert stop.value.code == 2
+    assert f"{study / 'report.md'} is a link to {victim / 'diary.txt'}" in capsys.readouterr().err
+    assert held(victim) == before
+
+
 def of_a_job(copied, noted):
     """A checkpoint alone, of a job that SLURM starts again, that notes this."""
     file = copied.parent / "alone/hpc_ckpt_1.ckpt"

@@ -6,7 +6,8 @@ from scipy import stats
 
 from drurank.criteria import compute_criteria
 from drurank.errors import InputError
-from drurank.study.differences import _portions, bootstrapped_t, differences_from
+from drurank.noise import portions
+from drurank.study.differences import bootstrapped_t, differences_from
 from simulations import simulated
 
 
@@ -120,7 +121,7 @@ def test_draws_in_portions_are_as_many(monkeypatch):
     whole = differences_from(correct, count, "average", draws=400)[1]
     monkeypatch.setattr("drurank.study.differences.CELLS", correct.size * 7)
     found = differences_from(correct, count, "average", draws=400)[1]
-    assert list(_portions(400, correct.size)) == [7] * 57 + [1]
+    assert portions(400, correct.size, correct.size * 7) == [7] * 57 + [1]
     assert found.error == pytest.approx(whole.error, rel=0.15)
     assert found.is_distinguishable
 
