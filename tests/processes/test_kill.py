@@ -59,6 +59,7 @@ def test_killed_run_goes_on_to_the_same_end(straight, end, tmp_path):
     draw, done = random.Random(seed), 0
     for number in range(5):  # a run may be at its end before its first kill
         if done == 0:
+            (tmp_path / str(number)).mkdir()
             found, done = trial(CASE, tmp_path / str(number), 3, straight, draw, end)
             assert found == []
     assert done >= 1
