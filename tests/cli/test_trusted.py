@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 
@@ -35,6 +36,7 @@ def make(sizes):
     return Net(sizes)
 """
 OPTIONS = ("network", "optimizer", "lr_scheduler", "loss")
+ELSEWHERE = ("trainer.callbacks", "trainer.logger", "trainer.strategy", "trainer.profiler", "model.network.anything")
 HARMFUL = {
     "os.system": {"command": "touch owned"},
     "posix.system": {"command": "touch owned"},
@@ -268,6 +270,51 @@ def test_class_of_its_kind_is_taken(option, class_path):
             if not issubclass(found(other), KINDS[option.rpartition(".")[2]]):
                 with pytest.raises(InputError, match=f"--{option} names {other}; give a class derived from"):
                     check_kinds(nested(option, other))
+
+
+KINDS_OF_HARM = [
+    *HARMFUL,
+    "os.popen",
+    "os.execv",
+    "os.remove",
+    "subprocess.check_output",
+    "builtins.eval",
+    "builtins.__import__",
+    "importlib.import_module",
+    "shutil.copytree",
+    "pickle.loads",
+    "ctypes.CDLL",
+    "multiprocessing.Process",
+    "socket.socket",
+    "urllib.request.urlopen",
+    "code.InteractiveInterpreter",
+    "sys.exit",
+    "torch.os.system",
+    "torch.serialization.os.remove",
+    "drurank.files.os.remove",
+    "lightning.pytorch.cli.os.system",
+    "torch.hub.download_url_to_file",
+    "torch.jit.load",
+    "torch.package.PackageImporter",
+    "torch.utils.tensorboard.SummaryWriter",
+    "torch.multiprocessing.spawn",
+    "torch.distributed.launcher.api.elastic_launch",
+    "torch.distributed.elastic.multiprocessing.subprocess_handler.SubprocessHandler",
+    "numpy.memmap",
+    "numpy.load",
+    "pyarrow.OSFile",
+    "drurank.cli.main",
+    "drurank.imports.import_code",
+    "drurank.study.queue.Queue",
+]
+
+
+@pytest.mark.parametrize("class_path", KINDS_OF_HARM)
+def test_no_option_takes_what_may_do_harm(monkeypatch, class_path):
+    monkeypatch.setattr(imports, "_named", set())
+    for option in (*(f"model.{name}" for name in OPTIONS), "model", "data", *ELSEWHERE):
+        with pytest.raises(InputError, match=f"--{option} names {re.escape(class_path)}; "):
+            check_kinds(nested(option, class_path))
 
 
 def test_options_with_classes_are_known_to_both():
