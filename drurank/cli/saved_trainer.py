@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import re
+import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 PATHS = ("dirpath", "save_dir", "output", "default_root_dir", "root_dir", "log_dir")
 """Options of callbacks that say where something is written."""
+LAUNCHED = frozenset({"LOCAL_RANK", "WORLD_SIZE", "SLURM_NTASKS"})
+"""What is set in the environment of one of several processes that something else has launched."""
 ONLY_FIT = ("profiler", "plugins", "model_registry")
 
 
@@ -16,11 +19,12 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
     """Options of a saved trainer without those that write where nobody asked, or start processes.
 
     Kept are precision, accelerator, strategy, limits of batches and callbacks, which bear on the figures or are a
-    person's own. Left out are loggers, since these commands write to a folder of their own or to one that is typed,
-    and a logger may send figures to any place; the profiler, which writes files; plugins and the registry of models,
-    which evaluation does not need; several devices or nodes, in place of which there is one; and ``default_root_dir``
-    and options of callbacks that are paths (``PATHS``), where they lead out of the run's folder and the current one.
-    The folder that the run lies in stays the ``default_root_dir``.
+    person's own. Left out are loggers, since these commands write to a folder of their own or to one that is typed, and
+    a logger may send figures to any place; the profiler, which writes files; plugins and the registry of models, which
+    evaluation does not need; more devices than this machine has cores, and several nodes, in place of which there is
+    one, unless this process was launched as one of several; and ``default_root_dir`` and options of callbacks that are
+    paths (``PATHS``), where they lead out of the run's folder and the current one. The folder that the run lies in
+    stays the ``default_root_dir``.
 
     Args:
         trainer: as the run's configuration has it.
@@ -36,8 +40,8 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
     if kept.get("logger") not in (None, True, False):
         del kept["logger"]
         left.append("logger")
-    for name in ("devices", "num_nodes"):
-        if not _is_one(kept.get(name)):
+    for name, most in (("devices", os.cpu_count() or 1), ("num_nodes", 1)):
+        if not LAUNCHED & os.environ.keys() and _number(kept.get(name)) > most:
             kept[name] = 1
             left.append(name)
     root = kept.get("default_root_dir")
@@ -49,11 +53,14 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
     return kept, left
 
 
-def _is_one(number: Any) -> bool:
-    """Whether this is one device, or none is named: ``[3]`` and ``"3,"`` are the fourth."""
-    if isinstance(number, list):
-        return len(number) == 1
-    return number is None or re.fullmatch(r"auto|1|\d+,", str(number)) is not None
+def _number(given: Any) -> float:
+    """How many devices or nodes a value is: ``[3]`` and ``"3,"`` are the fourth alone, ``auto`` what is there."""
+    if isinstance(given, list):
+        return len(given)
+    text = str(given)
+    if given is None or text in ("auto", "-1"):
+        return 1
+    return len(text.strip(",").split(",")) if "," in text else int(text) if text.isdecimal() else math.inf
 
 
 def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:

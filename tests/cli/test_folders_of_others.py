@@ -247,14 +247,19 @@ def test_what_bears_on_evaluation_is_taken(tmp_path):
     )
 
 
-@pytest.mark.parametrize("devices", [None, "auto", 1, "1", "3,", [3]])
-def test_one_device_stays(tmp_path, devices):
+@pytest.mark.parametrize("devices", [None, "auto", 1, "1", "3,", [3], 2, -1, "2", "-1", "0,1", [0, 1]])
+def test_devices_that_a_machine_may_have_stay(tmp_path, monkeypatch, devices):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert to_evaluate({"devices": devices}, tmp_path) == ({"devices": devices}, [])
 
 
-@pytest.mark.parametrize("devices", [2, -1, "2", "-1", "0,1", [0, 1], "auto,2"])
-def test_several_devices_become_one(tmp_path, devices):
+@pytest.mark.parametrize("devices", [3, "40", "0,1,2", [0, 1, 2], "x"])
+def test_more_devices_become_one_but_where_processes_are_launched(tmp_path, monkeypatch, devices):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert to_evaluate({"devices": devices}, tmp_path) == ({"devices": 1}, ["devices"])
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    saved = {"devices": devices, "num_nodes": 2}
+    assert to_evaluate(saved, tmp_path) == (saved, [])
 
 
 @pytest.mark.parametrize(
