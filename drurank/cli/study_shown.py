@@ -15,7 +15,7 @@ from drurank.cli.program import program
 from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.imports import import_words
-from drurank.run_folder.layout import CHECKPOINT_FOLDER
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE
 from drurank.run_folder.links import refuse_links
 from drurank.study.choosing import Checkpoints, CriterionConcordance, criteria_concordance, standing_for
 from drurank.study.chosen import Test
@@ -27,6 +27,7 @@ from drurank.study.shipping import Recommendation, export_best
 from drurank.study.tables import Format, StudyTable
 from drurank.study.tabulating import default_cells, study_table
 from drurank.terminal import Terminal, say
+from drurank.yaml_files import read_options
 
 Layout = Literal["criteria", "splits"]
 HOW_TO_READ = (
@@ -180,7 +181,9 @@ def export(
     file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
     called = shlex.join([*program(), *import_words()])
     say(f"{found.why}\nCopied: {found.result.name}, to {file}")
-    say(f"Use it: {called} predict --ckpt_path {shlex.quote(str(file))}")
+    saved = read_options(Path(output).expanduser() / CONFIG_FILE, "export it again").get("data", {})
+    rows = " --data.path NEW_ROWS.csv" if "path" in saved.get("init_args", {}) else ""
+    say(f"Use it: {called} predict --run {shlex.quote(output)}{rows}")
     return found
 
 

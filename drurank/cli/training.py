@@ -249,6 +249,7 @@ class GroupCLI(LightningCLI):
                 hold(Path(self.trainer.logger.log_dir), "trains")
             refuse_taken(self.trainer.logger)
         preflight.check_run(self.model, self.trainer, self.datamodule)
+        self._check_epochs()
         if not isinstance(self.datamodule, GroupDataModule):
             self._try_network(getattr(self.datamodule, "sizes", None))
             return
@@ -269,6 +270,14 @@ class GroupCLI(LightningCLI):
                 self.datamodule.load_state_dict(state)
         else:
             self._try_network(self.datamodule.sizes)
+
+    def _check_epochs(self) -> None:
+        checkpoint, most = self._get(self.config_init, "ckpt_path"), self.trainer.max_epochs
+        if not checkpoint or most in (None, -1) or not Path(checkpoint).is_file():
+            return
+        epoch = read_checkpoint(checkpoint).get("epoch")
+        if isinstance(epoch, int) and epoch > most:
+            raise InputError(f"{checkpoint} is of epoch {epoch}, and max_epochs is {most}; give max_epochs={epoch + 2}")
 
     def _try_network(self, sizes: Sizes | None) -> None:
         if self.model.network is not None or self.model.forwards_itself:

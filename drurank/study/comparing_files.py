@@ -53,6 +53,11 @@ def compare_runs(
     both = known[0] & known[1]
     split = on or next((name for name in TEST if name in both), "")
     if split not in both:
+        if not both or on is None:
+            of = " and ".join(
+                f"{name} on {', '.join(sorted(found))}" for name, found in zip((first, second), known, strict=True)
+            )
+            raise InputError(f"no test split is common to both: the last test of {of}; test both on the same data")
         raise InputError(f"on is {on!r}, which is not a split of both: {nearest(split, sorted(both))}")
     counts = [_counts_of(table.filter(pc.equal(table["split"], split))) for table in tables]
     least = {_least(folder / REPORT_FILE) for folder in folders}
@@ -75,7 +80,7 @@ def _tested(folder: Path, by: str) -> Path:
             return place
     known = sorted(file.parent.name for file in folder.glob(f"{TEST_FOLDER}/*/{GROUPS_PARQUET}"))
     if known:
-        raise InputError(f"{folder} was not tested by {by!r}: {nearest(by, known)}; give by={known[0]!r}")
+        raise InputError(f"{folder} was not tested by {by!r}; tested by: {', '.join(known)}; give by={known[0]!r}")
     raise InputError(f"{folder} has no test; run `test --run {folder}` first, or give another folder")
 
 

@@ -151,7 +151,8 @@ class RollCall(LeanCallback):
         self.use.end_batch(trainer, pl_module, outputs)
         if self._batches > LOOKED_AT:
             return
-        self._called.append("training_step")
+        if trainer.current_epoch >= pl_module.own_loss_epochs:
+            self._called.append("training_step")
         self.begin("on_train_batch_end", trainer, pl_module)
 
     def on_validation_batch_start(

@@ -20,7 +20,7 @@ from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.networks import MLP, Sizes
 from drurank.training.losses import CrossEntropy
-from runs import SMALL
+from runs import SMALL, plain
 
 FIT = ["fit", "--model", "DRU", *SMALL]
 
@@ -399,3 +399,23 @@ def test_an_error_that_is_of_no_file_is_no_sentence(monkeypatch):
     monkeypatch.setattr("drurank.cli.training.run", fail)
     with pytest.raises(ConnectionResetError):
         main(["fit"])
+
+
+def test_a_resume_that_is_refused_leaves_the_configuration_of_the_run(refused, copied, tmp_path, monkeypatch):
+    (tmp_path / "refusing.py").write_text(
+        "from lightning.pytorch import Callback\nfrom drurank.errors import InputError\n\n\n"
+        "class Refuses(Callback):\n    def on_fit_start(self, trainer, pl_module):\n"
+        "        raise InputError('not now')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    before = (copied / "config.yaml").read_bytes()
+    resume = ["fit", "--ckpt_path", copied / "checkpoints/last.ckpt"]
+    assert refused(*resume, "--trainer.max_epochs", 50, "--trainer.callbacks", "refusing.Refuses") == "not now"
+    assert (copied / "config.yaml").read_bytes() == before
+    file = copied / "checkpoints/last.ckpt"
+    saved = plain(file)
+    saved.pop("drurank_written")
+    torch.save({**saved, "epoch": 7}, file)
+    said = refused(*resume, "--trainer.max_epochs", 3)
+    assert said.endswith("last.ckpt is of epoch 7, and max_epochs is 3; give --trainer.max_epochs 9")
+    assert (copied / "config.yaml").read_bytes() == before

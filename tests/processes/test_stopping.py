@@ -4,13 +4,14 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 import torch
 
 from kill import OWN, Case, process, wait_until
-from runs import SMALL
+from runs import ROOT, SMALL
 
 SECONDS = 20
 """That an end may take on a busy machine; Lightning's takes 1,800."""
@@ -78,26 +79,23 @@ def test_an_error_on_one_rank_ends_all_with_its_sentence(ended):
     assert said == ["error: rank 1 is refused"]
 
 
-WITH_WORKERS = ["fit", "--model", "DRU", *SMALL, "--data.num_workers", "1", "--trainer.max_epochs", "50"]
+WITH_WORKERS = ["--data.num_workers", "1", "--trainer.callbacks", "kill.ToWorkers"]
 
 
-def test_a_worker_of_a_loader_that_is_killed_gives_a_sentence(run, monkeypatch, capsys):
-    monkeypatch.setenv("WORKERS_GET", "SIGKILL")
-    with pytest.raises(SystemExit) as stop:
-        run(*WITH_WORKERS, "--trainer.callbacks", "kill.ToWorkers")
-    assert stop.value.code == 2
-    said = capsys.readouterr().err.splitlines()[-1]
+def test_a_worker_of_a_loader_that_is_killed_gives_a_sentence(tmp_path):
+    words = [sys.executable, "-m", "drurank", "fit", "--model", "DRU", *SMALL, *WITH_WORKERS]
+    path = os.pathsep.join((str(ROOT), str(ROOT / "tests/helpers")))
+    environment = {**os.environ, "WORKERS_GET": "SIGKILL", "PYTHONPATH": path}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    said = done.stderr.splitlines()[-1]
     assert "which loads rows, was killed, as when memory runs out; give a smaller --data.num_workers" in said
 
 
-def test_a_signal_to_a_run_and_to_its_workers_is_a_signal_to_the_run(run, monkeypatch, tmp_path, caplog):
+def test_a_signal_to_a_run_and_to_its_workers_is_a_signal_to_the_run(ended, tmp_path):
     """As schedulers send it; a worker that ends raises an error in the process that reads from it."""
-    for name in ("WORKERS_GET", "RUN_GETS"):
-        monkeypatch.setenv(name, "SIGTERM")
-    with caplog.at_level("INFO"), pytest.raises(SystemExit) as stop:
-        run(*WITH_WORKERS, "--trainer.callbacks", "kill.ToWorkers", "--trainer.default_root_dir", tmp_path)
-    assert stop.value.code == 143
-    (said,) = [record.getMessage() for record in caplog.records if "stopped by" in record.getMessage()]
+    status, (said,) = ended(WITH_WORKERS, lambda pid: None, WORKERS_GET="SIGTERM", RUN_GETS="SIGTERM")
+    assert status == 143
     assert re.match(r"stopped by SIGTERM in epoch \d+: ", said)
     assert said.endswith(f": go on with --ckpt_path {tmp_path}/version_0/checkpoints/last.ckpt")
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -165,7 +165,7 @@ def test_two_runs_are_compared(tmp_path, capsys):
     error = paired.std(ddof=1) / np.sqrt(60)
     assert one.difference.value == pytest.approx(paired.mean())
     assert np.diff(one.difference.interval) == pytest.approx(2 * 2.001 * error, rel=0.15)
-    with pytest.raises(InputError, match=r"was not tested by 'worst': .*give by='qdcg10'"):
+    with pytest.raises(InputError, match=r"was not tested by 'worst'; tested by: .*give by='qdcg10'"):
         compare_runs(*runs, by="worst")
     with pytest.raises(InputError, match="has no test; run `test --run"):
         compare_runs(runs[0], tmp_path / "c")

@@ -72,7 +72,7 @@ def test_the_checkpoint_is_named_and_copied(undisturbed, tmp_path, run, capsys):
     main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "best"])
     (copied,) = Path("best/checkpoints").iterdir()
     assert copied.read_bytes() == found.checkpoint.read_bytes()
-    assert f"predict --ckpt_path {copied}" in capsys.readouterr().out
+    assert "predict --run best\n" in capsys.readouterr().out
     assert read_json("best/selection.json")["worst"]["epoch"] == found.result.manifest["selection"]["worst"]["epoch"]
     before = {file: file.stat().st_mtime_ns for file in undisturbed.rglob("*")}
     run("predict", "--ckpt_path", copied)

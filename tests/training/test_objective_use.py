@@ -94,6 +94,13 @@ class WarmUp(DRU):
         return own_loss(self, batch) if self.current_epoch < 1 else objective
 
 
+class WarmUpAlone(DRU):
+    own_loss_epochs = 1
+
+    def training_step(self, batch, batch_idx):
+        return super().training_step(batch, batch_idx) if self.current_epoch else own_loss(self, batch)
+
+
 class TooLong(WarmUp):
     def training_step(self, batch, batch_idx):
         super().training_step(batch, batch_idx)
@@ -141,6 +148,7 @@ def fit(trainer, method, **options):
     ("theirs", "options"),
     [
         (WarmUp, {}),
+        (WarmUpAlone, {}),
         (NothingAtFirst, {}),
         (OverEpochs, {}),
         (DRU, {"accumulate_grad_batches": 2}),
