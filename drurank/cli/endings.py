@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from types import TracebackType
 
 import torch.distributed as dist
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
+from torch.utils.data._utils import signal_handling
 
 from drurank.cli.limits import too_much
 from drurank.cli.parser import reason_of
@@ -54,7 +56,7 @@ def without_workers_errors() -> Iterator[None]:
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if threading.current_thread() is threading.main_thread() or not issubclass(kind, ConnectionError | EOFError):
+        if is_main_thread() or not issubclass(kind, ConnectionError | EOFError):
             before(kind, error, trace)
 
     sys.excepthook = hook
@@ -62,6 +64,20 @@ def without_workers_errors() -> Iterator[None]:
         yield
     finally:
         sys.excepthook = before
+
+
+def let_workers_end() -> None:
+    """Once a run has failed, the end of another worker of a loader is no news."""
+    # Torch's handler of SIGCHLD raises an error of each killed worker, wherever this process is by then.
+    handler = signal.getsignal(signal.SIGCHLD)
+    if getattr(handler, "__module__", "") == signal_handling.__name__ and is_main_thread():
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal_handling._SIGCHLD_handler_set = False  # so that a later loader sets it again
+
+
+def is_main_thread() -> bool:
+    """Whether signals may be handled here."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def leave_group() -> None:

@@ -29,7 +29,7 @@ from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, Predi
 from drurank.callbacks.pictures import folder_of
 from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
 from drurank.cli.early import TRAINING, options_of_others
-from drurank.cli.endings import ended_with, ending_of, leave_group, without_workers_errors
+from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import import_problem, reason_of
 from drurank.cli.program import program, usage
@@ -386,6 +386,7 @@ def run(words: ArgsType) -> GroupCLI:
         STOPPING.say()
         raise ended_with(SIGTERM_STATUS) from stop
     except Exception as error:
+        let_workers_end()
         ending = ending_of(error)
         if ending is error:
             raise
