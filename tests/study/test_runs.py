@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from drurank import imports
 from drurank.cli import main
 from drurank.study import Plan, Study
 from runs import read_json
@@ -103,7 +104,8 @@ def test_a_trainer_that_leaves_nothing_to_read_is_refused_before_anything_is_run
         assert "a study keeps the counts by group of one validation an epoch" in said
 
 
-def test_a_candidate_may_be_a_run_of_several_processes(tmp_path):
+def test_a_candidate_may_be_a_run_of_several_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(imports, "_imported", [])  # what other tests imported is not found by a new process
     trainer = {"max_epochs": 2, "accelerator": "cpu", "devices": 2, "strategy": "ddp"}
     data = {"class_path": SMALL["data"]["class_path"], "init_args": {**SMALL["data"]["init_args"], "batch_size": 8}}
     # A criterion, and so a test, each costs two processes more.
