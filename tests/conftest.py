@@ -11,6 +11,7 @@ from filelock import FileLock
 from lightning.pytorch import Trainer
 
 from drawing import RENDER, save_dot, saved_by
+from drurank import imports
 from runs import QUIET, SMALL
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
@@ -69,6 +70,14 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if place(item) < len(slow):
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imports_of_a_module():
+    """Forget what the tests of a module imported, which processes that others start could not find."""
+    before = [*imports._imported]
+    yield
+    imports._imported[:] = before
 
 
 @pytest.fixture(autouse=True, scope="session")
