@@ -223,7 +223,7 @@ class GroupCLI(LightningCLI):
         if self.subcommand in ("validate", "predict") and config.get("run"):
             name, entry = next(iter(read_selection(Path(config["run"])).items()))
             config["ckpt_path"] = str(entry["file"])
-            rank_zero_only(print)(f"{entry['file']}: best by {name} in epoch {entry['epoch']}")
+            rank_zero_only(say)(f"{entry['file']}: best by {name} in epoch {entry['epoch']}")
         self._loggers = config["trainer"].get("logger")
         checkpoint = config.get("ckpt_path")
         run = run_of(checkpoint) if checkpoint else None
