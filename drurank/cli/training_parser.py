@@ -20,7 +20,7 @@ from drurank.cli.flags import class_flags
 from drurank.cli.own_defaults import own_defaults
 from drurank.cli.own_texts import kinds_of_text, own_texts
 from drurank.cli.parser import SentenceParser
-from drurank.cli.trusted import KINDS, only_trusted
+from drurank.cli.trusted import KINDS, only_trusted, start_no_python
 from drurank.cli.words import trust_named, usual_text
 from drurank.files import replace_file
 from drurank.imports import why_not_trusted
@@ -65,6 +65,7 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", ShortHelp)
         kwargs.setdefault("parser_mode", MODE)
+        start_no_python()
         super().__init__(*args, **kwargs)
 
     def trust(self, words: list[str]) -> None:

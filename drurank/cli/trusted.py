@@ -68,9 +68,6 @@ def only_trusted() -> None:
         _allowed.update(new)
 
 
-start_no_python()
-
-
 def check_kinds(settings: Any) -> None:
     """Refuse what is no class, or none of the kind that its option takes, before anything is called.
 
