@@ -24,7 +24,7 @@ TRAINING = ("fit", "validate", "test", "predict")
 COMMANDS = (*TRAINING, "inspect")
 VERSIONS = ("lightning", "jsonargparse")
 SPEC = ("init_args", "dict_kwargs", "class_path", "help")
-OF_THIS_PROCESS = ("best", "last", "hpc")
+NO_FILE = ("best", "last", "hpc")
 """Values of ``ckpt_path`` that are no file."""
 FILE = re.compile(r"[^*?\[\],:]+\.(csv|tsv|jsonl|ndjson|json|parquet|feather|arrow)(\.\w+)?")
 
@@ -159,5 +159,5 @@ def refuse_missing_checkpoint(path: str) -> None:
     Raises:
         InputError: naming it.
     """
-    if path and path not in OF_THIS_PROCESS and "://" not in path and not Path(path).is_file():
+    if path and path not in NO_FILE and "://" not in path and not Path(path).is_file():
         raise InputError(f"there is no checkpoint {path}; give a file such as <run>/checkpoints/last.ckpt")

@@ -7,7 +7,7 @@ from typing import Any
 
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
-from drurank.cli.early import refuse_missing_checkpoint
+from drurank.cli.early import NO_FILE, refuse_missing_checkpoint
 from drurank.cli.saved_trainer import to_evaluate
 from drurank.errors import InputError
 from drurank.imports import refuse_missing
@@ -35,7 +35,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
     checkpoint, run = _value_of("--ckpt_path", words), _value_of("--run", words)
     if run:
         refuse_links(Path(run))  # before the parser opens a file that is named in it
-    if checkpoint and checkpoint not in (*OF_THIS_PROCESS, "hpc"):
+    if checkpoint and checkpoint not in NO_FILE:
         refuse_missing_checkpoint(checkpoint)
         found = run_of(checkpoint)
         if found is not None:

@@ -55,6 +55,7 @@ from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
 from drurank.terminal import Terminal, say
 from drurank.training import loader_checks, preflight, requeue, resume_checks
+from drurank.training.loaders import as_list
 from drurank.training.resume import first_step_to_log
 from drurank.training.stopping import SIGTERM_STATUS, STOPPING
 from drurank.words import joined
@@ -166,7 +167,7 @@ class GroupCLI(LightningCLI):
             problem = import_problem(str(config.get(name)))
             if isinstance(config.get(name), str) and problem is not None:
                 raise InputError(f"--trainer.{name} {config[name]}: {problem}")
-        given = _as_list(config.get("callbacks"))
+        given = as_list(config.get("callbacks"))
         callbacks: list[Callback] = [GroupReport()]
         if not any(isinstance(one, GroupHistory) for one in given):
             callbacks.insert(0, GroupHistory())
@@ -413,7 +414,3 @@ def _kin(data: type) -> list[str]:
     """Names of a data module and of its kin, which save the same state: WILDS is Text."""
     family = [data, *data.__mro__[1:], *data.__subclasses__()]
     return [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]
-
-
-def _as_list(value: Any) -> list[Any]:
-    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]

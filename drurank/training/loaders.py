@@ -9,11 +9,11 @@ from torch.utils.data import default_collate, default_convert
 from drurank.data.sampler import GlobalBatchSampler, rank_and_world
 
 
-def as_list(loaders: Any) -> list[Any]:
-    """The trainer's loaders as a list, whether it has none, one or several."""
-    if isinstance(loaders, dict):
-        return list(loaders.values())
-    return list(loaders) if isinstance(loaders, list | tuple) else [] if loaders is None else [loaders]
+def as_list(given: Any) -> list[Any]:
+    """What a trainer is given, such as its loaders or callbacks, as a list, whether it is nothing, one or several."""
+    if isinstance(given, dict):
+        return list(given.values())
+    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
 
 
 def split_of(loader: Any) -> str | None:
