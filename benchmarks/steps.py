@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.data import Synthetic
-from drurank.data.dataset import make_loader
+from drurank.data.loading import make_loader
 from drurank.methods import DRU, ERM, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP
 

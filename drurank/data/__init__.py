@@ -1,6 +1,7 @@
 """Grouped data: generated, read from tables and texts, or anybody's dataset wrapped."""
 
-from drurank.data.dataset import GroupedDataset, InMemory, evaluation_loader, make_loader
+from drurank.data.dataset import GroupedDataset, InMemory
+from drurank.data.loading import evaluation_loader, make_loader
 from drurank.data.module import GroupDataModule
 from drurank.data.synthetic import Shortcut, Synthetic
 from drurank.data.table import Table

@@ -11,7 +11,8 @@ from lightning.pytorch import LightningDataModule
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch.utils.data import DataLoader
 
-from drurank.data.dataset import Batch, GroupedDataset, TrainingPass, loader_of, make_loader
+from drurank.data.dataset import Batch, GroupedDataset
+from drurank.data.loading import TrainingPass, loader_of, make_loader
 from drurank.data.orders import Draw
 from drurank.data.sampler import POOL_BATCHES, GlobalBatchSampler
 from drurank.errors import InputError, check_choice, check_count

@@ -12,7 +12,8 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from torch import Tensor
 
-from drurank.data.dataset import InMemory, TrainingPass, evaluation_loader
+from drurank.data.dataset import InMemory
+from drurank.data.loading import TrainingPass, evaluation_loader
 from drurank.data.orders import subsample
 from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice, check_number, is_count

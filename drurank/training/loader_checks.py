@@ -7,7 +7,8 @@ from typing import Any
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from torch.utils.data import SequentialSampler, default_collate
 
-from drurank.data.dataset import GroupedDataset, TrainingPass, check_map_style, not_grouped
+from drurank.data.dataset import GroupedDataset, check_map_style, not_grouped
+from drurank.data.loading import TrainingPass
 from drurank.errors import InputError
 from drurank.training.loaders import as_list, keeps_labels, split_of
 from drurank.training.losses import BinaryCrossEntropy, CrossEntropy

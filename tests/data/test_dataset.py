@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from drurank.data import GroupedDataset, InMemory, evaluation_loader
-from drurank.data.dataset import make_loader
+from drurank.data.loading import make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU
 from pairs import pairs

@@ -5,7 +5,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from drurank.data import GroupedDataset, evaluation_loader
-from drurank.data.dataset import make_loader
+from drurank.data.loading import make_loader
 from drurank.data.sampler import GlobalBatchSampler
 from drurank.errors import InputError
 from pairs import pairs

@@ -13,7 +13,8 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from drurank.data import GroupDataModule, GroupedDataset, Shortcut
-from drurank.data.dataset import InMemory, make_loader
+from drurank.data.dataset import InMemory
+from drurank.data.loading import make_loader
 from drurank.errors import InputError
 from drurank.methods import DFR, ERM
 from drurank.networks import Sizes

@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch.utils.data import TensorDataset
 
 from drurank.data import GroupedDataset, Shortcut
-from drurank.data.dataset import make_loader
+from drurank.data.loading import make_loader
 from drurank.errors import InputError
 from drurank.methods import ERM, IRM
 from drurank.methods.irm import penalty_shares

@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from drurank.data import GroupedDataset, Shortcut, evaluation_loader
-from drurank.data.dataset import make_loader
+from drurank.data.loading import make_loader
 from drurank.errors import InputError
 from drurank.methods import DFR, ERM, JTT
 from drurank.training.schedules import LinearDecay

@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from drurank.data import GroupedDataset
-from drurank.data.dataset import make_loader
+from drurank.data.loading import make_loader
 from drurank.errors import InputError
 from drurank.methods import ERM
 from drurank.training.contract import checked_batch, class_correct

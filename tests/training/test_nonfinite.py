@@ -14,7 +14,7 @@ from torch.utils.data import TensorDataset
 from drurank import methods
 from drurank.callbacks import BestByCriterion
 from drurank.data import GroupedDataset, Shortcut, evaluation_loader
-from drurank.data.dataset import make_loader
+from drurank.data.loading import make_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM, GroupDRO
 from drurank.training.losses import CrossEntropy
