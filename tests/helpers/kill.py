@@ -26,6 +26,7 @@ import yaml
 from lightning.pytorch import Callback
 
 from drurank.errors import InputError
+from drurank.files import TEMPORARY
 from runs import QUIET, ROOT, SMALL, read_csv, read_json
 from warm import Program
 
@@ -150,20 +151,22 @@ def finish(words, root):
 # ---- kills
 
 
-def kill(words, root, *, seconds=None, write=None):
+def kill(words, root, *, seconds=None, write=None, pace=0):
     """Kill a run so many seconds after its training began, or while it writes a checkpoint for the ``write``-th time.
+
+    It waits ``pace`` seconds before each epoch if it has the callback.
 
     Returns:
         In words what it was doing; ``None`` if it ended before.
     """
-    begun = training_begun(root)
-    with process(words, root / "log") as running:
+    begun, before = training_begun(root), half_written(root)
+    with process(words, root / "log", pace) as running:
         if write is None:
             if wait_until(begun, running):
                 with suppress(subprocess.TimeoutExpired):
                     running.wait(seconds)
         else:
-            wait_until(_writes(root, running.pid, write), running, OFTEN)
+            wait_until(_writes(root, write), running, OFTEN)
         ended = running.poll()
         running.kill()
         running.wait()
@@ -171,21 +174,25 @@ def kill(words, root, *, seconds=None, write=None):
         raise RuntimeError(f"{' '.join(words)} ended with {ended}:\n{(root / 'log').read_text()}")
     if ended == 0:
         return None
-    half = [path.name.split(".")[1] for path in root.glob(f"version_*/checkpoints/.*.ckpt.{running.pid}")]
+    half = [path.name.split(".")[1] for path in half_written(root) - before]
     when = f"{seconds:.2f} s into training" if write is None else f"at write {write}"
     return f"{when}, {half[0] if half else 'no'} checkpoint half written"
 
 
-def _writes(root, pid, count):
-    """Tells whether a process is writing a checkpoint for the ``count``-th time that it is seen to."""
-    seen, before = 0, False
+def half_written(root):
+    """Checkpoints of the latest run that are being written, or were when it was killed."""
+    run = latest(root)
+    return {*run.glob(f"checkpoints/.*.ckpt.*{TEMPORARY}")} if run else set()
+
+
+def _writes(root, count):
+    """Tells whether a checkpoint is written for the ``count``-th time that is seen from now on."""
+    before, seen = half_written(root), set()
 
     def reached():
-        nonlocal seen, before
-        run = latest(root)
-        now = run is not None and any(run.glob(f"checkpoints/.*.ckpt.{pid}"))
-        seen, before = seen + (now and not before), now
-        return now and seen >= count
+        now = half_written(root) - before
+        seen.update(now)
+        return bool(now) and len(seen) >= count
 
     return reached
 
@@ -265,7 +272,7 @@ class Straight:
         return cls(contents(run), ended.stat().st_mtime - begun.stat().st_mtime)
 
 
-def trial(case, root, kills, straight, draw, end=finish):
+def trial(case, root, kills, straight, draw, end=finish, pace=0):
     """Start a run, kill it at most so often, and let it end.
 
     Args:
@@ -275,6 +282,7 @@ def trial(case, root, kills, straight, draw, end=finish):
         straight: the run that was left alone.
         draw: where moments are drawn from.
         end: runs the words that it is given to their end.
+        pace: seconds before each epoch of a run that is to be killed.
 
     Returns:
         Faults and differences, and the number of kills.
@@ -285,7 +293,7 @@ def trial(case, root, kills, straight, draw, end=finish):
         # A little more than what is left, so that some fall into what comes after the last checkpoint.
         seconds = draw.uniform(0, 1.1 * straight.seconds * left / case.epochs)
         moment = {"write": draw.randint(1, left)} if draw.random() < 0.5 else {"seconds": seconds}
-        happened = kill(case.go_on(root), root, **moment)
+        happened = kill(case.go_on(root), root, pace=pace, **moment)
         if happened is None:
             break
         done += 1
@@ -315,7 +323,7 @@ def signalled(kind, root, draw):
         wait_until(last.is_file, running)
         time.sleep(draw.uniform(0, 1))
         if draw.random() < 0.5:
-            wait_until(_writes(root, running.pid, 1), running, OFTEN)
+            wait_until(_writes(root, 1), running, OFTEN)
         children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
         begun = time.monotonic()
         if whom == "all":

@@ -20,7 +20,7 @@ from drurank.cli.training_parser import TrainingParser
 from drurank.data import Shortcut
 from drurank.methods import DRU
 from drurank.run_folder.logger import RunLogger
-from kill import Case, Straight, contents, differences, faults_of_files, latest, process, trial, wait_until
+from kill import Case, Straight, contents, differences, faults_of_files, kill, latest, process, trial, wait_until
 from runs import read_csv
 
 CASE = Case("JTT", 24, words=["--model.first_stage_epochs", "12", "--trainer.callbacks", "kill.Paced"])
@@ -56,13 +56,12 @@ def copied(finished, tmp_path):
 def test_killed_run_goes_on_to_the_same_end(straight, end, tmp_path):
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # pytest shows it where the test fails
-    draw, done = random.Random(seed), 0
-    for number in range(5):  # a run may be at its end before its first kill
-        if done == 0:
-            (tmp_path / str(number)).mkdir()
-            found, done = trial(CASE, tmp_path / str(number), 3, straight, draw, end)
-            assert found == []
-    assert done >= 1
+    assert kill(CASE.start(tmp_path), tmp_path, write=2), "no write of the 48 was seen"
+    assert faults_of_files(tmp_path) == []
+    pace = 0.05
+    paced = Straight(straight.contents, pace * CASE.epochs)
+    found, _ = trial(CASE, tmp_path, 2, paced, random.Random(seed), end, pace)
+    assert found == []
 
 
 # ---- signals
