@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.criteria import criterion, key_of
 from drurank.errors import InputError
-from drurank.files import read_json, write_json
+from drurank.files import write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
-from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, REPORT_FILE, SELECTION_FILE
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, SELECTION_FILE
 from drurank.run_folder.place import run_folder
-from drurank.shapes import check_shape
+from drurank.run_folder.selection import AGAIN, read_noted
 from drurank.training.kept_files import moved_state
 from drurank.training.stopping import STOPPING
-
-AGAIN = "fit again"
-REMEDY = f"give the folder of a run that `fit` made, or {AGAIN}"
 
 
 class RunCheckpoint(ModelCheckpoint):
@@ -162,19 +156,19 @@ class BestByCriterion(RunCheckpoint):
     def chosen_epoch(self) -> int | None:
         """The epoch of the best checkpoint so far, as ``selection.json`` says."""
         file = self._selection_file()
-        noted = _read_noted(file) if self.best_model_path and file.is_file() else {}
+        noted = read_noted(file) if self.best_model_path and file.is_file() else {}
         return noted[self.criterion_name]["epoch"] if self.criterion_name in noted else None
 
     def _note_again(self) -> None:
         file = self._selection_file()
-        if _is_gone(self.best_model_path) or (file.is_file() and self.criterion_name in _read_noted(file)):
+        if _is_gone(self.best_model_path) or (file.is_file() and self.criterion_name in read_noted(file)):
             return
         rank_zero_warn(f"{file} lacks {self.criterion_name}, as if somebody had removed it; it is noted anew")
         self._note(int(read_checkpoint(self.best_model_path)["epoch"]))
 
     def _note(self, epoch: int) -> None:
         file, best = self._selection_file(), Path(self.best_model_path)
-        noted = _read_noted(file) if file.is_file() else {}
+        noted = read_noted(file) if file.is_file() else {}
         noted[self.criterion_name] = {
             "file": f"{best.parent.name}/{best.name}" if self.chooses_folder else best.name,
             "value": float(self.best_model_score),  # type: ignore[arg-type]
@@ -237,80 +231,3 @@ def best_by(names: str | Sequence[str], dirpath: str | Path | None = None) -> li
     if not wanted or len(set(wanted)) < len(wanted):
         raise InputError(f"select is {names!r}; name at least one criterion, and none twice, e.g. qdcg10,worst")
     return [*(BestByCriterion(name, dirpath) for name in wanted), LastCheckpoint(dirpath)]
-
-
-def read_selection(run: Path) -> dict[str, dict[str, Any]]:
-    """What ``selection.json`` of a run says: criterion to file (a path), value and epoch.
-
-    Raises:
-        InputError: if the run has no ``selection.json``, it is damaged or names a file outside of the run, a file it
-            names is gone, or a criterion is not known here.
-    """
-    file = run / SELECTION_FILE
-    if not file.is_file():
-        raise InputError(f"{run} has no {SELECTION_FILE}; give the folder of a run that `fit` made")
-    noted = {name: {**entry, "file": run / entry["file"]} for name, entry in _read_noted(file).items()}
-    if not noted:
-        raise InputError(f"{file} names no checkpoint; fit again, with at least one criterion in select")
-    for name, entry in noted.items():
-        try:
-            criterion(name)  # refuses one that is not registered: the report would lack it
-            inside = entry["file"].resolve().is_relative_to(run.resolve())
-        except (ValueError, OSError) as error:
-            raise InputError(f"{file}: {' '.join(str(error).split())}; {REMEDY}") from error
-        if not inside:
-            raise InputError(f"{file} names {entry['file']}, a file outside of the run; give a run that `fit` made")
-        if not entry["file"].is_file():
-            raise InputError(f"{file} names {entry['file']} as the best by {name}, which is missing; fit again")
-    return noted
-
-
-def _read_noted(file: Path) -> dict[str, dict[str, Any]]:
-    noted: dict[str, dict[str, Any]] = read_json(file, REMEDY)
-    check_shape(str(file), noted, {"*": {"file": str, "value": int | float, "epoch": int}}, REMEDY)
-    return noted
-
-
-def alike_in_weights(selection: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """Criteria whose checkpoints hold the same weights together, so that each set of weights is tested once.
-
-    Args:
-        selection: what ``read_selection`` gave.
-
-    Returns:
-        Names of criteria, in the order of the selection.
-    """
-    found: list[list[str]] = []
-    for name, entry in selection.items():
-        for names in found:
-            first = selection[names[0]]
-            if first["epoch"] == entry["epoch"] and _same_weights(first["file"], entry["file"]):
-                names.append(name)
-                break
-        else:
-            found.append([name])
-    return found
-
-
-def _same_weights(one: Path, other: Path) -> bool:
-    # In one epoch there may be several validations, and a run that is killed may train an epoch again.
-    mine, theirs = (read_checkpoint(file)["state_dict"] for file in (one, other))
-    return mine.keys() == theirs.keys() and all(torch.equal(mine[key], theirs[key]) for key in mine)
-
-
-def copy_test(folder: Path, names: Sequence[str], selection: Mapping[str, Mapping[str, Any]]) -> None:
-    """Give the test of the first of these criteria to the others too, whose checkpoints hold the same weights.
-
-    Args:
-        folder: where each criterion has a folder with its test.
-        names: of the criteria.
-        selection: what ``read_selection`` gave.
-    """
-    tested = folder / names[0]
-    for name in names[1:]:
-        shutil.rmtree(folder / name, ignore_errors=True)
-        shutil.copytree(tested, folder / name)
-        report = folder / name / REPORT_FILE
-        if report.is_file():
-            content = json.loads(report.read_text(encoding="utf-8"))
-            write_json(report, {**content, "checkpoint": str(selection[name]["file"])})

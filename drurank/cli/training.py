@@ -27,7 +27,6 @@ from torch.nn.parameter import is_lazy
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
-from drurank.callbacks.selection import alike_in_weights, copy_test, read_selection
 from drurank.cli.early import TRAINING, options_of_others
 from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
@@ -53,6 +52,7 @@ from drurank.run_folder.lock import hold, release_all
 from drurank.run_folder.logger import RunLogger, is_first_process
 from drurank.run_folder.loggers import refuse_taken, with_runs_of
 from drurank.run_folder.place import run_of
+from drurank.run_folder.selection import alike_in_weights, copy_test, read_selection
 from drurank.terminal import Terminal, say
 from drurank.training import loader_checks, preflight, requeue, resume_checks
 from drurank.training.loaders import as_list

@@ -9,7 +9,6 @@ import shutil
 import pytest
 import torch
 
-from drurank.callbacks.selection import read_selection
 from drurank.cli.run_folder import with_config_of_run
 from drurank.errors import InputError
 from drurank.methods import DRU
@@ -17,6 +16,7 @@ from drurank.report import report_predictions
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.logger import _metrics_in
 from drurank.run_folder.loggers import _noted
+from drurank.run_folder.selection import read_selection
 from drurank.run_folder.weights import WeightsCsv
 from drurank.study import Study
 from drurank.study.comparing_files import compare_runs

@@ -7,10 +7,10 @@ from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.logger import DummyLogger
 
 from drurank.callbacks import GroupHistory, GroupReport, best_by
-from drurank.callbacks.selection import read_selection
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.run_folder.place import claim, run_folder
+from drurank.run_folder.selection import read_selection
 from fits import network, small
 from runs import read_csv, read_json
 

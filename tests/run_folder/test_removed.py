@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from drurank.callbacks import GroupReport
-from drurank.callbacks.selection import LastCheckpoint, read_selection
+from drurank.callbacks.selection import LastCheckpoint
 from drurank.run_folder.place import run_folder
+from drurank.run_folder.selection import read_selection
 from drurank.run_folder.weights import COLUMNS
 from runs import FIT, plain, read_csv, read_json
 

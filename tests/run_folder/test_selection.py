@@ -2,7 +2,7 @@
 
 import torch
 
-from drurank.callbacks.selection import alike_in_weights, read_selection
+from drurank.run_folder.selection import alike_in_weights, read_selection
 from runs import plain, read_json
 
 
