@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import inspect
 import logging
 import os
 import shlex
@@ -13,17 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-import torch
-from jsonargparse import Namespace
 from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
-from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 from rich.table import Table
-from torch.nn.parameter import is_lazy
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
@@ -35,26 +30,25 @@ from drurank.cli.program import program, usage
 from drurank.cli.restoring import naming_checkpoint
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
+from drurank.cli.training_checks import check_evaluation, check_fit, refuse_taken_version
 from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
 from drurank.cli.trusted import check_kinds
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
 from drurank.criteria import describe_criteria
-from drurank.data import GroupDataModule
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
 from drurank.methods import GroupModule
-from drurank.networks import Sizes
-from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
+from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, SELECTION_FILE, TEST_FOLDER
 from drurank.run_folder.links import refuse_links
 from drurank.run_folder.lock import hold, release_all
 from drurank.run_folder.logger import RunLogger, is_first_process
-from drurank.run_folder.loggers import refuse_taken, with_runs_of
+from drurank.run_folder.loggers import with_runs_of
 from drurank.run_folder.place import run_of
 from drurank.run_folder.selection import alike_in_weights, copy_test, read_selection
 from drurank.terminal import Terminal, say
-from drurank.training import loader_checks, preflight, requeue, resume_checks
+from drurank.training import requeue
 from drurank.training.loaders import as_list
 from drurank.training.resume import first_step_to_log
 from drurank.training.stopping import SIGTERM_STATUS, STOPPING
@@ -243,58 +237,10 @@ class GroupCLI(LightningCLI):
 
     def before_fit(self) -> None:
         """Check everything before a folder is made or written to: a run that cannot start leaves no trace."""
-        first = self._loggers[0] if isinstance(self._loggers, list) and self._loggers else self._loggers
-        named = first.get("init_args", {}).get("version") if isinstance(first, dict | Namespace) else None
-        if named is not None and not self._get(self.config_init, "ckpt_path"):
-            if is_first_process() and isinstance(self.trainer.logger, CSVLogger | TensorBoardLogger):
-                hold(Path(self.trainer.logger.log_dir), "trains")
-            refuse_taken(self.trainer.logger)
-        preflight.check_run(self.model, self.trainer, self.datamodule)
-        self._check_epochs()
-        if not isinstance(self.datamodule, GroupDataModule):
-            self._try_network(getattr(self.datamodule, "sizes", None))
-            return
-        self.datamodule.setup("fit")
-        if self.model.needs_groups:
-            loader_checks.check_groups(
-                self.datamodule.dataset("train"), type(self.model).__name__, self.model.without_groups
-            )
-        self.datamodule.training_loader(self.model)
         checkpoint = self._get(self.config_init, "ckpt_path")
-        if checkpoint and Path(checkpoint).is_file():
-            resume_checks.check_resume(
-                self.model, read_saved(checkpoint), self.datamodule.sizes, self.datamodule.dataset("train")
-            )
-            state = read_checkpoint(checkpoint).get(type(self.datamodule).__qualname__)
-            self.datamodule.trainer, self.trainer.state.fn = self.trainer, TrainerFn.FITTING
-            if state is not None:
-                self.datamodule.load_state_dict(state)
-        else:
-            self._try_network(self.datamodule.sizes)
-
-    def _check_epochs(self) -> None:
-        checkpoint, most = self._get(self.config_init, "ckpt_path"), self.trainer.max_epochs
-        if not checkpoint or most in (None, -1) or not Path(checkpoint).is_file():
-            return
-        epoch = read_checkpoint(checkpoint).get("epoch")
-        if isinstance(epoch, int) and epoch > most:
-            raise InputError(f"{checkpoint} is of epoch {epoch}, and max_epochs is {most}; give max_epochs={epoch + 2}")
-
-    def _try_network(self, sizes: Sizes | None) -> None:
-        if self.model.network is not None or self.model.forwards_itself:
-            return
-        if sizes is None and self.model.builder.takes_sizes:
-            kind = type(self.datamodule).__name__
-            raise InputError(
-                f"{kind} has no sizes, which the network is made from: give {kind} a property sizes that returns "
-                "drurank.networks.Sizes, or a network whose constructor has no argument sizes"
-            )
-        # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
-        with torch.random.fork_rng(devices=[]):
-            network = self.model.builder.make(sizes)
-            is_whole = not any(map(is_lazy, network.parameters()))
-            if is_whole and type(self.model).configure_optimizers is GroupModule.configure_optimizers:
-                self.model.optimization.configure(network, network, lambda *_: None)
+        if not checkpoint:
+            refuse_taken_version(self.trainer, self._loggers)
+        check_fit(self.model, self.trainer, self.datamodule, checkpoint)
 
     def before_validate(self) -> None:
         """Read the data before a folder is made."""
@@ -314,16 +260,7 @@ class GroupCLI(LightningCLI):
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
         files = [checkpoint] if run is None else [entry["file"] for entry in read_selection(Path(run)).values()]
-        saved, *_ = [read_checkpoint(file) for file in files]
-        # What the trainer does once it has made the folder; the datasets that are read here are kept.
-        self.datamodule.trainer, self.trainer.state.fn = self.trainer, stage
-        preflight.check_run(self.model, self.trainer, self.datamodule)
-        if not isinstance(self.datamodule, GroupDataModule):
-            return
-        state = next((saved[name] for name in _kin(type(self.datamodule)) if name in saved), None)
-        if state is not None:
-            self.datamodule.load_state_dict(state)
-        self.datamodule.setup(stage.value)
+        check_evaluation(self.model, self.trainer, self.datamodule, stage, files)
         make_loaders()
 
     def test(self, ckpt_path: str | None = None, **kwargs: Any) -> None:
@@ -408,9 +345,3 @@ def _said_as_flags(flags: Callable[[], list[str]]) -> Iterator[None]:
 
 def _is_no_tip(record: logging.LogRecord) -> bool:
     return "Tip:" not in record.getMessage()
-
-
-def _kin(data: type) -> list[str]:
-    """Names of a data module and of its kin, which save the same state: WILDS is Text."""
-    family = [data, *data.__mro__[1:], *data.__subclasses__()]
-    return [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]

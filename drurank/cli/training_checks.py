@@ -1,0 +1,133 @@
+"""What is checked before a run of the command line begins, so that one that cannot leaves no trace."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from jsonargparse import Namespace
+from lightning.pytorch import LightningDataModule, Trainer
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.trainer.states import TrainerFn
+from torch.nn.parameter import is_lazy
+
+from drurank.data import GroupDataModule
+from drurank.errors import InputError
+from drurank.methods import GroupModule
+from drurank.networks import Sizes
+from drurank.run_folder.checkpoint_io import read_checkpoint, read_saved
+from drurank.run_folder.lock import hold
+from drurank.run_folder.logger import is_first_process
+from drurank.run_folder.loggers import refuse_taken
+from drurank.training import loader_checks, preflight, resume_checks
+
+
+def refuse_taken_version(trainer: Trainer, loggers: Any) -> None:
+    """Refuse to log a new run where another one has.
+
+    Args:
+        trainer: of the run.
+        loggers: its loggers, as the settings have them.
+
+    Raises:
+        InputError: if the version of the first logger was named and is taken.
+    """
+    first = loggers[0] if isinstance(loggers, list) and loggers else loggers
+    named = first.get("init_args", {}).get("version") if isinstance(first, dict | Namespace) else None
+    if named is None:
+        return
+    if is_first_process() and isinstance(trainer.logger, CSVLogger | TensorBoardLogger):
+        hold(Path(trainer.logger.log_dir), "trains")
+    refuse_taken(trainer.logger)
+
+
+def check_fit(model: GroupModule, trainer: Trainer, data: LightningDataModule, checkpoint: str | None) -> None:
+    """Read the data, and try what the run will need.
+
+    Args:
+        model: the method.
+        trainer: of the run.
+        data: what it trains on.
+        checkpoint: what it is resumed from.
+
+    Raises:
+        InputError: if the run cannot start.
+    """
+    preflight.check_run(model, trainer, data)
+    file = checkpoint if checkpoint and Path(checkpoint).is_file() else None
+    if file is not None:
+        _check_epochs(file, trainer.max_epochs)
+    if not isinstance(data, GroupDataModule):
+        _try_network(model, data, getattr(data, "sizes", None))
+        return
+    data.setup("fit")
+    if model.needs_groups:
+        loader_checks.check_groups(data.dataset("train"), type(model).__name__, model.without_groups)
+    data.training_loader(model)
+    if file is None:
+        _try_network(model, data, data.sizes)
+        return
+    resume_checks.check_resume(model, read_saved(file), data.sizes, data.dataset("train"))
+    state = read_checkpoint(file).get(type(data).__qualname__)
+    data.trainer, trainer.state.fn = trainer, TrainerFn.FITTING
+    if state is not None:
+        data.load_state_dict(state)
+
+
+def check_evaluation(
+    model: GroupModule, trainer: Trainer, data: LightningDataModule, stage: TrainerFn, files: Sequence[str | Path]
+) -> None:
+    """Read what checkpoints and data hold; the datasets that are read are kept.
+
+    Args:
+        model: the method.
+        trainer: of the run.
+        data: what is evaluated.
+        stage: that of the trainer.
+        files: the checkpoints.
+
+    Raises:
+        InputError: if the run cannot start.
+    """
+    saved, *_ = [read_checkpoint(file) for file in files]
+    # What the trainer does once it has made the folder.
+    data.trainer, trainer.state.fn = trainer, stage
+    preflight.check_run(model, trainer, data)
+    if not isinstance(data, GroupDataModule):
+        return
+    state = next((saved[name] for name in _kin(type(data)) if name in saved), None)
+    if state is not None:
+        data.load_state_dict(state)
+    data.setup(stage.value)
+
+
+def _check_epochs(file: str, most: int | None) -> None:
+    epoch = read_checkpoint(file).get("epoch")
+    if most not in (None, -1) and isinstance(epoch, int) and epoch > most:
+        raise InputError(f"{file} is of epoch {epoch}, and max_epochs is {most}; give max_epochs={epoch + 2}")
+
+
+def _try_network(model: GroupModule, data: LightningDataModule, sizes: Sizes | None) -> None:
+    if model.network is not None or model.forwards_itself:
+        return
+    if sizes is None and model.builder.takes_sizes:
+        kind = type(data).__name__
+        raise InputError(
+            f"{kind} has no sizes, which the network is made from: give {kind} a property sizes that returns "
+            "drurank.networks.Sizes, or a network whose constructor has no argument sizes"
+        )
+    # Made for what it refuses; the run makes its own, from the random numbers that it would have had.
+    with torch.random.fork_rng(devices=[]):
+        network = model.builder.make(sizes)
+        is_whole = not any(map(is_lazy, network.parameters()))
+        if is_whole and type(model).configure_optimizers is GroupModule.configure_optimizers:
+            model.optimization.configure(network, network, lambda *_: None)
+
+
+def _kin(data: type) -> list[str]:
+    """Names of a data module and of its kin, which save the same state: WILDS is Text."""
+    family = [data, *data.__mro__[1:], *data.__subclasses__()]
+    return [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]
