@@ -210,17 +210,32 @@ def criterion(name: str) -> Criterion:
     Raises:
         InputError: if it is not found; it names the nearest.
     """
-    found = _registry.get(name)
-    if isinstance(found, Criterion):
+    found = find_criterion(name)
+    if found is not None:
         return found
     member = _member(name)
-    if member is None:
-        own = "" if _close(name) else "; import the file that registers one of your own first (docs/criteria.md)"
-        raise InputError(f"there is no criterion {name!r}: {nearest(name, _known())}{own}")
-    family, number = member
-    if not 1 <= number <= family.limit:
+    if member is not None:
+        family, _ = member
         raise InputError(f"criterion {name!r}: the number must be from 1 to {family.limit}, e.g. {family.names[0]}")
-    return family.of(number)
+    own = "" if _close(name) else "; import the file that registers one of your own first (docs/criteria.md)"
+    raise InputError(f"there is no criterion {name!r}: {nearest(name, known_names())}{own}")
+
+
+def find_criterion(name: str) -> Criterion | None:
+    """The criterion of that name; ``None`` if there is none."""
+    found, member = _registry.get(name), _member(name)
+    if isinstance(found, Criterion):
+        return found
+    return member[0].of(member[1]) if member is not None and 1 <= member[1] <= member[0].limit else None
+
+
+def known_names() -> tuple[str, ...]:
+    """Names of all criteria; of a family, those that every run logs, or of an example."""
+    return tuple(
+        name
+        for entry in _registry.values()
+        for name in (entry.names if isinstance(entry, CriterionFamily) else (entry.name,))
+    )
 
 
 def default_criteria(*, grouped: bool = True) -> tuple[str, ...]:
@@ -240,8 +255,8 @@ def default_criteria(*, grouped: bool = True) -> tuple[str, ...]:
 
 def describe_criteria() -> str:
     """All criteria in a line, for a help text."""
-    families = [entry.name for entry in _registry.values() if isinstance(entry, CriterionFamily)]
-    return f"{', '.join(_known())}; {' and '.join([', '.join(families[:-1]), families[-1]])} take any number, e.g. p25"
+    *families, last = (entry.name for entry in _registry.values() if isinstance(entry, CriterionFamily))
+    return f"{', '.join(known_names())}; {', '.join(families)} and {last} take any number, e.g. p25"
 
 
 def values_of(groups: Groups, names: Sequence[str]) -> dict[str, Any]:
@@ -293,46 +308,6 @@ def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",")) if isinstance(names, str) else tuple(names)
 
 
-# ---- the keys that criteria are logged under
-
-
-def key_of(name: str, prefix: str = "val") -> str:
-    """The key a criterion is logged under, as ``val_qdcg10``."""
-    return f"{prefix}_{name}"
-
-
-def logged_criterion(key: str) -> Criterion | None:
-    """The criterion that is logged under a validation key; ``None`` if the key is not ours, as ``val_auroc``."""
-    name = _name_in(key)
-    member = _member(name)
-    is_ours = isinstance(_registry.get(name), Criterion) or (member and 1 <= member[1] <= member[0].limit)
-    return criterion(name) if is_ours else None
-
-
-def criterion_of_key(key: str) -> Criterion | None:
-    """The criterion that a monitored key stands for; ``None`` if the key is not ours, as ``val_auroc``.
-
-    Raises:
-        InputError: if it is one of ours of test data, which must not be used to choose.
-    """
-    wanted = key.replace("test_", "val_")
-    if key != wanted and (logged_criterion(wanted) or _name_in(wanted) in RESERVED):
-        raise InputError(f"monitoring {key!r} would choose by the test data; monitor {wanted!r}")
-    return logged_criterion(key)
-
-
-def resembled_key(key: str) -> str | None:
-    """The key of a criterion that a key may be meant for, as ``val_qdcg10`` of ``val_qdgc10``; ``None`` without one."""
-    name = _name_in(key)
-    close = difflib.get_close_matches(name, _known(), n=1, cutoff=0.8)
-    return key.removesuffix(name) + close[0] if close and not logged_criterion(key) else None
-
-
-def _name_in(key: str) -> str:
-    found = re.fullmatch(r"(?:id_)?val_(\w+)", key)
-    return found[1] if found else ""
-
-
 def _member(name: str) -> tuple[CriterionFamily, int] | None:
     """Family and number that a name is made of."""
     found = re.fullmatch(r"(\w*[A-Za-z_])([1-9]\d*|0)", name, re.ASCII)
@@ -340,13 +315,5 @@ def _member(name: str) -> tuple[CriterionFamily, int] | None:
     return (family, int(found[2])) if found and isinstance(family, CriterionFamily) else None
 
 
-def _known() -> tuple[str, ...]:
-    return tuple(
-        name
-        for entry in _registry.values()
-        for name in (entry.names if isinstance(entry, CriterionFamily) else (entry.name,))
-    )
-
-
 def _close(name: str) -> bool:
-    return bool(difflib.get_close_matches(name.lower(), _known(), n=1))
+    return bool(difflib.get_close_matches(name.lower(), known_names(), n=1))

@@ -10,14 +10,11 @@ from drurank.criteria import (
     CriterionFamily,
     compute_criteria,
     criterion,
-    criterion_of_key,
     default_criteria,
     describe_criteria,
-    key_of,
-    logged_criterion,
     register_criterion,
-    resembled_key,
 )
+from drurank.criterion_keys import criterion_of_key, key_of, logged_criterion, resembled_key
 from drurank.dcg import group_dcg
 from drurank.errors import InputError
 from drurank.groups import Groups, group_tstat, percentile_group_accuracy, worst_group_accuracy

@@ -10,7 +10,7 @@ from drurank.callbacks.classes import TestedClasses
 from drurank.callbacks.pictures import folder_of, keep_picture, send_file, send_picture
 from drurank.callbacks.selection import BestByCriterion
 from drurank.callbacks.validation import split_counts
-from drurank.criteria import logged_criterion
+from drurank.criterion_keys import logged_criterion
 from drurank.errors import InputError
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report

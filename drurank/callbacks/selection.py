@@ -10,7 +10,8 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
-from drurank.criteria import criterion, key_of
+from drurank.criteria import criterion
+from drurank.criterion_keys import key_of
 from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint

@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from drurank.criteria import Criterion, key_of, logged_criterion
+from drurank.criteria import Criterion
+from drurank.criterion_keys import key_of, logged_criterion
 from drurank.noise import DRAWS, chance_band
 from drurank.report.counts import ALL, SplitCounts
 from drurank.terminal import visible

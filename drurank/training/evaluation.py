@@ -10,7 +10,8 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 
-from drurank.criteria import criterion_of_key, default_criteria, key_of, logged_criterion, resembled_key
+from drurank.criteria import default_criteria
+from drurank.criterion_keys import criterion_of_key, key_of, logged_criterion, resembled_key
 from drurank.errors import InputError, check_count
 from drurank.metrics import GroupCriteria
 from drurank.training.loaders import as_list, split_of
