@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from drurank.data import GroupedDataset
 from drurank.methods import GroupModule
+from drurank.processes import max_over_processes_
 from drurank.report.classes import ClassCounts
 from drurank.training.loaders import as_list
 from drurank.training.record import UNKNOWN
@@ -62,8 +62,7 @@ class TestedClasses:
         tables = list(self._labels.values())
         self._labels = {}
         for _, table in tables:
-            if dist.is_available() and dist.is_initialized():
-                dist.all_reduce(table, op=dist.ReduceOp.MAX)
+            max_over_processes_(table)
         for split in method.evaluation.splits:
             noted = next((table for dataset, table in tables if dataset is split.dataset), None)
             if noted is None:

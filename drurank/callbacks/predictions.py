@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-import torch.distributed as dist
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
@@ -17,6 +16,7 @@ from torch import Tensor
 from drurank.callbacks.pictures import folder_of
 from drurank.errors import InputError
 from drurank.methods import GroupModule
+from drurank.processes import gather_objects
 from drurank.run_folder.layout import PREDICTIONS_FILE
 from drurank.tabular.columns import Names, as_names
 from drurank.tabular.reading import PARQUET
@@ -114,10 +114,7 @@ class PredictionWriter(BasePredictionWriter):
 
 def _gather(batches: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     mine = {key: torch.cat([batch[key].cpu() for batch in batches]) for key in batches[0]}
-    if not (dist.is_available() and dist.is_initialized()):
-        return mine
-    everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, mine)
+    everyone = gather_objects(mine)
     return {key: torch.cat([rows[key] for rows in everyone]) for key in mine}
 
 

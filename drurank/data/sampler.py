@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.distributed as dist
 from torch.utils.data import Dataset, DistributedSampler
 
 from drurank.data.orders import (
@@ -21,6 +20,7 @@ from drurank.data.orders import (
     subsample,
 )
 from drurank.errors import InputError, check_count, is_count
+from drurank.processes import rank_and_world
 
 Places = npt.NDArray[np.int64]
 """Places of rows in a dataset; an array, of which torch makes a tensor without a copy, as it does not of a list."""
@@ -157,10 +157,3 @@ class GlobalBatchSampler(DistributedSampler[Places]):
 
     def _generator(self, epoch: int) -> torch.Generator:
         return torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-
-
-def rank_and_world() -> tuple[int, int]:
-    """Number of this process, from 0, and number of processes; one, as long as they do not know each other."""
-    if dist.is_available() and dist.is_initialized():
-        return dist.get_rank(), dist.get_world_size()
-    return 0, 1

@@ -15,9 +15,9 @@ from torch import Tensor
 from drurank.data.dataset import InMemory
 from drurank.data.loading import TrainingPass, evaluation_loader
 from drurank.data.orders import subsample
-from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice, check_number, is_count
 from drurank.methods.erm import ERM
+from drurank.processes import rank_and_world
 from drurank.training import loader_checks, method_checks
 from drurank.training.contract import checked_batch
 from drurank.training.global_batch import gather_rows

@@ -10,8 +10,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional
 
-from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError
+from drurank.processes import max_over_processes_, rank_and_world, sum_over_processes_
 from drurank.ranking import add_group_sums_
 
 GLOBAL = ("rows", "share", "largest")
@@ -35,8 +35,7 @@ class GlobalBatch(dict[str, Any]):
         world = rank_and_world()[1]
         total: Tensor | int = rows
         if world > 1:
-            total = torch.full((), rows, dtype=torch.float32, device=device)
-            dist.all_reduce(total)
+            total = sum_over_processes_(torch.full((), rows, dtype=torch.float32, device=device))
         super().__init__(batch, rows=total, share=world / total, largest=largest)
         self.is_global = world == 1
         """Whether the method is known to look at the global batch."""
@@ -86,9 +85,7 @@ def gather_rows(rows: Tensor, *, fill: float, largest: int | None = None) -> Ten
     if world == 1:
         return rows
     if largest is None:
-        most = torch.tensor(rows.shape[-1], device=rows.device)
-        dist.all_reduce(most, op=dist.ReduceOp.MAX)
-        largest = int(most)
+        largest = int(max_over_processes_(torch.tensor(rows.shape[-1], device=rows.device)))
     padded = functional.pad(rows, (0, largest - rows.shape[-1]), value=fill)
     parts = [torch.empty_like(padded) for _ in range(world)]
     dist.all_gather(parts, padded.contiguous())

@@ -6,7 +6,8 @@ from typing import Any
 
 from torch.utils.data import default_collate, default_convert
 
-from drurank.data.sampler import GlobalBatchSampler, rank_and_world
+from drurank.data.sampler import GlobalBatchSampler
+from drurank.processes import rank_and_world
 
 
 def as_list(given: Any) -> list[Any]:

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
-from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice
+from drurank.processes import max_over_processes_, rank_and_world, sum_over_processes_
 from drurank.training.lean_callback import LeanCallback
 
 OnNonfinite = Literal["stop", "skip"]
@@ -102,10 +102,7 @@ class NonFiniteWatch(LeanCallback):
 
     def losses(self) -> Tensor:
         """Sum and number of the losses of rows drawn since the last mean, of all processes; every one must call it."""
-        total = torch.stack([self._loss, torch.full_like(self._loss, self._rows)])
-        if rank_and_world()[1] > 1:
-            dist.all_reduce(total)
-        return total
+        return sum_over_processes_(torch.stack([self._loss, torch.full_like(self._loss, self._rows)]))
 
     def go_on_from(self, losses: Tensor) -> None:
         """Count on from what ``losses`` gave in a run that was stopped within an epoch."""
@@ -153,8 +150,7 @@ class NonFiniteWatch(LeanCallback):
         every = trainer.log_every_n_steps
         if not trainer.is_last_batch and (every == 0 or (batch_idx + 1) % every):
             return
-        if rank_and_world()[1] > 1:
-            dist.all_reduce(self._mark)
+        sum_over_processes_(self._mark)
         if not self.skips and float(self._mark) != 0:
             raise InputError(
                 f"the training loss became nan or inf in epoch {trainer.current_epoch}{self._rows_in_words(trainer)}; "
@@ -192,7 +188,7 @@ class NonFiniteWatch(LeanCallback):
             dist.all_reduce(first, op=dist.ReduceOp.MIN)
             if not self.skips and bool(first < self._first_break):
                 self._bad.zero_()  # another process broke first, and so all weights before this one's batch
-            dist.all_reduce(self._bad, op=dist.ReduceOp.MAX)
+            max_over_processes_(self._bad)
         train: GroupedDataset = trainer.train_dataloader.dataset
         index = self._bad.nonzero().flatten().cpu()
         if not len(index):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from drurank.checks import NONE
 from drurank.dcg import accuracy_from_counts, precise
 from drurank.errors import InputError
+from drurank.processes import max_over_processes_
 from drurank.ranking import add_group_sums_
 from drurank.spread import shrunk_accuracy
 
@@ -57,9 +57,7 @@ class EpochRecord:
         Returns:
             Whether anything was put in force.
         """
-        if dist.is_available() and dist.is_initialized():
-            dist.all_reduce(self._fresh, op=dist.ReduceOp.MAX)
-        seen = self._fresh != UNKNOWN
+        seen = max_over_processes_(self._fresh) != UNKNOWN
         take = bool(seen.all() if whole else seen.any())
         if take:
             self.correct = torch.where(seen, self._fresh, self.correct)
@@ -130,9 +128,7 @@ class EpochRecord:
 
     def state_dict(self) -> dict[str, Any]:
         """The predictions as plain tensors on the CPU, fresh ones of all processes included; every one must call it."""
-        fresh = self._fresh.clone()
-        if dist.is_available() and dist.is_initialized():
-            dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
+        fresh = max_over_processes_(self._fresh.clone())
         tables = {"correct": self.correct, "fresh": fresh}
         on_cpu = {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
         return {**on_cpu, "news": self.news}

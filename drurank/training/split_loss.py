@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from drurank.dcg import precise
+from drurank.processes import sum_over_processes_
 
 
 class SplitLoss:
@@ -43,9 +43,7 @@ class SplitLoss:
         """
         if not self._is_whole:
             return None
-        if dist.is_available() and dist.is_initialized():
-            dist.all_reduce(self._table)
-        loss, readers = self._table
+        loss, readers = sum_over_processes_(self._table)
         by_row = (loss / readers.clamp(min=1)).to(precise(loss))
         mean: Tensor = by_row.sum() / (readers > 0).sum()
         return mean.float()

@@ -29,6 +29,7 @@ import torch.distributed as dist
 from lightning.pytorch.strategies.launchers import subprocess_script
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from drurank.processes import max_over_processes_, rank_and_world
 from drurank.run_folder.place import leave_folder
 from drurank.training.lean_callback import LeanCallback
 
@@ -177,8 +178,7 @@ class Stopping:
     @property
     def is_of_several(self) -> bool:
         """Whether there are other processes of the run."""
-        grouped = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
-        return bool(self._children) or self._parent is not None or grouped
+        return bool(self._children) or self._parent is not None or rank_and_world()[1] > 1
 
     def ends_with(self, status: int) -> None:
         """End with a status once all is written, without the threads of a process group that others have left."""
@@ -309,11 +309,9 @@ def _stop_together(trainer: Any) -> None:
 
 def _agree(trainer: Any) -> bool:
     """Whether any process was told to stop; every one must ask."""
-    if not (dist.is_available() and dist.is_initialized()):
+    if rank_and_world()[1] == 1:
         return False
-    told = torch.tensor([int(STOPPING.told)], device=trainer.strategy.root_device)
-    dist.all_reduce(told, op=dist.ReduceOp.MAX)
-    return bool(told.item())
+    return bool(max_over_processes_(torch.tensor([int(STOPPING.told)], device=trainer.strategy.root_device)).item())
 
 
 def _is_started_by_lightning() -> bool:

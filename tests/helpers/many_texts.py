@@ -9,9 +9,9 @@ import torch
 import torch.distributed as dist
 
 from drurank.data import Text
-from drurank.data.sampler import rank_and_world
 from drurank.methods import DRU
 from drurank.networks import TextClassifier
+from drurank.processes import rank_and_world
 from drurank.text import tokens
 from encoders import write_tiny
 from many_data import GLOBAL_BATCH, Watch, python_trainer
