@@ -19,6 +19,7 @@ from drurank.checks import check_counts
 from drurank.dcg import RankBy, precise
 from drurank.errors import InputError, check_count, nearest
 from drurank.groups import Groups, average, error_dcg, percentile_of, tstat, worst
+from drurank.words import as_names
 
 RESERVED = ("loss",)
 """Names that runs log something else under, as ``val_loss``."""
@@ -303,9 +304,7 @@ def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
     Args:
         names: a sequence, or one string with commas, as ``worst,p10``; those that every run logs, if ``None``.
     """
-    if names is None:
-        return default_criteria()
-    return tuple(name.strip() for name in names.split(",")) if isinstance(names, str) else tuple(names)
+    return default_criteria() if names is None else tuple(as_names(names))
 
 
 def _member(name: str) -> tuple[CriterionFamily, int] | None:

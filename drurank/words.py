@@ -10,6 +10,13 @@ SHOWN = 3
 """Names of many that a sentence gives."""
 
 
+def as_names(names: str | Sequence[str] | None) -> list[str]:
+    """Names from a list, or from one string with commas; none from ``None``."""
+    if isinstance(names, str):
+        return [name.strip() for name in names.split(",")]
+    return [str(name) for name in names or ()]
+
+
 def in_digits(value: float | None) -> str:
     """A number with three digits, as ``.640``, ``1.62`` or ``27.7``; empty for ``None`` and ``nan``."""
     if value is None or math.isnan(value):

@@ -18,11 +18,12 @@ from drurank.errors import InputError
 from drurank.methods import GroupModule
 from drurank.processes import gather_objects
 from drurank.run_folder.layout import PREDICTIONS_FILE
-from drurank.tabular.columns import Names, as_names
+from drurank.tabular.columns import Names
 from drurank.tabular.reading import PARQUET
 from drurank.tabular.writing import WRITTEN, write_table
 from drurank.terminal import say
 from drurank.training.loaders import as_list
+from drurank.words import as_names
 
 COLUMNS = ("row", "split", "group", "label", "prediction", "probabilities")
 OF_CLASS = "probability_"

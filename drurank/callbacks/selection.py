@@ -20,6 +20,7 @@ from drurank.run_folder.place import run_folder
 from drurank.run_folder.selection import AGAIN, read_noted
 from drurank.training.kept_files import moved_state
 from drurank.training.stopping import STOPPING
+from drurank.words import as_names
 
 
 class RunCheckpoint(ModelCheckpoint):
@@ -228,7 +229,7 @@ def best_by(names: str | Sequence[str], dirpath: str | Path | None = None) -> li
     Raises:
         InputError: if a criterion is unknown or named twice, or there is none.
     """
-    wanted = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
+    wanted = as_names(names)
     if not wanted or len(set(wanted)) < len(wanted):
         raise InputError(f"select is {names!r}; name at least one criterion, and none twice, e.g. qdcg10,worst")
     return [*(BestByCriterion(name, dirpath) for name in wanted), LastCheckpoint(dirpath)]

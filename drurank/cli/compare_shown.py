@@ -18,7 +18,7 @@ from drurank.study.comparing_files import compare_runs
 from drurank.study.finished import Study
 from drurank.study.shipping import in_words
 from drurank.terminal import Terminal, say
-from drurank.words import joined, shortened
+from drurank.words import as_names, joined, shortened
 
 GROUPS_SHOWN = 10
 HOW_TO_READ = (
@@ -55,7 +55,7 @@ def show_comparison(
     Raises:
         InputError: if there are no such two, or they were tested on other groups.
     """
-    names = None if cells is None else [name.strip() for name in cells.split(",")]
+    names = None if cells is None else as_names(cells)
     if runs is not None:
         if folder or first or second or len(runs) != 2:
             raise InputError("give two folders of runs, as runs=[a,b], or folder, first and second")

@@ -18,7 +18,6 @@ from drurank.files import write_json
 from drurank.splits import SPLITS
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import as_names
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.gathering import gather_rows
@@ -27,6 +26,7 @@ from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
 from drurank.tabular.suggesting import suggested_options
 from drurank.tabular.writing import write_table
+from drurank.words import as_names
 
 NAMED = 10_000
 """Most groups that are named as left out; of Yelp's writers there are two million."""

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from drurank.cli.compare_shown import gathered, show_comparison
+from drurank.cli.concordance_shown import show_concordance
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import program, usage
-from drurank.cli.study_shown import draw, export, show_concordance, show_table, write
+from drurank.cli.study_shown import draw, export, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.cli.words import trust_named
 from drurank.errors import InputError, check_count, is_count, nearest

@@ -22,13 +22,14 @@ from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.coding import relabelled
 from drurank.tabular.columns import Names as ColumnNames
-from drurank.tabular.columns import as_names, refuse_unknown
+from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.reading import checked_names
 from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
 from drurank.tabular.several import Source
 from drurank.tabular.text import check_delimiter, check_encoding
+from drurank.words import as_names
 
 
 class FileData(GroupDataModule):

@@ -17,12 +17,13 @@ from drurank.data.options import TablePath
 from drurank.data.unseen import say_unseen
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
-from drurank.tabular.columns import Names, as_names
+from drurank.tabular.columns import Names
 from drurank.tabular.converting import Reading
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.rows import GroupedRows, Missing
 from drurank.tabular.rules.features import distinct_columns
 from drurank.tabular.writings import Marks
+from drurank.words import as_names
 
 """Of a feature that one-hot encoding takes: each is an input of the network."""
 

@@ -22,12 +22,12 @@ from drurank.data.text_rows import FeatureRows, TextRows
 from drurank.errors import InputError, check_choice, check_count
 from drurank.networks import Sizes, TextClassifier
 from drurank.tabular.columns import Names as ColumnNames
-from drurank.tabular.columns import as_names
 from drurank.tabular.rows import GroupedRows
 from drurank.text.features import embed_tokens
 from drurank.text.pooling import Pooling
 from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
+from drurank.words import as_names
 
 PIECE = 1 << 16
 """Rows whose features are held in float64 at a time."""

@@ -18,10 +18,11 @@ from drurank.report.counts import ALL, SplitCounts
 from drurank.report.write import print_report, write_report
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, Names, as_names, refuse_unknown, to_number
+from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
 from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
 from drurank.terminal import say
+from drurank.words import as_names
 
 ORDER = (*TRAINING, *VALIDATION, *TEST)
 

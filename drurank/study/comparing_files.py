@@ -21,9 +21,10 @@ from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
 from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, Names, as_names, refuse_unknown
+from drurank.tabular.columns import Column, Names, refuse_unknown
 from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
+from drurank.words import as_names
 
 TEST_AGAIN = "test the run again"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from drurank.terminal import visible
 
@@ -20,6 +21,21 @@ def markdown(text: str) -> str:
     ('a_b \\<i\\>\\*x\\*\\</i\\>', '\\_a \\| b\\_')
     """
     return SPECIAL.sub(lambda found: f"\\{found[0]}", visible(" ".join(text.split())))
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str, remarks: Sequence[str] = ()) -> str:
+    """A table under its title.
+
+    Args:
+        head: of the columns, as Markdown.
+        rows: cells by row, as Markdown.
+        title: plain text.
+        remarks: sentences that follow it, plain text.
+    """
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    lines.insert(1, f"|{'---|' * len(head)}")
+    said = [f"- {markdown(sentence)}" for sentence in remarks]
+    return "\n".join([f"{markdown(title)}:", "", *lines, "", *said]) + "\n"
 
 
 def code(lines: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from drurank.criteria import criterion, default_criteria
+from drurank.criteria import criterion, names_of
 from drurank.errors import InputError, is_count, nearest
 from drurank.recipes import find_config
 from drurank.study.candidates import Candidate, SearchTrial
@@ -149,7 +149,7 @@ def _beside(file: Path, name: Any) -> Path:
 
 
 def _criteria(source: str, given: Any) -> tuple[str, ...]:
-    words = given.split(",") if isinstance(given, str) else list(default_criteria()) if given is None else given
+    words = list(names_of(given)) if given is None or isinstance(given, str) else given
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InputError(f"{source}: criteria is {given!r}; give a list of names, as [qdcg10, worst]")
     names = tuple(criterion(word.strip()).name for word in words)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from drurank.criteria import criterion
 from drurank.study.latex import latex_table, tex
-from drurank.study.markdown import markdown
+from drurank.study.markdown import markdown, markdown_table
 
 Format = Literal["markdown", "latex", "csv"]
 Column = tuple[str, str]
@@ -160,12 +160,11 @@ class StudyTable:
 
     def _markdown(self) -> str:
         head = ["method", *map(markdown, self._head), "chosen"]
-        lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-        for row in self.rows:
-            cells = [markdown(row.method), *self._cells(row, "**{}**", "<u>{}</u>"), markdown(_settings(row))]
-            lines.append(f"| {' | '.join(cells)} |")
-        remarks = [f"- {markdown(sentence)}" for sentence in (self.legend, *self.remarks)]
-        return "\n".join([f"{markdown(self.title)}:", "", *lines, "", *remarks]) + "\n"
+        rows = [
+            [markdown(row.method), *self._cells(row, "**{}**", "<u>{}</u>"), markdown(_settings(row))]
+            for row in self.rows
+        ]
+        return markdown_table(head, rows, self.title, (self.legend, *self.remarks))
 
     __str__ = _markdown
 

@@ -185,13 +185,6 @@ def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
             raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}{how}")
 
 
-def as_names(names: Names) -> list[str]:
-    """Column names from a list, or from one string with commas."""
-    if isinstance(names, str):
-        return [name.strip() for name in names.split(",")]
-    return [str(name) for name in names or ()]
-
-
 def as_option(option: str, names: Sequence[str]) -> str:
     """An option that gives the first ``MOST_NAMED`` of these columns, for advice that can be copied.
 
