@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import check_count, nearest
@@ -72,16 +73,7 @@ def report_predictions(
         criterion(name)
     check_count("min_count", min_count)
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
-
-    def column(name: str) -> Column:
-        refuse_unknown(predictions, table, [name])
-        return Column(predictions, name, table[name])
-
-    answers = Answers.of(column(label), column(prediction), as_names(labels))
-    columns = [column(name) for name in as_names(group)]
-    _refuse_blank(columns, "group")
-    code, groups = code_groups(columns, np.arange(table.num_rows))
-    splits = count_by_split(answers, code, groups, None if split is None else column(split))
+    splits = counts_of_table(predictions, table, label, prediction, as_names(group), split, as_names(labels))
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
     if split is None and "split" in table.column_names:
@@ -149,6 +141,44 @@ def _refuse_blank(columns: Sequence[Column], what: str) -> None:
 
 def _exact(text: str) -> Decimal:
     return Decimal(text.strip())
+
+
+def counts_of_table(
+    path: str,
+    table: pa.Table,
+    label: str,
+    prediction: str,
+    group: Sequence[str],
+    split: str | None,
+    labels: Sequence[str] = (),
+) -> list[SplitCounts]:
+    """Counts by group and by class of each split of a table of predictions.
+
+    Args:
+        path: what the table is called in messages.
+        table: a row for each prediction.
+        label: column of the right class.
+        prediction: column of the predicted class.
+        group: columns whose combinations are the groups.
+        split: column of the split; all rows are one, if not given.
+        labels: further classes that may be predicted.
+
+    Returns:
+        Splits with unseen groups first.
+
+    Raises:
+        InputError: if a column is missing, a cell is blank, or a prediction is not among the labels.
+    """
+
+    def column(name: str) -> Column:
+        refuse_unknown(path, table, [name])
+        return Column(path, name, table[name])
+
+    answers = Answers.of(column(label), column(prediction), labels)
+    columns = [column(name) for name in group]
+    _refuse_blank(columns, "group")
+    code, groups = code_groups(columns, np.arange(table.num_rows))
+    return count_by_split(answers, code, groups, None if split is None else column(split))
 
 
 def count_by_split(

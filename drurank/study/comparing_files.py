@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
 from drurank.report.counts import SplitCounts
-from drurank.report.predictions import Answers, count_by_split
+from drurank.report.predictions import counts_of_table
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.shapes import check_shape
@@ -20,10 +20,8 @@ from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
 from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
-from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, Names, refuse_unknown
+from drurank.tabular.columns import Names, refuse_unknown
 from drurank.tabular.reading import read_table
-from drurank.tabular.rules.cells import blank_cells
 from drurank.words import as_names
 
 TEST_AGAIN = "test the run again"
@@ -129,18 +127,10 @@ def compare_predictions(
     for path, table in zip(predictions, (first, second), strict=True):
         refuse_unknown(path, table, [*key, prediction])
     _refuse_other_rows(predictions, first, second, key)
-    found = []
-    for path, table in zip(predictions, (first, second), strict=True):
-
-        def column(name: str, path: str = path, table: pa.Table = table) -> Column:
-            return Column(path, name, table[name])
-
-        answers, every = Answers.of(column(label), column(prediction), as_names(labels)), np.arange(table.num_rows)
-        columns = [column(name) for name in as_names(group)]
-        for finding in blank_cells(columns, "group", every):
-            raise finding.error(path)
-        code, groups = code_groups(columns, every)
-        found.append(count_by_split(answers, code, groups, None if split is None else column(split)))
+    found = [
+        counts_of_table(path, table, label, prediction, as_names(group), split, as_names(labels))
+        for path, table in zip(predictions, (first, second), strict=True)
+    ]
     names, cells = (predictions[0], predictions[1]), as_names(criteria) or default_cells("qdcg10")
     remarks = (ONE_RUN,)
     return [
