@@ -24,7 +24,6 @@ from drurank.training.global_batch import gather_rows
 from drurank.training.last_layer import check_subsets, mean_coefficients
 from drurank.training.resume import waits_for_its_end
 from drurank.training.roll import needed
-from drurank.training.stages import choose_any, choose_only_selectable
 
 MOST_SUBSETS = 1000
 Penalty = Literal["l1", "l2"]
@@ -55,6 +54,7 @@ class DFR(ERM):
     """
 
     without_groups = "give split='id_val', if that has groups"
+    chooses_late = True
     fit_checks = (
         method_checks.weights_can_be_replaced,
         method_checks.last_epoch_is_known,
@@ -95,17 +95,11 @@ class DFR(ERM):
 
     @needed
     def on_fit_start(self) -> None:
-        """Also keep all epochs but the last out of the choice of checkpoints."""
-        super().on_fit_start()
+        """Also refuse a network without a last layer to fit."""
         method_checks.check_last_layer(
             self._owner, [value for _, value in self.named_parameters(remove_duplicate=False)]
         )
-        choose_only_selectable(self.trainer)
-
-    def teardown(self, stage: str) -> None:
-        """Also give the trainer its own callbacks back."""
-        super().teardown(stage)
-        choose_any(self.trainer)
+        super().on_fit_start()
 
     @needed
     def on_train_start(self) -> None:

@@ -52,7 +52,7 @@ from drurank.training.record import EpochRecord
 from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall, needed
 from drurank.training.split_loss import SplitLoss
-from drurank.training.stages import Stages
+from drurank.training.stages import Stages, choose_any, choose_only_selectable
 from drurank.training.starting import StartingWeights
 from drurank.training.stopping import StopTogether
 
@@ -98,6 +98,8 @@ class GroupModule(LightningModule):
     """What to do where training rows have no group and the method needs them."""
     sampler: ClassVar[Draw] = "shuffle"
     """Which rows an epoch draws, where the data is told nothing else."""
+    chooses_late: ClassVar[bool] = False
+    """Whether there are epochs that are not ``selectable``, which checkpoints and early stopping then leave out."""
     fixed_options: ClassVar[tuple[str, ...]] = ()
     """Options that a resumed run must share with the one it goes on from."""
     constant_state: ClassVar[tuple[str, ...]] = ("weight",)
@@ -564,6 +566,14 @@ class GroupModule(LightningModule):
             self.starting.load(self if self.network is None else self.network)
         hyperparameters.log_hyperparameters(self, self.trainer)
         rebasing.warn_of_unused_loss(self, GroupModule)
+        if self.chooses_late:
+            choose_only_selectable(self.trainer)
+
+    def teardown(self, stage: str) -> None:
+        """Give the trainer its own callbacks back."""
+        super().teardown(stage)
+        if self.chooses_late:
+            choose_any(self.trainer)
 
     @needed
     def on_train_start(self) -> None:

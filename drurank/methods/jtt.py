@@ -17,7 +17,7 @@ from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.training import method_checks
 from drurank.training.record import UNKNOWN, EpochRecord
 from drurank.training.roll import needed
-from drurank.training.stages import Stages, choose_any, choose_only_selectable
+from drurank.training.stages import Stages
 
 Semantics = Literal["reweight", "repeat"]
 
@@ -46,6 +46,7 @@ class JTT(GroupModule):
         InputError: if an option is out of range.
     """
 
+    chooses_late = True
     constant_state = ("weight", "initial.", "second_stage")
     fit_checks = (method_checks.weights_can_be_replaced, method_checks.both_stages_train)
     begun_checks = (method_checks.second_stage_is_reached,)
@@ -83,17 +84,6 @@ class JTT(GroupModule):
         """Also the network's initial weights, and whether they were put back."""
         initial = {f"initial.{name}": value.detach().cpu().clone() for name, value in self._tensors()}
         return {**super().first_state(), "second_stage": torch.tensor(False), **initial}
-
-    @needed
-    def on_fit_start(self) -> None:
-        """Also keep the first stage out of the choice of checkpoints."""
-        super().on_fit_start()
-        choose_only_selectable(self.trainer)
-
-    def teardown(self, stage: str) -> None:
-        """Also give the trainer its own callbacks back."""
-        super().teardown(stage)
-        choose_any(self.trainer)
 
     @needed
     def on_train_end(self) -> None:
