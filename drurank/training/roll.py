@@ -46,12 +46,33 @@ def _hooks_of(method: Hashable) -> dict[str, str]:
     return found
 
 
+def _announced(name: str) -> Callable[..., None]:
+    """A hook of a callback that only calls the roll."""
+
+    def hook(self: RollCall, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
+        self.begin(name, trainer, pl_module)
+
+    hook.__name__, hook.__doc__ = name, "Call the roll."
+    return hook
+
+
 class RollCall(LeanCallback):
     """Stops a run in which a hook of ours did not run, naming the line to add; a method attaches it to its trainer.
 
     Lightning calls each hook of a callback, whatever the module's own do, and right after it the module's: by the next
     one that is called here, it has answered.
     """
+
+    on_fit_start = _announced("on_fit_start")
+    on_fit_end = _announced("on_fit_end")
+    on_validation_start = _announced("on_validation_start")
+    on_validation_epoch_start = _announced("on_validation_epoch_start")
+    on_validation_end = _announced("on_validation_end")
+    on_test_start = _announced("on_test_start")
+    on_test_epoch_start = _announced("on_test_epoch_start")
+    on_test_end = _announced("on_test_end")
+    on_predict_start = _announced("on_predict_start")
+    on_predict_epoch_start = _announced("on_predict_epoch_start")
 
     def __init__(self) -> None:
         self.answered: set[str] = set()
@@ -208,26 +229,3 @@ def _in_words(name: str, method: Any, wanted: str) -> str:
             f"class derived from {family[0].__name__} and {add}{gives}"
         )
     return f"{theirs}.{name} overrides {wanted} and never calls it; {add}{gives}, or leave {name} out"
-
-
-def _announced(name: str) -> Callable[..., None]:
-    def hook(self: RollCall, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
-        self.begin(name, trainer, pl_module)
-
-    hook.__name__, hook.__doc__ = name, "Call the roll."
-    return hook
-
-
-for _name in (
-    "on_fit_start",
-    "on_fit_end",
-    "on_validation_start",
-    "on_validation_epoch_start",
-    "on_validation_end",
-    "on_test_start",
-    "on_test_epoch_start",
-    "on_test_end",
-    "on_predict_start",
-    "on_predict_epoch_start",
-):
-    setattr(RollCall, _name, _announced(_name))
