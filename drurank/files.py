@@ -8,12 +8,13 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from drurank.errors import InputError
+from drurank.shapes import check_shape
 
 try:
     import fcntl
@@ -159,17 +160,25 @@ def refuse_pipe(path: Path, remedy: str) -> None:
         raise InputError(f"{path} is not a file; {remedy}")
 
 
-def read_json(path: Path, remedy: str) -> Any:
+def read_json(path: Path, remedy: str, shape: Mapping[str, Any] | None = None) -> Any:
     """The content of a JSON file.
 
+    Args:
+        path: of the file.
+        remedy: end of the sentence about a file that cannot be used.
+        shape: keys and kinds of the values that are read of it, see ``check_shape``; any, if not given.
+
     Raises:
-        InputError: naming the file and the remedy, if it is not JSON, or no file.
+        InputError: naming the file and the remedy, if it is not JSON, of another shape, or no file.
     """
     refuse_pipe(path, remedy)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged and cannot be read as JSON; {remedy}") from error
+    if shape is not None:
+        check_shape(str(path), content, shape, remedy)
+    return content
 
 
 def said_of(error: OSError) -> str | None:

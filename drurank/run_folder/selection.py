@@ -15,10 +15,10 @@ from drurank.errors import InputError
 from drurank.files import read_json, write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import REPORT_FILE, SELECTION_FILE
-from drurank.shapes import check_shape
 
 AGAIN = "fit again"
 REMEDY = f"give the folder of a run that `fit` made, or {AGAIN}"
+NOTED = {"*": {"file": str, "value": int | float, "epoch": int}}
 
 
 def read_selection(run: Path) -> dict[str, dict[str, Any]]:
@@ -53,8 +53,7 @@ def read_noted(file: Path) -> dict[str, dict[str, Any]]:
     Raises:
         InputError: if it is damaged.
     """
-    noted: dict[str, dict[str, Any]] = read_json(file, REMEDY)
-    check_shape(str(file), noted, {"*": {"file": str, "value": int | float, "epoch": int}}, REMEDY)
+    noted: dict[str, dict[str, Any]] = read_json(file, REMEDY, NOTED)
     return noted
 
 

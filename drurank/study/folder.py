@@ -10,7 +10,6 @@ import yaml
 
 from drurank.errors import InputError
 from drurank.files import read_json, replace_file, write_json
-from drurank.shapes import check_shape
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.plan import Plan
 
@@ -90,20 +89,14 @@ def read_plan(study: Path) -> dict[str, str] | None:
     if not (study / PLAN_FILE).is_file():
         return None
     planned = {}
-    for key, setting in _read(study / PLAN_FILE, {"*": str}).items():
+    for key, setting in read_json(study / PLAN_FILE, REMEDY, {"*": str}).items():
         trial = study / TRIAL_FOLDER / f"{key}.json"
         if Path(key).name != key or "\0" in key:
             raise InputError(f"{study / PLAN_FILE} is damaged: it has the key {key!r:.80}; {REMEDY}")
-        planned[_read(trial, TRIAL)["key"] if trial.is_file() else key] = setting
+        planned[read_json(trial, REMEDY, TRIAL)["key"] if trial.is_file() else key] = setting
     return planned
 
 
 def keys_of_trials(study: Path) -> set[str]:
     """Keys of the candidates whose options a search proposed."""
-    return {_read(file, TRIAL)["key"] for file in study.glob(f"{TRIAL_FOLDER}/*.json")}
-
-
-def _read(file: Path, shape: Mapping[str, Any]) -> dict[str, str]:
-    content: dict[str, str] = read_json(file, REMEDY)
-    check_shape(str(file), content, shape, REMEDY)
-    return content
+    return {read_json(file, REMEDY, TRIAL)["key"] for file in study.glob(f"{TRIAL_FOLDER}/*.json")}

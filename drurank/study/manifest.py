@@ -41,7 +41,7 @@ def group_counts(run: Path) -> pa.Table:
         run: folder of a run, fitted and tested.
     """
     tables = []
-    for name, entry in _json(run / SELECTION_FILE).items():
+    for name, entry in read_json(run / SELECTION_FILE, REMEDY).items():
         validated = validation_file(run, entry["epoch"])
         tested = run / TEST_FOLDER / name / GROUPS_PARQUET
         for file in (validated, tested):
@@ -66,9 +66,10 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
     from drurank.run_folder.checkpoint_checks import KEY
     from drurank.run_folder.checkpoint_io import read_checkpoint  # here, since torch is slow to import
 
-    last, selection = read_checkpoint(run / CHECKPOINT_FOLDER / LAST_CHECKPOINT), _json(run / SELECTION_FILE)
+    last = read_checkpoint(run / CHECKPOINT_FOLDER / LAST_CHECKPOINT)
+    selection = read_json(run / SELECTION_FILE, REMEDY)
     training = last[KEY]["training"]
-    report = _json(run / TEST_FOLDER / next(iter(selection)) / REPORT_FILE)
+    report = read_json(run / TEST_FOLDER / next(iter(selection)) / REPORT_FILE, REMEDY)
     return {
         "key": candidate.key,
         "method": report["method"],
@@ -90,11 +91,6 @@ def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: floa
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
         "seconds": round(seconds, 1),
     }
-
-
-def _json(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = read_json(file, REMEDY)
-    return content
 
 
 def _fingerprint(training: str, counts: pa.Table) -> str:

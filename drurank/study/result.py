@@ -81,8 +81,7 @@ class Result:
             InputError: if the file cannot be read.
         """
         remedy = f"remove {file.parent} and run the study again"
-        manifest = read_json(file, remedy)
-        check_shape(str(file), manifest, EXPECTED, remedy)
+        manifest = read_json(file, remedy, EXPECTED)
         if not manifest["selection"]:
             raise InputError(f"{file} is damaged: its selection names no criterion; {remedy}")
         data = manifest["data"]
