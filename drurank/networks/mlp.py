@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from drurank.errors import InputError, check_choice, check_count
+from drurank.errors import InputError, check_choice, check_count, check_number
 from drurank.networks.sizes import Sizes
 
 Activation = Literal["leaky_relu", "relu", "gelu", "silu"]
@@ -52,8 +52,7 @@ class MLP(nn.Module):
         check_choice("activation", activation, Activation)
         for name, value in (("hidden", hidden), ("layers", layers), ("embedding_dim", embedding_dim)):
             check_count(name, value)
-        if not 0 <= dropout < 1:
-            raise InputError(f"dropout is {dropout!r}; give a number in [0, 1)")
+        check_number("dropout", dropout, high=1, below=True)
         self.embeddings = nn.ModuleList(nn.Embedding(size, embedding_dim) for size in sizes.cardinalities)
         width = sizes.in_features + embedding_dim * len(sizes.cardinalities)
         parts: list[nn.Module] = []

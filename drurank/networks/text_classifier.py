@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from drurank.errors import InputError, check_choice, check_number
 from drurank.networks.sizes import Sizes
-from drurank.text.pooling import Pooling, longest_text, pool
+from drurank.text.pooling import Pooling, pool, refuse_longer
 from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer, refuse_unknown_tokens
 
 WHOLE_MASK = (
@@ -155,12 +155,7 @@ def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
 def _refuse_sizes(name: str, encoder: Any, sizes: Sizes) -> None:
     largest = sizes.vocabulary - 1 if sizes.largest_token is None else sizes.largest_token
     refuse_unknown_tokens(largest, encoder, name, sizes.tokenizer)
-    longest = longest_text(encoder)
-    if longest is not None and sizes.max_length > longest:
-        raise InputError(
-            f"max_length is {sizes.max_length:,} tokens and the encoder {name} takes {longest:,}; give "
-            f"max_length={longest}"
-        )
+    refuse_longer(sizes.max_length, encoder, name)
 
 
 def _reads_on_only(encoder: Any) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from drurank.errors import InputError, check_count, check_seed
+from drurank.errors import InputError, check_count, check_number, check_seed
 from drurank.splits import SPLITS
 from drurank.tabular.hashing import copies_as_one, hash_rows
 
@@ -51,9 +51,7 @@ class SplitOptions:
 
     def __post_init__(self) -> None:
         for name in ("ood_val", "ood_test", "id_share"):
-            share = getattr(self, name)
-            if not 0 <= share < 1:
-                raise InputError(f"{name} is {share}; give a share of 0 or more and below 1, as 0.15")
+            check_number(name, getattr(self, name), high=1, below=True)
         if self.ood_val + self.ood_test >= 1:
             raise InputError(
                 f"ood_val {self.ood_val} and ood_test {self.ood_test} leave no group to train on; give shares with a "

@@ -15,7 +15,7 @@ import torch
 
 from drurank.errors import InputError
 from drurank.text.cache import bar, cache_folder, check_sums, made_once
-from drurank.text.pooling import Pooling, longest_text, pool
+from drurank.text.pooling import Pooling, pool, refuse_longer
 from drurank.text.pretrained import load_encoder, load_tokenizer, refuse_unknown_tokens
 from drurank.text.tokens import Tokens, tokenise
 
@@ -64,12 +64,7 @@ def embed_tokens(
 ) -> tuple[np.ndarray, str]:
     """One vector for each different text (``tokens.place`` says which each text is), and a digest of the weights."""
     encoder = load_encoder(pretrained).eval()
-    longest = longest_text(encoder)
-    if longest is not None and max_length > longest:
-        raise InputError(
-            f"max_length is {max_length:,} tokens and the encoder {pretrained} takes {longest:,}; give "
-            f"max_length={longest}"
-        )
+    refuse_longer(max_length, encoder, pretrained)
     weights = _weights_of(encoder)
     key = f"{tokens.folder.name} {weights} {_config_of(encoder)} {pooling}"
     name = hashlib.sha256(key.encode()).hexdigest()[:32]

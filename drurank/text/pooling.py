@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from drurank.errors import InputError
+
 Pooling = Literal["first", "mean"]
 
 
@@ -37,3 +39,21 @@ def longest_text(encoder: Any) -> int | None:
     # RoBERTa and its kin number positions from behind that of the padding.
     padding = getattr(table, "padding_idx", None)
     return positions if padding is None else positions - padding - 1
+
+
+def refuse_longer(max_length: int, encoder: Any, name: str) -> None:
+    """Refuse texts of more tokens than an encoder takes.
+
+    Args:
+        max_length: most tokens of a text.
+        encoder: the encoder.
+        name: of the encoder.
+
+    Raises:
+        InputError: naming the most that it takes.
+    """
+    longest = longest_text(encoder)
+    if longest is not None and max_length > longest:
+        raise InputError(
+            f"max_length is {max_length:,} tokens and the encoder {name} takes {longest:,}; give max_length={longest}"
+        )

@@ -60,8 +60,7 @@ class CrossEntropy(nn.Module):
 
     def __init__(self, class_weight: list[float] | None = None, label_smoothing: float = 0.0) -> None:
         super().__init__()
-        if not 0 <= label_smoothing <= 1:
-            raise InputError(f"label_smoothing is {label_smoothing!r}; give a number from 0 to 1")
+        check_number("label_smoothing", label_smoothing, high=1)
         if class_weight is not None and min(class_weight, default=-1) < 0:
             raise InputError(f"class_weight is {class_weight!r}; give one number of 0 or more a class")
         weight = None if class_weight is None else torch.tensor(class_weight, dtype=torch.float32)

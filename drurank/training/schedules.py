@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from drurank.errors import InputError, check_count
+from drurank.errors import InputError, check_count, check_number
 
 
 class Decay(LRScheduler, ABC):
@@ -27,8 +27,7 @@ class Decay(LRScheduler, ABC):
     """
 
     def __init__(self, optimizer: Optimizer, warmup: float = 0, horizon: int | None = None) -> None:
-        if not 0 <= warmup < 1:
-            raise InputError(f"warmup is {warmup!r}; give the share of steps in which the rate rises, in [0, 1)")
+        check_number("warmup", warmup, high=1, below=True)
         if horizon is not None:
             check_count("horizon", horizon, ", or leave it out")
         self.warmup, self.horizon, self.own_horizon = warmup, horizon, horizon is not None
