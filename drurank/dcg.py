@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from array_api_compat import array_namespace, device
 
-from drurank.checks import check_array, on_host
+from drurank.checks import check_array
 from drurank.errors import InputError, check_choice, is_count
 
 Array = TypeVar("Array", bound=Any)
@@ -111,27 +111,6 @@ class Ordered(Generic[Array]):
 
     def _place(self, size: int) -> Array:
         return array_namespace(self.value).arange(size, device=device(self.value))  # type: ignore[no-any-return]
-
-
-def group_percentile(value: Array, percent: Any) -> Array:
-    """Percentiles over groups with linear interpolation, as ``numpy.percentile``; ``nan`` values are left out.
-
-    Args:
-        value: ``[..., m]``, float.
-        percent: which percentiles, float ``[q]``, in [0, 100].
-
-    Returns:
-        The percentiles, dtype of ``value`` but at least float32, ``[..., q]``, ``nan`` where no group has a value.
-
-    Raises:
-        InputError: if ``value`` is not an array ``[..., m]``, or, on the CPU, a percent is out of range.
-    """
-    check_array("value", value)
-    check_array("percent", percent)
-    if on_host(percent) and not bool(array_namespace(percent).all((percent >= 0) & (percent <= 100))):
-        raise InputError(f"percent is {percent.tolist()}; give numbers from 0 to 100")
-    found = Ordered.of(value).share(percent / 100)
-    return array_namespace(value).astype(found, float_like(value))  # type: ignore[no-any-return]
 
 
 def group_dcg(

@@ -108,7 +108,8 @@ def check_number(
         if high == math.inf:
             wanted = f"above {low:g}" if above else f"of {low:g} or more"
         else:
-            wanted = f"{'above' if above else 'from'} {low:g} {'and below' if below else 'to'} {high:g}"
+            least = f"above {low:g}" if above else f"of {low:g} or more" if below else f"from {low:g}"
+            wanted = f"{least} {'and below' if below else 'to'} {high:g}"
         kind = "number" if condition and high < math.inf else "finite number"
         raise InputError(f"{name} is {value!r}; {f'{condition} ' if condition else ''}give a {kind} {wanted}")
 

@@ -8,7 +8,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from drurank.criteria import compute_criteria
-from drurank.dcg import group_dcg, group_percentile
+from drurank.dcg import group_dcg
 from drurank.errors import InputError
 from drurank.groups import (
     average_group_accuracy,
@@ -447,7 +447,6 @@ def test_one_set_of_counts_goes_with_many_of_what_was_right():
         percentile_group_accuracy,
         group_tstat,
         group_dcg,
-        lambda value: group_percentile(value, np.array([10])),
         rank_groups,
         groups_differ,
         lambda value: discounted_weights(value, 2),
@@ -475,12 +474,6 @@ def test_percentile_is_checked_alike(percentile):
     ):
         with pytest.raises(InputError, match=r"percentile is .*; give a finite number from 0 to 100"):
             call()
-
-
-@pytest.mark.parametrize("percent", [[-1.0, 50], [50, 101.0], [NAN]])
-def test_percent_out_of_range_is_refused(percent):
-    with pytest.raises(InputError, match=r"percent is \[.*\]; give numbers from 0 to 100"):
-        group_percentile(np.array([0.5, 0.75]), np.array(percent))
 
 
 def test_negative_rank_has_no_weight():

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drurank.dcg import group_percentile
 from drurank.errors import InputError
 from drurank.groups import group_tstat
 from drurank.ranking import (
@@ -258,12 +257,6 @@ def test_dcg_of_a_batch_equals_numpy_by_row(options, m):
     score = batched_accuracy(m=m, seed=m) * 3 - 1
     want = over_rows(lambda row: numpy_dcg(row, **options), score)
     assert_near(group_dcg(tensor(score), **options), want, 1e-12)
-
-
-def test_percentiles_equal_numpy_over_known_values():
-    value, percent = batched_accuracy(m=13), [0, 10, 33.3, 50, 97, 100]
-    want = over_rows(lambda r: np.percentile(r[~np.isnan(r)], percent) if (r == r).any() else [NAN] * 6, value)
-    assert_near(group_percentile(tensor(value), tensor(percent)), want, 1e-12)
 
 
 def test_functions_leave_their_arguments_alone():

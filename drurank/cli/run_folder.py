@@ -9,6 +9,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.cli.early import NO_FILE, refuse_missing_checkpoint
 from drurank.cli.saved_trainer import to_evaluate
+from drurank.cli.words import given_options
 from drurank.errors import InputError
 from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
@@ -32,7 +33,10 @@ def with_config_of_run(words: list[str]) -> list[str]:
         The words, with the model, data, trainer and seed of the run first, without the folder of a study that it is
         part of; unchanged if a ``--config`` or the class of the model is typed.
     """
-    checkpoint, run = _value_of("--ckpt_path", words), _value_of("--run", words)
+    typed: dict[str, str] = {}
+    for given in given_options(words):
+        typed.setdefault(given.option, given.value)
+    checkpoint, run = typed.get("ckpt_path"), typed.get("run")
     if run:
         refuse_links(Path(run))  # before the parser opens a file that is named in it
     if checkpoint and checkpoint not in NO_FILE:
@@ -41,8 +45,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
         if found is not None:
             refuse_links(found)
         read_saved(checkpoint)
-    typed = {word.split("=", 1)[0] for word in words}
-    if len(words) < 2 or typed & {"--config", "-c", "--model", "--help", "-h"}:
+    if len(words) < 2 or typed.keys() & {"config", "model", "help", "-h"}:
         return words
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
     if folder is None or not (folder / CONFIG_FILE).is_file():
@@ -86,12 +89,3 @@ def _outside_of_study(trainer: dict[str, Any], run: Path) -> dict[str, Any]:
     from drurank.study.folder import outside_of_study, study_of  # here, since most runs are of no study
 
     return trainer if study_of(run) is None else outside_of_study(trainer)
-
-
-def _value_of(option: str, words: list[str]) -> str | None:
-    for word, following in zip(words, [*words[1:], None], strict=True):
-        if word == option:
-            return following
-        if word.startswith(f"{option}="):
-            return word.split("=", 1)[1]
-    return None
