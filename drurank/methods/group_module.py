@@ -16,13 +16,12 @@ what they do stands in ``drurank.training``.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
 from lightning.pytorch import Callback, LightningModule
-from lightning.pytorch.cli import LightningCLI, LRSchedulerCallable, OptimizerCallable
+from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.model_helpers import is_overridden
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
@@ -172,15 +171,16 @@ class GroupModule(LightningModule):
     # What a method is made of: overridden by methods and by modules of your own.
 
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
-        """Those of the network, once it is built; a LightningCLI that makes an optimizer of them before is told so.
+        """Those of the network, once a run has built it.
 
         Raises:
-            InputError: naming the option of the optimizer.
+            InputError: if they are asked for before any run, as by a stock LightningCLI that makes ``--optimizer``.
         """
-        if self.network is None and sys._getframe(1).f_globals.get("__name__") == LightningCLI.__module__:
+        if self.network is None and not self.forwards_itself and self._trainer is None:
             raise InputError(
-                "LightningCLI makes --optimizer before the network is built, so it would train nothing; write "
-                "--model.optimizer <class> and --model.optimizer.lr, or use `drurank fit`, which takes both"
+                f"the network of {type(self).__name__} is built when a run begins, so it has no parameters yet; give "
+                "the method its optimizer: optimizer=... in Python, and on the command line of a LightningCLI write "
+                "--model.optimizer <class> and --model.optimizer.lr in place of --optimizer"
             )
         return super().parameters(recurse)
 
