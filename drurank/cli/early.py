@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from drurank.cli.parser import nearest_option
+from drurank.cli.explaining import nearest_option
 from drurank.cli.program import usage
 from drurank.cli.words import Given, given_options, named_classes, with_recipes
 from drurank.errors import InputError, nearest

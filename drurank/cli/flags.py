@@ -18,7 +18,8 @@ from typing import Any
 
 import yaml
 
-from drurank.cli.parser import options_of, reason_of
+from drurank.cli.class_paths import options_of
+from drurank.cli.parser import reason_of
 from drurank.errors import InputError
 
 QUOTED = r"`[^`]*`|\bb'[^']*'|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)"

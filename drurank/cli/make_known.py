@@ -15,8 +15,8 @@ from unittest.mock import patch
 import drurank.data
 import drurank.methods
 from drurank.cli import main
+from drurank.cli.class_paths import options_of
 from drurank.cli.early import CLASSES_FILE, COMMANDS, KNOWN, VERSIONS
-from drurank.cli.parser import options_of
 from drurank.data import GroupDataModule
 from drurank.methods import GroupModule
 

@@ -22,10 +22,11 @@ from rich.table import Table
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
+from drurank.cli.class_paths import import_problem
 from drurank.cli.early import TRAINING, options_of_others
 from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
-from drurank.cli.parser import import_problem, reason_of
+from drurank.cli.parser import reason_of
 from drurank.cli.program import program, usage
 from drurank.cli.restoring import naming_checkpoint
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run

@@ -1,0 +1,58 @@
+"""Classes that are named by their import path: whether they can be imported, and what options they take."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+from drurank.errors import nearest
+from drurank.imports import why_not_trusted
+
+SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
+
+
+def import_problem(class_path: str) -> str | None:
+    """Why an import path names no class that can be imported; ``None`` if it does, or this is no import path."""
+    module, _, name = class_path.rpartition(".")
+    if not module or not all(part.isidentifier() for part in class_path.split(".")):
+        return None
+    untrusted = why_not_trusted(class_path)
+    if untrusted is not None:
+        return untrusted
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            return f"there is no module {error.name!r}, neither in the current folder nor installed"
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return f"the module {module} cannot be imported ({said})"
+    if isinstance(getattr(found, name, None), type):
+        return None
+    if hasattr(found, name):
+        return "that is a function, not a class; give a class" if callable(getattr(found, name)) else "give a class"
+    classes = [key for key, value in vars(found).items() if isinstance(value, type)]
+    return f"the module {module} has no {name!r}: {nearest(name, classes)}"
+
+
+def options_of(class_path: str) -> list[str]:
+    """Names of the arguments that a class, given by its import path, takes from the command line."""
+    module, _, name = class_path.rpartition(".")
+    if why_not_trusted(class_path) is not None:
+        return []
+    try:
+        target = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        return []
+    if not isinstance(target, type):
+        return []
+    names: dict[str, None] = {}
+    for base in inspect.getmro(target):
+        if "__init__" in vars(base) and base is not object:
+            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+            names |= {p.name: None for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+            if not any(p.kind == p.VAR_KEYWORD for p in parameters):
+                break
+    # Set by the training loop or the class itself, not by the user.
+    given = {"self", "sizes", "params", *getattr(target, "fixed", ())}
+    given |= {"optimizer"} if module in SCHEDULERS else set()
+    return [name for name in names if name not in given]
