@@ -53,7 +53,7 @@ from drurank.training.roll import RollCall, needed
 from drurank.training.split_loss import SplitLoss
 from drurank.training.stages import Stages, choose_any, choose_only_selectable
 from drurank.training.starting import StartingWeights
-from drurank.training.stopping import StopTogether
+from drurank.training.stop_together import StopTogether
 
 TRANSFER_HOOKS = ("on_before_batch_transfer", "transfer_batch_to_device", "on_after_batch_transfer")
 AccuracyFrom = Literal["evaluation", "training"]

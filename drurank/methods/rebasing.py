@@ -26,7 +26,7 @@ from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall
 from drurank.training.stages import Stages
 from drurank.training.starting import StartingWeights
-from drurank.training.stopping import StopTogether
+from drurank.training.stop_together import StopTogether
 
 ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
     "network": (nn.Module, type(None)),
