@@ -19,15 +19,14 @@ WORST_SHOWN, BEST_SHOWN = 10, 5
 BETTER = {"max": "higher", "min": "lower"}
 
 
-def criteria_table(columns: Mapping[str, Mapping[str, Any]], title: str = "Criteria") -> Table:
+def criteria_table(columns: Mapping[str, Mapping[str, Any]]) -> Table:
     """Criteria as rows and splits (or runs) as columns: what was observed, what is true, what chance alone would give.
 
     Args:
         columns: heading of each column to a split's ``summary``.
-        title: of the table.
     """
     table = Table(
-        title=title,
+        title="Criteria",
         caption="\n".join(["", *remarks(columns)]),
         caption_justify="left",
         box=SIMPLE_HEAD,

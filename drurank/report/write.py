@@ -58,18 +58,15 @@ def write_report(
     return report
 
 
-def print_report(
-    report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path, console: Terminal | None = None
-) -> None:
+def print_report(report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path) -> None:
     """Print criteria by split, how much worse unseen groups are served, and the worst and best groups.
 
     Args:
         report: what ``write_report`` returned.
         splits: counts by split.
         folder: where it was written to.
-        console: where to print.
     """
-    console = console or Terminal()
+    console = Terminal()
     names = list(report["splits"])
     for begin in range(0, len(names), SIDE_BY_SIDE):
         console.print(criteria_table({name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
