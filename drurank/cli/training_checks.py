@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from jsonargparse import Namespace
-from lightning.pytorch import LightningDataModule, Trainer
+from lightning.pytorch import LightningDataModule
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerFn
 from torch.nn.parameter import is_lazy
@@ -25,7 +25,7 @@ from drurank.run_folder.loggers import refuse_taken
 from drurank.training import loader_checks, preflight, resume_checks
 
 
-def refuse_taken_version(trainer: Trainer, loggers: Any) -> None:
+def refuse_taken_version(trainer: Any, loggers: Any) -> None:
     """Refuse to log a new run where another one has.
 
     Args:
@@ -44,7 +44,7 @@ def refuse_taken_version(trainer: Trainer, loggers: Any) -> None:
     refuse_taken(trainer.logger)
 
 
-def check_fit(model: GroupModule, trainer: Trainer, data: LightningDataModule, checkpoint: str | None) -> None:
+def check_fit(model: GroupModule, trainer: Any, data: LightningDataModule, checkpoint: str | None) -> None:
     """Read the data, and try what the run will need.
 
     Args:
@@ -78,7 +78,7 @@ def check_fit(model: GroupModule, trainer: Trainer, data: LightningDataModule, c
 
 
 def check_evaluation(
-    model: GroupModule, trainer: Trainer, data: LightningDataModule, stage: TrainerFn, files: Sequence[str | Path]
+    model: GroupModule, trainer: Any, data: LightningDataModule, stage: TrainerFn, files: Sequence[str | Path]
 ) -> None:
     """Read what checkpoints and data hold; the datasets that are read are kept.
 
@@ -106,7 +106,7 @@ def check_evaluation(
 
 def _check_epochs(file: str, most: int | None) -> None:
     epoch = read_checkpoint(file).get("epoch")
-    if most not in (None, -1) and isinstance(epoch, int) and epoch > most:
+    if most is not None and most != -1 and isinstance(epoch, int) and epoch > most:
         raise InputError(f"{file} is of epoch {epoch}, and max_epochs is {most}; give max_epochs={epoch + 2}")
 
 
