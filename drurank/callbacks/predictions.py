@@ -32,8 +32,8 @@ OF_CLASS = "probability_"
 class PredictionWriter(BasePredictionWriter):
     """Ends ``predict`` with a table of the predictions, ``predictions.parquet`` in the run's folder.
 
-    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (empty where the data has none),
-    ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
+    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (each empty where the data has
+    none), ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
 
     Args:
         keep: columns of the data to write beside the predictions, as ids; a list or one string with commas.
@@ -132,7 +132,7 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None,
     names = label_names or [str(i) for i in range(classes)]
     columns = {
         "row": pa.array(dataset.rows[rows["index"]].numpy()),
-        "split": pa.array([dataset.split or "predict"] * len(rows["index"]), pa.string()),
+        "split": pa.array([dataset.split] * len(rows["index"]), pa.string()),
         "group": _named(rows["group"], dataset.group_names),
         "label": _named(rows["label"], names),
         "prediction": _named(rows["prediction"], names),
