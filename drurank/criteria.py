@@ -7,6 +7,7 @@ A criterion is one object in a registry that metrics, checkpoints, reports, pict
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ class Criterion:
             compared by it.
         of_differences: whether it means nothing where groups do not differ (one group, or all of equal accuracy), so
             that reports leave it out there. With ``shrink`` it is given the observed accuracies all the same.
+        is_monotone: whether serving one group better never makes it worse, so that it lies between its values with no
+            row and with every row right.
         logged: whether every run logs it and every report shows it, also when not asked for.
         metric: class in ``drurank.metrics`` and its options; one made from ``function``, if not given.
     """
@@ -60,6 +63,7 @@ class Criterion:
     of_samples: bool = False
     grows_with_groups: bool = False
     of_differences: bool = False
+    is_monotone: bool = False
     logged: bool = True
     metric: tuple[str, Mapping[str, Any]] | None = None
 
@@ -86,6 +90,17 @@ class Criterion:
     def shown(self, value: float) -> str:
         """A value as tables of studies show it."""
         return f"{100 * value:.1f}" if self.in_percent else f"{value:.3f}"
+
+    def largest_difference(self, count: Any) -> float:
+        """The largest difference that two may have on the same groups; infinite where it is not ``is_monotone``.
+
+        Args:
+            count: rows by group, int64 ``[m]``.
+        """
+        if not self.is_monotone:
+            return math.inf
+        none, every = (float(self.of(Groups.of_counts(correct, count))) for correct in (0 * count, count))
+        return abs(every - none)
 
     def of(self, groups: Groups) -> Any:
         """Its value, float64 (float32 on MPS) ``[...]``.
@@ -130,9 +145,12 @@ class CriterionFamily:
         return tuple(f"{self.name}{number}" for number in self.logged or (min(10, self.limit),))
 
 
+_ACCURACY: dict[str, Any] = {"higher_is_better": True, "unit": "accuracy", "in_percent": True, "is_monotone": True}
+
+
 def _percentile_of_groups(k: int) -> Criterion:
     metric = ("PercentileGroupAccuracy", {"percentile": k})
-    return Criterion(f"p{k}", partial(percentile_of, percent=k), True, "accuracy", in_percent=True, metric=metric)
+    return Criterion(f"p{k}", partial(percentile_of, percent=k), metric=metric, **_ACCURACY)
 
 
 def _dcg(name: str, rank_by: RankBy, k: int) -> Criterion:
@@ -142,11 +160,11 @@ def _dcg(name: str, rank_by: RankBy, k: int) -> Criterion:
         higher_is_better=False,
         unit="discounted sum of errors",
         grows_with_groups=rank_by == "index",
+        is_monotone=True,
         metric=("GroupDCG", {"k": k, "rank_by": rank_by}),
     )
 
 
-_ACCURACY: dict[str, Any] = {"higher_is_better": True, "unit": "accuracy", "in_percent": True}
 _BUILT_IN: tuple[Criterion | CriterionFamily, ...] = (
     Criterion(
         "overall",

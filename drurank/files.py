@@ -8,7 +8,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,23 @@ def write_json(path: Path, content: Any) -> None:
     """Write plain values as indented JSON, in one step."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
+
+
+def refuse_existing(files: Iterable[Path], *, overwrite: bool) -> None:
+    """Refuse outputs that are folders, and to replace files unasked.
+
+    Args:
+        files: what is to be written.
+        overwrite: whether files that exist are replaced.
+
+    Raises:
+        InputError: naming the first that is there.
+    """
+    for file in files:
+        if file.is_dir():
+            raise InputError(f"{file} is a folder; give another output")
+        if file.is_file() and not overwrite:
+            raise InputError(f"{file} exists; give another output, or overwrite=True to replace it")
 
 
 def refuse_pipe(path: Path, remedy: str) -> None:

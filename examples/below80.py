@@ -9,5 +9,12 @@ def share_below_80(groups: Groups):
 
 
 register_criterion(
-    Criterion("below80", share_below_80, higher_is_better=False, unit="share of groups", in_percent=True)
+    Criterion(
+        "below80",
+        share_below_80,
+        higher_is_better=False,
+        unit="share of groups",
+        in_percent=True,
+        is_monotone=True,
+    )
 )

@@ -355,6 +355,33 @@ def test_family_whose_members_have_other_names_is_refused(own):
         register_criterion(CriterionFamily("below8", lambda k: Criterion(f"below8{k}", below(k), False)))
 
 
+DISCOUNT = 1 / np.log2(np.arange(2, 60))
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("overall", 1),
+        ("average", 1),
+        ("worst", 1),
+        ("p10", 1),
+        ("gdcg10", DISCOUNT[:2].sum()),  # the 2 worst of 20 groups
+        ("gdcg50", DISCOUNT[:10].sum()),
+        ("qdcg10", DISCOUNT[:11].sum()),
+        ("qdcg50", DISCOUNT[:51].sum()),
+        ("tstat", np.inf),
+    ],
+)
+def test_two_may_differ_by_all_rows_of_20_groups_at_the_most(name, most):
+    assert criterion(name).largest_difference(np.arange(1, 21)) == pytest.approx(most)
+
+
+def test_of_a_criterion_of_ones_own_it_is_known_if_that_is_said(own):
+    for known in (False, True):
+        found = Criterion("missed", lambda groups: 1 - groups.mean(groups.accuracy), False, is_monotone=known)
+        assert found.largest_difference(np.array([5, 5])) == (1 if known else np.inf)
+
+
 def test_function_that_keeps_the_groups_is_refused(own):
     register_criterion(Criterion("mine", lambda groups: groups.accuracy, True))
     with pytest.raises(InputError, match=r"'mine' gave an array of \[4\].*must reduce the last dimension"):

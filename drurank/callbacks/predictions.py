@@ -15,6 +15,7 @@ from torch import Tensor
 
 from drurank.callbacks.pictures import folder_of
 from drurank.errors import InputError
+from drurank.files import refuse_existing
 from drurank.methods import GroupModule
 from drurank.processes import gather_objects
 from drurank.run_folder.layout import PREDICTIONS_FILE
@@ -32,22 +33,25 @@ OF_CLASS = "probability_"
 class PredictionWriter(BasePredictionWriter):
     """Ends ``predict`` with a table of the predictions, ``predictions.parquet`` in the run's folder.
 
-    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (empty where the data has none),
-    ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
+    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (each empty where the data has
+    none), ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
 
     Args:
         keep: columns of the data to write beside the predictions, as ids; a list or one string with commas.
         output: file of the predictions; its ending says the format: .parquet, .csv or .tsv.
             ``<run>/predictions.parquet``, if not given.
+        overwrite: replace that file if it exists.
         by_class: write a column ``probability_<label>`` for each class instead of the list, as text formats always do.
 
     Raises:
-        InputError: if the format is unknown, or a kept column has the name of one of these.
+        InputError: if the format is unknown, a kept column has the name of one of these, or the file exists.
     """
 
-    def __init__(self, keep: Names = None, output: str | None = None, by_class: bool = False) -> None:
+    def __init__(
+        self, keep: Names = None, output: str | None = None, by_class: bool = False, overwrite: bool = False
+    ) -> None:
         super().__init__(write_interval="epoch")
-        self.keep, self.by_class = as_names(keep), by_class
+        self.keep, self.by_class, self.overwrite = as_names(keep), by_class, overwrite
         self.output = None if output is None else Path(output).expanduser()
         if self.output is not None and self.output.suffix.lower() not in WRITTEN:
             raise InputError(f"output is {output!r}; give a name that ends in {', '.join(WRITTEN)}")
@@ -72,7 +76,7 @@ class PredictionWriter(BasePredictionWriter):
             self.check(trainer.datamodule)  # type: ignore[attr-defined]
 
     def check(self, data: Any) -> None:
-        """Refuse columns that the data does not have, and to write over the data.
+        """Refuse columns that the data does not have, and to write over the data, or over a file unasked.
 
         Raises:
             InputError: naming the column or the file.
@@ -82,6 +86,7 @@ class PredictionWriter(BasePredictionWriter):
         source = Path(str(getattr(data, "path", "")))
         if self.output is not None and self.output.exists() and source.exists() and self.output.samefile(source):
             raise InputError(f"output is {str(self.output)!r}, which is the data; give another name")
+        refuse_existing([] if self.output is None else [self.output], overwrite=self.overwrite)
 
     def write_on_epoch_end(
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]
@@ -125,7 +130,7 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None,
     names = label_names or [str(i) for i in range(classes)]
     columns = {
         "row": pa.array(dataset.rows[rows["index"]].numpy()),
-        "split": pa.array([dataset.split or "predict"] * len(rows["index"]), pa.string()),
+        "split": pa.array([dataset.split] * len(rows["index"]), pa.string()),
         "group": _named(rows["group"], dataset.group_names),
         "label": _named(rows["label"], names),
         "prediction": _named(rows["prediction"], names),

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from drurank.criteria import criterion
 from drurank.errors import InputError
-from drurank.files import replace_file
+from drurank.files import refuse_existing, replace_file
 from drurank.study.comparing import Compared, Comparison
 from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.comparing_files import compare_runs
@@ -35,6 +35,7 @@ def show_comparison(
     on: str | None = None,
     cells: str | None = None,
     output: str | None = None,
+    overwrite: bool = False,
 ) -> Comparison:
     """Two methods, candidates or runs on the same groups: by how much they differ, and which groups differ.
 
@@ -48,14 +49,17 @@ def show_comparison(
         on: split; that of groups never seen in training, if not given.
         cells: criteria to compare, with commas; that of by, average, p10 and worst, if not given.
         output: CSV file for all groups; none is written, if not given.
+        overwrite: whether such a file that exists is replaced.
 
     Returns:
         The comparison.
 
     Raises:
-        InputError: if there are no such two, or they were tested on other groups.
+        InputError: if there are no such two, they were tested on other groups, or the file exists.
     """
     names = None if cells is None else as_names(cells)
+    file = None if output is None else Path(output).expanduser()
+    refuse_existing([] if file is None else [file], overwrite=overwrite)
     if runs is not None:
         if folder or first or second or len(runs) != 2:
             raise InputError("give two folders of runs, as runs=[a,b], or folder, first and second")
@@ -65,8 +69,8 @@ def show_comparison(
     else:
         raise InputError("give folder (of a study), first and second, or two folders of runs, as runs=[a,b]")
     print_comparison(found)
-    if output is not None:
-        write_groups(found, Path(output).expanduser())
+    if file is not None:
+        write_groups(found, file)
     return found
 
 

@@ -17,6 +17,7 @@ from drurank.cli.training_parser import RunParser, takes_text
 from drurank.cli.words import names_as_text, with_recipes
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
+from drurank.files import refuse_existing
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
 from drurank.tabular.taken import columns_taken
 from drurank.terminal import Terminal, say
@@ -47,14 +48,18 @@ def run(words: list[str]) -> Inspection:
         default=None,
         help=f"Folder to write {GROUPS_FILE} and {FINDINGS_FILE} into; without it nothing is written.",
     )
+    parser.add_argument("--overwrite", type=bool, default=False, help="Whether files that exist there are replaced.")
+    parser.let_stand_alone("overwrite")
     words = names_as_text(["inspect", *data_words(with_recipes(words))], takes_text)
     settings = parser.parse_args(words[1:])
     flags = parser.flags_of(settings)
+    folder = None if settings.output is None else Path(os.path.expanduser(settings.output))
     with named_as_flags(lambda: flags):
+        if folder is not None:
+            refuse_existing((folder / GROUPS_FILE, folder / FINDINGS_FILE), overwrite=settings.overwrite)
         inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
     print_inspection(inspection, flags=flags)
-    if settings.output is not None:
-        folder = Path(os.path.expanduser(settings.output))
+    if folder is not None:
         inspection.write(folder)
         say(f"Written: {folder / GROUPS_FILE} and {FINDINGS_FILE}")
     return inspection

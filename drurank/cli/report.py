@@ -10,6 +10,7 @@ from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import usage
 from drurank.errors import InputError
+from drurank.files import refuse_existing
 from drurank.report import report_predictions
 
 
@@ -24,7 +25,7 @@ def run(words: list[str]) -> Any:
     )
     parser = SentenceParser(prog=usage("report"), description=what)
     parser.add_function_arguments(report_predictions)
-    parser.let_stand_alone("shrink")
+    parser.let_stand_alone("shrink", "overwrite")
     settings = vars(parser.parse_args(first))
     with named_as_flags(parser.all_options):
         return report_predictions(**settings) if second is None else _compare(settings, second)
@@ -47,11 +48,13 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     known = inspect.signature(compare_predictions).parameters
     if settings["shrink"]:
         raise InputError("two tables are compared by observed accuracies; leave shrink out")
-    output = settings["output"]
     given = {name: value for name, value in settings.items() if name in known}
     found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})
-    for one in found:
+    output = None if settings["output"] is None else Path(settings["output"]).expanduser()
+    files = [None if output is None else output / f"comparison_{one.split}.csv" for one in found]
+    refuse_existing(filter(None, files), overwrite=settings["overwrite"])
+    for one, file in zip(found, files, strict=True):
         print_comparison(one)
-        if output is not None:
-            write_groups(one, Path(output).expanduser() / f"comparison_{one.split}.csv")
+        if file is not None:
+            write_groups(one, file)
     return found

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
+from drurank.files import refuse_existing
 from drurank.splits import SPLITS
 from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.reading import DELIMITERS, may_be_on_hub, suffix_of
@@ -44,12 +45,7 @@ def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool)
             f"output is {str(target)!r}, and the manifest beside it, <output>.manifest.json, would have a name of more "
             f"than 255 bytes; give a name of {longest} at most"
         )
-    for file in (target, manifest_file):
-        exists = file.exists()
-        if exists and file.is_dir():
-            raise InputError(f"{file} is a folder; give another --output")
-        if exists and not overwrite:
-            raise InputError(f"{file} exists; give another --output, or write --overwrite to replace it")
+    refuse_existing((target, manifest_file), overwrite=overwrite)
 
 
 def refuse_columns(path: str, table: pa.Table, wanted: list[str], split: str) -> None:

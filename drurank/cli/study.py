@@ -61,7 +61,7 @@ def run(words: list[str]) -> Any:
         raise InputError(f"there is no command study {words[0]!r}: {nearest(words[0], commands)}")
     parser = SentenceParser(prog=usage("study", words[0]))
     parser.add_function_arguments(commands[words[0]])
-    parser.let_stand_alone("retry_failed")
+    parser.let_stand_alone("retry_failed", "overwrite")
     settings = vars(parser.parse_args(gathered(words[1:], "--runs")))
     with named_as_flags(parser.all_options):
         return commands[words[0]](**settings)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from drurank.cli.concordance_shown import HOW_TO_READ, concordance_text, models_ordered
 from drurank.cli.program import program
 from drurank.errors import InputError
-from drurank.files import replace_file
+from drurank.files import refuse_existing, replace_file
 from drurank.imports import import_words
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE
 from drurank.run_folder.links import refuse_links
@@ -89,7 +90,7 @@ def export(
     found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method)
     file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
     called = shlex.join([*program(), *import_words()])
-    say(f"{found.why}\nCopied: {found.result.name}, to {file}")
+    say(f"{found.why}\nCopied: {found.result.name} ({found.which}), to {file}")
     saved = read_options(Path(output).expanduser() / CONFIG_FILE, "export it again").get("data", {})
     rows = " --data.path NEW_ROWS.csv" if "path" in saved.get("init_args", {}) else ""
     say(f"Use it: {called} predict --run {shlex.quote(output)}{rows}")
@@ -102,6 +103,7 @@ def draw(
     on: str | None = None,
     cells: str | None = None,
     output: str | None = None,
+    overwrite: bool = False,
     repeat: int | None = None,
 ) -> list[Path]:
     """Pictures: criteria against the worst group, methods side by side, groups by method, and options with a grid.
@@ -112,14 +114,15 @@ def draw(
         on: split that is shown; that of groups never seen in training, if not given.
         cells: criteria to show, comma-separated; option plots show only the first. That of by, average, p10 and worst,
             if not given.
-        output: folder for the pictures; that of the study, if not given.
+        output: folder for the pictures; that of the study, whose pictures are then drawn anew, if not given.
+        overwrite: whether pictures that exist in another folder are replaced.
         repeat: the split of the data to draw, in a study with several.
 
     Returns:
         The files.
 
     Raises:
-        InputError: if the candidates cannot be compared.
+        InputError: if the candidates cannot be compared, or a picture exists in another folder.
     """
     from drurank.report.pictures import save_picture  # here, since matplotlib is slow to import
     from drurank.study import pictures
@@ -129,13 +132,15 @@ def draw(
     study, where = Study.load(folder).of_repeat(repeat), Path(output or folder).expanduser()
     on, names = study.split(on), as_names(cells) if cells else default_cells(by)
     figures = {
-        "choosing.png": pictures.draw_choosing(study, by, on),
-        "methods.png": pictures.draw_methods(study, by, on, names),
-        "groups.png": pictures.draw_sorted_groups(study, by, on),
+        "choosing.png": partial(pictures.draw_choosing, study, by, on),
+        "methods.png": partial(pictures.draw_methods, study, by, on, names),
+        "groups.png": partial(pictures.draw_sorted_groups, study, by, on),
     }
     for option in pictures.options_with_grid(study):
-        figures[f"{option}.png"] = pictures.draw_option(study, option, by, on, names[0])
-    for name, figure in figures.items():
+        figures[f"{option}.png"] = partial(pictures.draw_option, study, option, by, on, names[0])
+    refuse_existing((where / name for name in figures), overwrite=overwrite or output is None)
+    drawn = {name: figure() for name, figure in figures.items()}
+    for name, figure in drawn.items():
         replace_file(where / name, lambda path, figure=figure: save_picture(figure, path))  # type: ignore[misc]
     say(f"Drawn in {where}: {', '.join(figures)}")
     return [where / name for name in figures]

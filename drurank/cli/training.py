@@ -66,7 +66,7 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
-OF_PREDICT = ("keep", "output", "by_class")
+OF_PREDICT = ("keep", "output", "by_class", "overwrite")
 """Options of ``predict``, those of ``PredictionWriter``."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 
@@ -129,6 +129,7 @@ class GroupCLI(LightningCLI):
             )
         if subcommand == "predict":
             parser.add_class_arguments(PredictionWriter)
+            cast(TrainingParser, parser).let_stand_alone("by_class", "overwrite")
         if subcommand in ("validate", "predict"):
             parser.add_argument(
                 "--run",
@@ -173,7 +174,10 @@ class GroupCLI(LightningCLI):
         own_bar = any(isinstance(one, ProgressBar) for one in given)
         if config.get("enable_progress_bar") is not False and not own_bar:
             callbacks.append(GroupProgressBar())
-        if config.get("logger") in (None, True):
+        logger = config.get("logger")
+        if logger is None and self.subcommand == "predict":
+            kwargs["logger"] = logger = False  # Nothing is logged, and a logger would leave a folder behind.
+        if logger in (None, True):
             kwargs["logger"] = self._run_logger()
         elif not config.get("default_root_dir"):
             config["default_root_dir"] = ROOT

@@ -31,6 +31,9 @@ from drurank.tabular.several import Source
 from drurank.tabular.text import check_delimiter, check_encoding
 from drurank.words import as_names
 
+NEW = "new"
+"""What messages call rows to predict whose split no column says."""
+
 
 class FileData(GroupDataModule):
     """Rows of a file, several files, a folder or a table in memory, with columns for the label, group and split.
@@ -132,6 +135,7 @@ class FileData(GroupDataModule):
         Raises:
             InputError: if the file cannot be used.
         """
+        self.__dict__.pop("_index", None)  # Rows to test may be rows to predict now.
         if stage == "fit" and self.split is None:
             raise InputError(
                 f"{self.path}: nothing says which rows to train on; name the column that does as split=..., whose "
@@ -198,7 +202,7 @@ class FileData(GroupDataModule):
         return GroupedDataset(
             self.make_rows(data, rows),
             group,
-            split=split,
+            split=None if split == NEW else split,
             group_names=group_names,
             num_seen=len(encoder.group_names),
             rows=torch.from_numpy(rows if self._places is None else self._places[rows]),
@@ -281,7 +285,7 @@ class FileData(GroupDataModule):
         """
         rows = self.raw_rows()
         refuse(rows, "read")
-        return rows if rows.split_column is not None else replace(rows, splits=["test"])
+        return rows if rows.split_column is not None else replace(rows, splits=[NEW if self._predicts() else "test"])
 
     @cached_property
     def _index(self) -> dict[str, np.ndarray]:
@@ -297,6 +301,11 @@ class FileData(GroupDataModule):
             # Who predicts need know nothing of the rows but their features.
             label, split = (name if name in here else None for name in (label, split))
             group = group if set(group) <= set(here) else []
+        if label is not None and label not in here and self._stage() in ("validate", "test"):
+            raise InputError(
+                f"{self.path} has no column {label!r} of the label, without which nothing can be scored; "
+                f"{nearest(label, here)}; for rows without labels run `predict`"
+            )
         if split is not None and split not in here and self._stage() not in (None, "fit"):
             raise InputError(
                 f"{self.path} has no column {split!r} that says the split of each row; to test all rows give "

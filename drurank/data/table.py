@@ -23,7 +23,7 @@ from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.rows import GroupedRows, Missing
 from drurank.tabular.rules.features import distinct_columns
 from drurank.tabular.writings import Marks
-from drurank.words import as_names
+from drurank.words import as_names, some
 
 """Of a feature that one-hot encoding takes: each is an input of the network."""
 
@@ -142,9 +142,21 @@ class Table(FileData):
         encoder, columns = self.encoder, {feature.name: feature.column for feature in data.features}
         inputs: Any = encoder.inputs(columns, rows)
         if self._stage() not in (None, "fit"):
+            self._say_missing(data, rows)
             say_unseen(self.path, encoder.categorical, columns, rows, inputs["categorical"].numpy())
         inputs = inputs if encoder.categorical else inputs["numeric"]
         return InMemory(inputs, encoder.label(data, rows), encoder.transform())
+
+    def _say_missing(self, data: GroupedRows, rows: np.ndarray) -> None:
+        """Say how many of these rows lack features, by column."""
+        missing = {feature.name: feature.missing[rows] for feature in data.features}
+        found = np.any([*missing.values(), np.zeros(len(rows), dtype=bool)], axis=0).sum()
+        if found:
+            said = some((f"{name} {cells.sum():,}" for name, cells in missing.items() if cells.any()), shown=10)
+            rank_zero_info(
+                f"{self.path}: {found:,} of {len(rows):,} rows lack a feature, which is filled in as in training, by "
+                f"column: {said}"
+            )
 
     @cached_property
     def _rows(self) -> GroupedRows:

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import check_count, nearest
+from drurank.files import refuse_existing
 from drurank.report.classes import ClassCounts
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.write import print_report, write_report
+from drurank.report.write import REPORT_FILES, print_report, write_report
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
@@ -39,6 +40,7 @@ def report_predictions(
     min_count: int = 1,
     shrink: bool = False,
     output: str | None = None,
+    overwrite: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
 ) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def report_predictions(
         min_count: criteria leave out groups with fewer rows; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
         output: folder to write to; <name of the table>_report beside the table, if not given.
+        overwrite: whether files of an earlier report there are replaced.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
 
@@ -66,16 +69,17 @@ def report_predictions(
         The content of report.json.
 
     Raises:
-        InputError: if a column is missing, a cell is blank, or a prediction is not among the labels.
+        InputError: if a column is missing, a cell is blank, a prediction is not among the labels, or a file exists.
     """
     names = tuple(as_names(criteria)) or default_criteria()
     for name in names:
         criterion(name)
     check_count("min_count", min_count)
-    table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
-    splits = counts_of_table(predictions, table, label, prediction, as_names(group), split, as_names(labels))
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
+    refuse_existing((folder / name for name in REPORT_FILES), overwrite=overwrite)
+    table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
+    splits = counts_of_table(predictions, table, label, prediction, as_names(group), split, as_names(labels))
     if split is None and "split" in table.column_names:
         say("Note: all rows are reported together; to report each split by itself, give split=split.")
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}

@@ -120,9 +120,10 @@ def _on_figures_like_chance(names: list[str], *, differ: bool) -> str:
     several, observed = len(names) > 1, f"the observed {joined(names)}"
     if not differ:
         return f"{observed} {'are' if several else 'is'} consistent with chance alone."
+    are, they_are, own = ("are", "they are", "by themselves") if several else ("is", "it is", "by itself")
     return (
-        f"{observed} alone {'do' if several else 'does'} not show that: among groups of these sizes, chance may make "
-        f"{'them' if several else 'it'} as bad."
+        f"{observed} {are} within what chance alone gives for groups of these sizes, so {they_are} no evidence of a "
+        f"difference {own}."
     )
 
 

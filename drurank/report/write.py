@@ -18,6 +18,7 @@ from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE
 from drurank.terminal import Terminal, say
 
 SIDE_BY_SIDE = 2
+REPORT_FILES = (REPORT_FILE, GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE)
 
 
 def write_report(
@@ -76,8 +77,8 @@ def print_report(report: Mapping[str, Any], splits: Sequence[SplitCounts], folde
         console.print(groups_table(split))
     for sentence in _cut_off(report):
         console.print(sentence)
-    files = ", ".join((REPORT_FILE, GROUPS_CSV, GROUPS_PARQUET))
-    say(f"Written to {folder}: {files}; look at {Path(folder) / GROUPS_PICTURE}")
+    *tables, picture = REPORT_FILES
+    say(f"Written to {folder}: {', '.join(tables)}; look at {Path(folder) / picture}")
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:

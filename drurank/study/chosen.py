@@ -122,7 +122,9 @@ class Chosen:
         if self.repeats > 1:
             if test != "paired":
                 raise InputError(f"test is {test!r}, which compares on one split; leave it out, or give repeat=0")
-            return differences_over_repeats(self.values(name)[some], self.share, one)
+            counts = (self._counted(name, repeat)[1] for repeat in range(self.repeats))
+            most = float(np.mean([criterion(name).largest_difference(count) for count in counts]))
+            return differences_over_repeats(self.values(name)[some], self.share, one, most)
         correct, count = self._counted(name, 0)
         return TESTS[test][0](correct[some], count, name, one)
 

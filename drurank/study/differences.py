@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from drurank.checks import check_counts
-from drurank.criteria import compute_criteria
+from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, check_count
 from drurank.noise import portions
 from drurank.study.stepwise import Difference, stepwise
@@ -65,7 +65,7 @@ def differences_from(
     def by_lot(some: np.ndarray) -> np.ndarray:
         return _by_lot(correct[some], count, name, np.random.default_rng([seed, len(some)]), draws)
 
-    return stepwise(value, error, degrees, one, by_lot)
+    return stepwise(value, error, degrees, one, by_lot, criterion(name).largest_difference(count))
 
 
 def bootstrapped_t(
@@ -99,7 +99,8 @@ def bootstrapped_t(
     degrees = np.full(2, float(max(len(count) - 1, 1)))
     # Two at a time, so that no difference is tested among more.
     pairs = ((np.array([0, value[k]]), np.array([0, error[k]])) for k in range(len(value)))
-    return [stepwise(*pair, degrees, 0)[1] for pair in pairs]
+    most = criterion(name).largest_difference(count)
+    return [stepwise(*pair, degrees, 0, most=most)[1] for pair in pairs]
 
 
 def _checked(correct: np.ndarray, count: np.ndarray, one: int, draws: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from drurank.errors import InputError
 from drurank.study.stepwise import Difference, stepwise
 
 
-def differences_over_repeats(values: np.ndarray, share: float, one: int = 0) -> list[Difference]:
+def differences_over_repeats(values: np.ndarray, share: float, one: int = 0, most: float = np.inf) -> list[Difference]:
     """Differences of one of ``K`` methods from each over ``R`` repeats of the split.
 
     The resampled t-test as Nadeau and Bengio correct it. Repeats train and test on the same rows in good part, so the
@@ -25,6 +25,7 @@ def differences_over_repeats(values: np.ndarray, share: float, one: int = 0) -> 
         values: a criterion by method and repeat, mean over seeds, float ``[K, R]``.
         share: data that is held out over data that is trained on, in each repeat.
         one: place of the method that the others are held against.
+        most: the largest difference that is possible.
 
     Returns:
         One a method, in their order; that of the method itself is 0 and not distinguishable.
@@ -38,4 +39,5 @@ def differences_over_repeats(values: np.ndarray, share: float, one: int = 0) -> 
     value = values.mean(axis=1)[one] - values.mean(axis=1)
     of_pairs = (values[:, None] - values[None]).var(axis=2, ddof=1).sum() / (methods * (methods - 1))
     error = np.sqrt(np.full(methods, of_pairs * (1 / repeats + share)))
-    return stepwise(value, error, np.full(methods, float((methods - 1) * (repeats - 1))), one)
+    degrees = np.full(methods, float((methods - 1) * (repeats - 1)))
+    return stepwise(value, error, degrees, one, most=most)

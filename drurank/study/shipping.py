@@ -17,9 +17,10 @@ from drurank.study.finished import Study
 from drurank.study.folder import MANIFEST_FILE, RUN_FOLDER, outside_of_study
 from drurank.study.result import Result
 from drurank.study.stepwise import Difference
+from drurank.words import joined
 from drurank.yaml_files import dump_yaml, read_options
 
-BASELINE = "ERM"
+BASELINE, AVERAGE = "ERM", "average"
 FEW = 20
 """Tested groups below which you are told that another split may say otherwise."""
 
@@ -32,13 +33,15 @@ class Recommendation:
         method: its name in tables.
         why: one sentence or two.
         by: criterion that chose the checkpoint, on validation.
-        result: the candidate, of the method's runs the best on validation.
+        result: the candidate, of the method's runs on one split of the data the best on validation.
+        which: what of the method's runs it is.
     """
 
     method: str
     why: str
     by: str
     result: Result
+    which: str
 
     @property
     def checkpoint(self) -> Path:
@@ -47,20 +50,25 @@ class Recommendation:
 
     def sentences(self) -> tuple[str, str]:
         """Why, and where the checkpoint is."""
-        what = f"of its runs the best by {self.by} on validation"
         if not self.checkpoint.is_file():
             return (
                 self.why,
-                f"The checkpoint of {self.result.name} ({what}) is not there; keep_checkpoints: false removes it.",
+                f"The checkpoint of {self.result.name} ({self.which}) is not there; keep_checkpoints: false removes "
+                "it.",
             )
-        return self.why, f"Checkpoint: {self.checkpoint} ({self.result.name}, {what}); study export-best copies it."
+        return (
+            self.why,
+            f"Checkpoint: {self.checkpoint} ({self.result.name}, {self.which}); study export-best copies it.",
+        )
 
 
 def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: str | None = None) -> Recommendation:
     """Which method to take by a criterion, and which of its checkpoints.
 
     ERM is taken unless another method is better on test by more than chance. Of several that are, and where there is no
-    ERM, it is the one that is best on validation, so that test data chooses nothing but between ERM and the others.
+    ERM, it is the one that is best on validation, so that test data chooses nothing but between ERM and the others. Of
+    the method's runs the best on validation is taken; of those on the first split alone where there are several splits
+    of the data, since their validation groups differ.
 
     Args:
         study: finished candidates.
@@ -77,8 +85,20 @@ def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: s
     if method is not None and method not in chosen:
         raise InputError(f"{study.folder} has no method {method!r}: {nearest(method, chosen)}")
     taken, why = _decided(study, side, chosen, by, split) if method is None else (method, f"{method}, as you asked.")
-    best = max(chosen[taken], key=lambda result: criterion(by).sign * study.validation(result, by))
-    return Recommendation(taken, why, by, best)
+    if method is None and len(chosen) > 1 and len(study.results[0].criteria) > 1:
+        why += f" Another --by may take another method: decide on {by} or another criterion before you look at tables."
+    repeat, _ = side.runs[0]
+    runs = [result for result in chosen[taken] if result.repeat == repeat]
+    best = max(runs, key=lambda result: criterion(by).sign * study.validation(result, by))
+    return Recommendation(taken, why, by, best, _which(by, len(runs), None if side.repeats == 1 else repeat))
+
+
+def _which(by: str, runs: int, repeat: int | None) -> str:
+    """Which of a method's runs is taken."""
+    best = f"the best of its {runs} runs by {by} on validation" if runs > 1 else "its only run"
+    if repeat is None:
+        return best
+    return f"{best} on split {repeat}; runs on other splits are validated on other groups, so they are not compared"
 
 
 def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: str, split: str) -> tuple[str, str]:
@@ -100,7 +120,7 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
             f"By {by} on validation {first} is best; on {split} the methods are not compared by it, since the groups "
             "do not differ with some run."
         )
-    few = _of_few(side, split)
+    few, together = _of_few(side, split), ", all methods together" if len(side.methods) > 2 else ""
     place = side.methods.index(BASELINE if BASELINE in chosen else first)
     others = {
         name: _turned(one, -sign)
@@ -114,17 +134,26 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
         most = max(others, key=lambda name: others[name][2])
         left = _amount(by, max(others[most][2], 0.0))
         return BASELINE, (
-            f"None beats ERM by {by} on {split}: no method is better by more than chance, so take ERM. Still possible: "
-            f"{most} better by up to {left} (95 %, all methods together).{few}"
+            f"None beats ERM by {by} on {split}: no other method is better by more than chance, so take ERM. Still "
+            f"possible: {most} better by up to {left} (95 %{together}).{few}"
         )
     taken = max(better, key=on_validation.__getitem__)
     value, low, high, p = others[taken]
     also = [name for name in better if name != taken]
-    more = f" Better than ERM too: {', '.join(also)}; of these {taken} is best on validation." if also else ""
+    more = f" Better than ERM too: {joined(also)}; of these {taken} is best on validation." if also else ""
     return taken, (
         f"Take {taken}: by {by} on {split} it is better than ERM by {_amount(by, value)} (95 %: {_amount(by, low)} to "
-        f"{_amount(by, high)}; {in_words(p)}).{more}{few}"
+        f"{_amount(by, high)}; {in_words(p)}{together}).{_on_average(side, by, place, taken)}{more}{few}"
     )
+
+
+def _on_average(side: Chosen, by: str, baseline: int, taken: str) -> str:
+    """What a method that is better by another criterion gains or costs in average accuracy."""
+    if by == AVERAGE:
+        return ""
+    value, low, high, _ = _turned(side.compared(AVERAGE, baseline)[side.methods.index(taken)], -1)
+    change, *ends = (f"{100 * number + 0.0:+.1f}" for number in (value, low, high))
+    return f" Its average group accuracy differs from ERM's by {change} points (95 %: {' to '.join(ends)})."
 
 
 def _without_baseline(first: str, others: dict[str, tuple[float, float, float, float]], by: str, split: str) -> str:
@@ -133,15 +162,20 @@ def _without_baseline(first: str, others: dict[str, tuple[float, float, float, f
     alike = [name for name, (_, low, high, _) in others.items() if low <= 0 <= high]
     if better:
         return (
-            f"{first} is best by {by} on validation, but on {split} {', '.join(better)} "
+            f"{first} is best by {by} on validation, but on {split} {joined(better)} "
             f"{'are' if len(better) > 1 else 'is'} better than it by more than chance; look at the table."
         )
     if not alike:
-        return f"Take {first}: by {by} it is best on validation, and on {split} better than every other method."
+        every = "every other method" if len(others) > 1 else next(iter(others))
+        return (
+            f"Take {first}: by {by} it is best on validation, and on {split} better than {every} by more than chance."
+        )
+    together = ", all methods together" if len(others) > 1 else ""
     most = max(alike, key=lambda name: others[name][2])
+    left = _amount(by, max(others[most][2], 0.0))
     return (
-        f"Take {first}, the best by {by} on validation; on {split} it cannot be told from {', '.join(alike)}. Still "
-        f"possible: {most} better by up to {_amount(by, max(others[most][2], 0.0))} (95 %, all methods together)."
+        f"Take {first}, the best by {by} on validation; on {split} it does not differ from {joined(alike)} by more "
+        f"than chance. Still possible: {most} better by up to {left} (95 %{together})."
     )
 
 

@@ -25,6 +25,7 @@ class Difference:
         is_distinguishable: whether equals would seem so different in less than 5 % of cases.
         methods: among how many methods the difference was tested.
         earlier: the largest ``p`` of those that were found distinguishable before; ``p`` is not below it.
+        most: the largest difference that is possible.
         by_lot: range of these methods where they are exchanged at random, which a difference must exceed too.
     """
 
@@ -34,6 +35,7 @@ class Difference:
     is_distinguishable: bool
     methods: int = 2
     earlier: float = 0.0
+    most: float = np.inf
     by_lot: ByLot | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -52,12 +54,13 @@ class Difference:
     def interval(self) -> tuple[float, float]:
         """95 % interval, which holds for all methods at once; 0 is in it unless the difference is distinguishable.
 
-        Where the difference is many times what chance makes, it is wider than it need be.
+        Where the difference is many times what chance makes, it is wider than it need be, but never beyond what is
+        possible.
         """
         half = _width_of_range(self.methods, self.degrees) * self.error
         if self.by_lot is not None:
             half = max(half, _largest_by_chance(self.by_lot()))
-        return self.value - half, self.value + half
+        return max(self.value - half, -self.most), min(self.value + half, self.most)
 
 
 def stepwise(
@@ -66,6 +69,7 @@ def stepwise(
     degrees: np.ndarray,
     one: int,
     by_lot: Callable[[np.ndarray], np.ndarray] | None = None,
+    most: float = np.inf,
 ) -> list[Difference]:
     """Test the differences of one of ``K`` methods from each.
 
@@ -79,6 +83,7 @@ def stepwise(
         degrees: degrees of freedom of each, float ``[K]``.
         one: place of the method.
         by_lot: gives, for the places of some methods, their range when exchanged at random, ``[draws]``.
+        most: the largest difference that is possible.
 
     Returns:
         One a method, in their order; that of the method itself is 0 and not distinguishable.
@@ -92,7 +97,7 @@ def stepwise(
         told = _told(value[others], error[others], degrees[others], len(left), lot)
         for place, is_told in zip(others.tolist(), told.tolist(), strict=True):
             figures = float(value[place]), float(error[place]), float(degrees[place])
-            found[place] = Difference(*figures, is_told, len(left), earlier, lot)
+            found[place] = Difference(*figures, is_told, len(left), earlier, most, lot)
         if not told.any() or told.all():
             break
         earlier = max(found[place].p for place in others[told])

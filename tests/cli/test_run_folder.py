@@ -60,11 +60,12 @@ def test_every_command_takes_the_configuration_that_another_saved(done, run, tmp
 
 
 def test_a_run_is_predicted_and_validated_by_its_first_criterion(done, run, tmp_path, capsys):
-    for place, (command, words) in enumerate([("predict", ["--output", tmp_path / "p.csv"]), ("validate", [])]):
+    for command, words in (("predict", ["--output", tmp_path / "p.csv"]), ("validate", [])):
         capsys.readouterr()
-        run(command, "--run", done, *words, "--trainer.default_root_dir", tmp_path)
+        run(command, "--run", done, *words, "--trainer.default_root_dir", tmp_path / "runs")
         assert f"{done / 'checkpoints/qdcg10.ckpt'}: best by qdcg10 in epoch" in capsys.readouterr().out
-        assert (tmp_path / f"version_{place}").is_dir()
+        # A prediction leaves its output, and no folder of a run.
+        assert (tmp_path / "runs").exists() == (command == "validate")
     run("predict", "--ckpt_path", done / "checkpoints/qdcg10.ckpt", "--output", tmp_path / "q.csv")
     assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
     assert not list(done.rglob("predictions*"))

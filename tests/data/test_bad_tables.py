@@ -360,6 +360,29 @@ def test_tested_table_has_words_where_training_had_numbers(tmp_path):
     assert "bad.csv: column 'x', row 6 (the first is 0): 'low' is not a number between" in message
 
 
+def test_all_cells_that_are_no_numbers_are_counted_and_the_first_few_named(tmp_path):
+    cells = {(row, "x"): f"low{row}" for row in range(6)}
+    rows = [row[:-1] for row in ROWS]
+    state = fit(write_csv(tmp_path, name="good.csv")).state_dict()
+    table = Table(str(write_csv(tmp_path, cells, HEADER[:-1], rows)), **{**ROLES, "split": None})
+    table.trainer = SimpleNamespace(state=SimpleNamespace(fn="predict"))
+    table.load_state_dict(state)
+    assert table.splits() == ["new"]
+    with pytest.raises(InputError) as error:
+        table.dataset("new")
+    assert "row 0 (the first is 0): 'low0' is not a number between -1e+30 and 1e+30 (nor are row 1 'low1', " in str(
+        error.value
+    )
+    assert "row 3 'low3' and 2 more); write one" in str(error.value)
+
+
+def test_who_tests_a_table_without_labels_is_told_to_predict(tmp_path):
+    rows = [[cell for name, cell in zip(HEADER, row, strict=True) if name != "y"] for row in ROWS]
+    said = evaluated(tmp_path, header=[name for name in HEADER if name != "y"], rows=rows)
+    assert "bad.csv has no column 'y' of the label, without which nothing can be scored; " in said
+    assert said.endswith("for rows without labels run `predict`")
+
+
 def test_tested_table_has_another_label(tmp_path):
     message = evaluated(tmp_path, {(7, "y"): "unknown"})
     assert "bad.csv: column 'y', row 7 (the first is 0): 'unknown' is a label that training lacks" in message

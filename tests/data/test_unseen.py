@@ -21,17 +21,27 @@ def test_rows_with_an_unseen_category_are_counted(tmp_path, caplog, stage):
     path = parquet(tmp_path, "o.parquet", **{**SEEN, **OTHER})
     with caplog.at_level(logging.INFO):
         table = restored(state, path, tmp_path, stage, split=None)
-        table.dataset("test")
+        table.dataset("new" if stage == "predict" else "test")
     (said,) = said_of(caplog)
     assert said.startswith(f"{path}: 3 of 8 rows have a category that training did not have")
     assert said.endswith("color 3 ('mauve', 'teal'); size 1 ('xl')")
+
+
+def test_missing_cells_of_other_data_are_counted(tmp_path, caplog):
+    state = fitted(parquet(tmp_path, **SEEN)).state_dict()
+    other = {**SEEN, "color": [None, None, *SEEN["color"][2:]]}
+    with caplog.at_level(logging.INFO):
+        path = parquet(tmp_path, "o.parquet", **other)
+        restored(state, path, tmp_path, "predict", missing="indicator", split=None).dataset("new")
+    (found,) = [record.getMessage() for record in caplog.records if "lack a feature" in record.getMessage()]
+    assert found == f"{path}: 2 of 8 rows lack a feature, which is filled in as in training, by column: color 2"
 
 
 def test_of_many_values_the_commonest_are_named(tmp_path, caplog):
     state = fitted(parquet(tmp_path, **SEEN)).state_dict()
     other = {**SEEN, "color": ["a", "b", "c", "d", "e", "e", "red", "red"]}
     with caplog.at_level(logging.INFO):
-        restored(state, parquet(tmp_path, "o.parquet", **other), tmp_path, "predict", split=None).dataset("test")
+        restored(state, parquet(tmp_path, "o.parquet", **other), tmp_path, "predict", split=None).dataset("new")
     assert said_of(caplog)[0].endswith("color 6 ('e', 'a', 'b' and 2 more values)")
 
 

@@ -63,7 +63,7 @@ def test_figure_that_chance_alone_makes_as_bad_does_not_speak_against_a_differen
     text = said(split, ["worst"])
     assert "true accuracies differ" in text
     assert "consistent with chance" not in text
-    assert "worst alone does not show that: among groups of these sizes, chance may make it as bad" in text
+    assert "worst is within what chance alone gives for groups of these sizes, so it is no evidence" in text
 
 
 def test_of_groups_of_one_row_only_all_rows_are_estimated():

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from drurank.criteria import compute_criteria
+from drurank.criteria import compute_criteria, default_criteria
 from drurank.errors import InputError
 from drurank.noise import portions
+from drurank.study.chosen import Chosen
 from drurank.study.differences import bootstrapped_t, differences_from
 from simulations import simulated
 
@@ -142,6 +143,28 @@ def test_one_group_of_one_seed_tells_nothing_and_seeds_that_agree_do():
     found = differences_from(correct, np.full(100, 50_000), "worst")[1]
     assert found.value == pytest.approx(0.4)
     assert found.is_distinguishable
+
+
+@pytest.mark.parametrize("name", [name for name in default_criteria() if name != "tstat"])
+@pytest.mark.parametrize(
+    "compare",
+    [
+        differences_from,
+        bootstrapped_t,
+        # As do two groups, two splits leave one degree of freedom: the interval is 12.7 errors wide to each side.
+        lambda correct, count, name: Chosen(
+            ("A", "B"), ((0, 0), (1, 0)), (correct[:, :1], correct[:, 1:]), (count, count)
+        ).differences(name, 0),
+    ],
+)
+def test_an_interval_is_within_what_two_can_differ_by(name, compare):
+    correct, count = np.array([[[0, 3], [3, 0]], [[3, 3], [0, 3]]]), np.full(2, 3)
+    none, every = (compute_criteria(rows, count, [name])[name] for rows in (0 * count, count))
+    _, found = compare(correct, count, name)
+    low, high = found.interval
+    most = abs(every - none)
+    assert -most <= low <= found.value <= high <= most
+    assert max(-low, high) == pytest.approx(most)  # it would be wider
 
 
 @pytest.mark.parametrize("compare", [differences_from, bootstrapped_t])

@@ -55,6 +55,32 @@ def test_the_last_lines_of_a_table_say_what_to_take(tmp_path, rates, taken, said
         assert study_table(study, "qdcg10", cells=["average"]).remarks[-2:] == found.sentences()
 
 
+def test_a_method_that_is_taken_is_shown_with_what_it_costs_on_average(tmp_path):
+    """The worst five of sixty groups gain 12 of 40 rows, all others lose one: (5 * 12 - 55) / 60 / 40 more."""
+    erm = np.tile(np.where(np.arange(60) < 5, 10, 30), (3, 1))
+    other = np.tile(np.where(np.arange(60) < 5, 22, 29), (3, 1))
+    study = Study.load(write_counts(tmp_path / "study", {"ERM": erm, "qDRU+M": other}, 40))
+    why = recommend(study, "qdcg10").why
+    assert "Its average group accuracy differs from ERM's by +0.2 points (95 %: " in why
+    assert "Another --by may take another method: decide on qdcg10" in why
+    assert "all methods together" not in why
+    assert "average group accuracy" not in recommend(study, "qdcg10", method="ERM").why
+
+
+def test_of_several_splits_the_run_is_one_of_the_first(tmp_path):
+    """Runs of the second split have the better values, on validation groups that the first lacks."""
+    correct = {"ERM": [[[20] * 9, [22] * 9], [[30] * 9] * 2], "A": [[[19] * 9, [18] * 9], [[29] * 9] * 2]}
+    rows = {name: np.array(one) + np.arange(9) % 3 for name, one in correct.items()}
+    study = Study.load(write_counts(tmp_path / "study", rows, 40, repeats=(1200, 40)))
+    found = recommend(study, "qdcg10")
+    assert found.method == "ERM"
+    assert found.result.run == (0, 1)
+    assert (
+        "the best of its 2 runs by qdcg10 on validation on split 0; runs on other splits are validated on other"
+        in (found.sentences()[1])
+    )
+
+
 def test_with_one_seed_nothing_can_be_told_and_few_groups_are_named(tmp_path):
     study = Study.load(study_of(tmp_path / "one", {"ERM": 0, "qDRU+M": 0.15}, seeds=1))
     assert "with one seed no difference between methods can be told from chance" in recommend(study).why

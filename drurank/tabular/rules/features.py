@@ -13,7 +13,7 @@ from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding
 from drurank.tabular.writings import Writing, option_of, writing_of
-from drurank.words import counted, quoted, some
+from drurank.words import SHOWN, counted, quoted, some
 
 MUCH_UNSEEN = 0.2
 MARKS_SAID = {",": "a comma", ".": "a point", " ": "blanks", "'": "an apostrophe", "%": "a percent sign"}
@@ -41,8 +41,22 @@ def unusable_columns(data: GroupedRows) -> Iterator[Finding]:
             found.setdefault(writing, []).append(fault)
     for faults in found.values():
         names = [fault.names[0] for fault in faults]
-        others = f"; so it is with {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
+        others = f"; so it is with {some(map(_named, faults[1:]), shown=10)}" if len(names) > 1 else ""
         yield replace(faults[0], sentence=faults[0].sentence + others, names=names)
+
+
+def _named(fault: Finding) -> str:
+    """A column, and its first cell that is wrong."""
+    return quoted(fault.names[0]) + ("" if fault.row is None else f" (row {fault.row}: {quoted(fault.value or '')})")
+
+
+def _rest(column: Column, wrong: np.ndarray) -> str:
+    """The cells that are wrong as the first one is: the next few, and how many more there are."""
+    if len(wrong) < 2:
+        return ""
+    shown = [f"row {column.place_of(row)} {quoted(column.cell(row))}" for row in wrong[1 : 1 + SHOWN]]
+    more = f" and {len(wrong) - 1 - SHOWN:,} more" if len(wrong) > 1 + SHOWN else ""
+    return f" (nor are {', '.join(shown)}{more})"
 
 
 Fault = tuple[tuple[Writing, str] | None, Finding]
@@ -62,7 +76,8 @@ def _number_faults(data: GroupedRows, feature: Feature) -> Iterator[Fault]:
         return
     wrong = data.used[np.abs(column.numbers[data.used]) > LARGEST]
     if len(wrong):
-        said = f"is not a number between -{LARGEST:g} and {LARGEST:g}; write one, or leave the row out"
+        rest = _rest(column, wrong)
+        said = f"is not a number between -{LARGEST:g} and {LARGEST:g}{rest}; write one, or leave the row out"
         yield None, Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
 
 
@@ -79,7 +94,8 @@ def _almost_numbers(data: GroupedRows, column: Column) -> Iterator[Fault]:
         said = f"looks like a number with {_mark_said(writing)}; give {option_of(writing, [column.name])}, or, "
         yield writing, Finding.of_cell("unusable_columns", "error", column, wrong[0], said + codes)
     elif len(wrong) < np.isfinite(numbers).sum():
-        said = f"is not a finite number, as most cells of the column are; write a number or NA, or, {codes}"
+        rest = _rest(column, wrong)
+        said = f"is not a finite number, as most cells of the column are{rest}; write a number or NA, or, {codes}"
         yield None, Finding.of_cell("unusable_columns", "error", column, wrong[0], said)
 
 
