@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import re
@@ -10,7 +11,7 @@ from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser
 
-from drurank.errors import InputError, nearest
+from drurank.errors import SHORTEST, InputError, nearest
 from drurank.imports import why_not_trusted
 from drurank.terminal import visible
 
@@ -27,6 +28,14 @@ PLAIN = {
 ANY_CLASS = ("torch.optim.Optimizer", "torch.nn.Module", "typing.Union")
 """What jsonargparse takes for the class of an option that names none."""
 SIZES_INSTEAD = ", or let the network take what the data says: an argument `sizes`, with .in_features and .num_classes"
+OF_OPTIMIZER = {
+    **dict.fromkeys(("lr", "learning_rate", "rate"), ("AdamW", "lr")),
+    **{name: ("AdamW", name) for name in ("weight_decay", "betas", "eps")},
+    "momentum": ("SGD", "momentum"),
+}
+"""Names by which options of an optimizer are asked for, to a class that has the option, and what it is called."""
+CLOSE = 0.8
+"""Likeness of a name from which on it is meant for an option of another section."""
 SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
 
 
@@ -96,7 +105,7 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
             return f"there is no option --{option[1]}: {nearest_option(f'--{option[1]}', options)}"
         if name in ANY_CLASS:
             return _no_class(f"{path}.{option[1]}", path, class_names)
-        return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], options_of(name))}"
+        return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest_argument(option[1], options_of(name))}"
     foreign = re.search(r"does not accept option '([\w.]+)'|[Kk]ey '?\"?([\w.]+)'?\"? is not expected", message)
     unknown = re.search(r"[Uu]nrecognized arguments: (\S+)", message)
     if unknown or foreign:
@@ -117,22 +126,22 @@ def explain(message: str, options: list[str], class_names: Callable[[str], list[
     literal = re.search(r"Expected a typing\.Literal\[(.*?)\]\. Got value: (\S+)", message)
     if literal:
         known = re.findall(r"'([^']+)'", literal[1])
-        return f"{path} is {literal[2]!r}: {nearest(literal[2], known)}"
+        return f"--{path} is {literal[2]!r}: {nearest(literal[2], known)}"
     plain = re.findall(r"Expected a <class '(\w+)'>", message)
     value = re.search(r"(?:Got value|Given value): (.*)", message)
     choices = re.findall(r"'([^']+)'", " ".join(re.findall(r"- Expected a typing\.Literal\[(.*?)\]$", message, re.M)))
     if choices and value and path:
-        return f"{path} is {value[1].strip()!r}: {nearest(value[1].strip(), choices)}"
+        return f"--{path} is {value[1].strip()!r}: {nearest(value[1].strip(), choices)}"
     if "Problem with given class_path" in message and plain[-1:] == ["NoneType"]:
         plain.pop()  # Of the class as a whole.
     if plain and value and path and value[1].strip() == "None":
         wanted = " or ".join(dict.fromkeys(PLAIN.get(name, name) for name in plain if name != "NoneType"))
-        return f"{path} holds null; give {wanted}, and if the word null is meant put it in quotes"
+        return f"--{path} holds null; give {wanted}, and if the word null is meant put it in quotes"
     if plain and value and path:
         wanted = " or ".join(dict.fromkeys(PLAIN.get(name, name) for name in plain))
         if wanted == "nothing":
-            return f"{path} {value[1].strip()!r} cannot be used here; see --{path}.help"
-        return f"{path} is {value[1].strip()!r}; give {wanted}"
+            return f"--{path} {value[1].strip()!r} cannot be used here; see --{path}.help"
+        return f"--{path} is {value[1].strip()!r}; give {wanted}"
     choice = re.search(r"invalid choice: '(\w+)' \(choose from (.*)\)", message)
     if choice:
         commands = re.findall(r"\w+", choice[2])
@@ -217,16 +226,51 @@ def options_of(class_path: str) -> list[str]:
 
 
 def nearest_option(word: str, options: list[str]) -> str:
-    """The end of a sentence about an unknown option: the closest one and those beside it."""
+    """The end of a sentence about an unknown option: one with the same last part, or the closest."""
     known = [option for option in options if option.startswith("--") and not option.endswith(("+", ".help"))]
     head, _, rest = word.partition(".")
     same = [option for option in known if rest and option.startswith(f"{head}.")]
     top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
-    if same:
-        return nearest(word, same)
-    inner = [option for option in known if option.endswith(f".{head.removeprefix('--')}")]
-    if len(inner) == 1:
-        return f"did you mean {inner[0]!r}?"
     if word == "--run" and "--ckpt_path" in known:
         return "to continue a run give --ckpt_path <run>/checkpoints/last.ckpt"
-    return nearest(head, top)
+    if not rest and len([option for option in top if option.startswith(head)]) == 1:
+        return nearest(head, top)
+    alike = _with_last_part(_last_part(word), same or known)
+    if alike is None and "--model" in known:
+        alike = of_optimizer(_last_part(word))
+    if alike is not None:
+        return f"did you mean {alike!r}?"
+    if same:
+        return nearest(word, same, _last_part)
+    of_top = nearest(head, top)
+    close = difflib.get_close_matches(_last_part(word), map(_last_part, known), n=1, cutoff=CLOSE)
+    if close and not of_top.startswith("did you mean"):
+        return f"did you mean {next(option for option in known if _last_part(option) == close[0])!r}?"
+    return of_top
+
+
+def nearest_argument(name: str, known: list[str]) -> str:
+    """The end of a sentence about an unknown argument of a class: one of its optimizer, or the closest of its own."""
+    inner = of_optimizer(name) if "optimizer" in known else None
+    return nearest(name, known) if inner is None else f"did you mean {inner!r}?"
+
+
+def of_optimizer(name: str) -> str | None:
+    """What is typed for an option of the optimizer, whose class must be named before; ``None`` if it is none."""
+    found = OF_OPTIMIZER.get(name)
+    return None if found is None else f"--model.optimizer {found[0]} --model.optimizer.{found[1]}"
+
+
+def _last_part(option: str) -> str:
+    return option.rpartition(".")[2].lstrip("-")
+
+
+def _with_last_part(last: str, known: list[str]) -> str | None:
+    """The first option whose last part is this one, or ends in it as ``max_epochs`` does in ``epochs``."""
+    exact = [option for option in known if _last_part(option) == last]
+    begun = [option for option in known if _last_part(option).startswith(last)]
+    word = last.rstrip("s")
+    ends = [option for option in known if _last_part(option).rstrip("s").endswith(f"_{word}")]
+    if exact:
+        return exact[0]
+    return ends[0] if ends and not begun and len(word) >= SHORTEST else None

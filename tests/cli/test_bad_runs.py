@@ -50,16 +50,16 @@ def contents(folder):
         (["test", "--model", "DRU", *SMALL, "--ckpt_path", "best"], "--ckpt_path best .*give a file"),
         (
             [*FIT, "--trainer.accumulate_grad_batches", "0"],
-            "^accumulate_grad_batches is 0; give a whole number of 1 or more$",
+            "^--trainer.accumulate_grad_batches is 0; give a whole number of 1 or more$",
         ),
-        ([*FIT, "--model.cutoff", "abc"], "^model.cutoff is 'abc'; give a number$"),
-        ([*FIT, "--data.batch_size", "x"], "^data.batch_size is 'x'; give a whole number$"),
-        ([*FIT, "--data.eval_batch_size", "x"], "^data.eval_batch_size is 'x'; give a whole number or nothing$"),
-        ([*FIT, "--trainer.max_epochs", "1.5"], "^trainer.max_epochs is '1.5'; give a whole number or nothing$"),
-        ([*FIT, "--model.normalize_weights", "maybe"], "^model.normalize_weights is 'maybe'; give true or false$"),
+        ([*FIT, "--model.cutoff", "abc"], "^--model.cutoff is 'abc'; give a number$"),
+        ([*FIT, "--data.batch_size", "x"], "^--data.batch_size is 'x'; give a whole number$"),
+        ([*FIT, "--data.eval_batch_size", "x"], "^--data.eval_batch_size is 'x'; give a whole number or nothing$"),
+        ([*FIT, "--trainer.max_epochs", "1.5"], "^--trainer.max_epochs is '1.5'; give a whole number or nothing$"),
+        ([*FIT, "--model.normalize_weights", "maybe"], "^--model.normalize_weights is 'maybe'; give true or false$"),
         (
             [*FIT, "--trainer.precision", "bf17"],
-            "^trainer.precision is 'bf17': did you mean 'bf16'.*16-mixed.*bf16-true",
+            "^--trainer.precision is 'bf17': did you mean 'bf16'.*16-mixed.*bf16-true",
         ),
         (
             [*FIT, "--trainer.logger.save_dir", "x"],
