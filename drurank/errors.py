@@ -37,10 +37,12 @@ def nearest(name: str, known: Iterable[str], part: Callable[[str], str] = lambda
     if len(begun) == 1 and len(wanted) >= SHORTEST:
         right: int | None = begun[0]
     else:
-        # Of equally close ones the first; difflib gives the last by the alphabet.
-        likeness = [difflib.SequenceMatcher(None, one, wanted).ratio() for one in parts]
-        best = max(likeness, default=0)
-        right = likeness.index(best) if best >= CLOSE else None
+        # Of equally close ones that with the same letters, else the first; difflib gives the last by the alphabet.
+        likeness = [
+            (difflib.SequenceMatcher(None, one, wanted).ratio(), sorted(one) == sorted(wanted)) for one in parts
+        ]
+        best = max(likeness, default=(0.0, False))
+        right = likeness.index(best) if best[0] >= CLOSE else None
     hint = "" if right is None else f"did you mean {options[right]!r}? "
     if hint and len(options) > SHOWN:
         return hint.strip()

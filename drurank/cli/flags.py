@@ -34,8 +34,10 @@ PIECE = re.compile(
 IS = r" (is|are|both|names|has no|would|holds)\b"
 SUBJECT = re.compile(rf"{IS}|(, \w+)* and \w+{IS}")
 """Follows the name of an argument that a sentence begins with."""
-SECOND = re.compile(rf"{IS}| ['\"\d\[-]")
-"""Follows that of another one, after ``and``."""
+NUMBER = re.compile(r" [\d\[-]")
+"""Follows that of an argument with its value, or of another one after ``and``."""
+FIRST = re.compile(r"(\S+: )?\w+ is ")
+"""Begins a sentence about the values of arguments."""
 FILE = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|feather|arrow|gz|bz2|xz)\b", re.IGNORECASE)
 """Ends a value that is rather a part of a file's name."""
 PACKAGE = Path(__file__).parents[1]
@@ -77,10 +79,12 @@ def _is_argument(message: str, word: re.Match[str]) -> bool:
     """Whether a word is rather the name of an argument than a word of the sentence, or a split."""
     before, after = message[: word.start()], message[word.end() :]
     begins = not before or before.endswith(": ")
-    if begins and (SUBJECT.match(after) or SECOND.match(after)):
+    if begins and (SUBJECT.match(after) or NUMBER.match(after)):
         return True
-    if before.endswith((" and ", ", ")) and SECOND.match(after):
-        return True
+    if before.endswith((" and ", ", ")):
+        is_text = after.startswith((" '", ' "')) and FIRST.match(message) is not None
+        if is_text or re.match(IS, after) or NUMBER.match(after):
+            return True
     return "_" in word[0] and word[0] not in SPLITS
 
 

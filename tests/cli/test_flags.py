@@ -43,6 +43,7 @@ KNOWN = [
             "the split 'a' is new; exclude it, and the groups are 3",
             "the split 'a' is new; exclude it, and the groups are 3",
         ),
+        ("t.csv: groups 'a' has one row", "t.csv: groups 'a' has one row"),
         ("the column 'ckpt_path' of my/ckpt_path.csv", "the column 'ckpt_path' of my/ckpt_path.csv"),
     ],
 )
