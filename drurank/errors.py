@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 
 SHOWN = 20
+CLOSE = 0.6
+"""Likeness of two names from which on one may be meant for the other."""
 SHORTEST = 3
 """Letters that tell which name a person began to write."""
 
@@ -17,25 +19,31 @@ class InputError(ValueError):
     """An input that cannot be used; the command line prints its message without a traceback."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str], part: Callable[[str], str] = lambda name: name.lstrip("-")) -> str:
     """The end of a sentence about an unknown name: the only one that begins so, or the closest, and all known ones.
 
     Args:
         name: what was written.
         known: the valid names.
+        part: what of a name is compared; all but its dashes, if not given.
 
     Returns:
         ``did you mean 'x'? known: x, y, z``; only the first half where there are many names, only the second where
         none is close.
     """
     options = [str(option) for option in known]
-    begun = [option.lower() for option in options if option.lower().startswith(name.lower())]
-    is_begin = len(begun) == 1 and len(name.strip("-")) >= SHORTEST
-    match = begun if is_begin else difflib.get_close_matches(name.lower(), [option.lower() for option in options], n=1)
-    hint = ""
-    if match:
-        right = next(option for option in options if option.lower() == match[0])
-        hint = f"did you mean {right!r}? "
+    parts, wanted = [part(option).lower() for option in options], part(name).lower()
+    begun = [place for place, one in enumerate(parts) if one.startswith(wanted)]
+    if len(begun) == 1 and len(wanted) >= SHORTEST:
+        right: int | None = begun[0]
+    else:
+        # Of equally close ones that with the same letters, else the first; difflib gives the last by the alphabet.
+        likeness = [
+            (difflib.SequenceMatcher(None, one, wanted).ratio(), sorted(one) == sorted(wanted)) for one in parts
+        ]
+        best = max(likeness, default=(0.0, False))
+        right = likeness.index(best) if best[0] >= CLOSE else None
+    hint = "" if right is None else f"did you mean {options[right]!r}? "
     if hint and len(options) > SHOWN:
         return hint.strip()
     more = f", and {len(options) - SHOWN} more" if len(options) > SHOWN else ""

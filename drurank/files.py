@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -133,6 +134,31 @@ def remove_leftovers(folder: Path) -> None:
                 if held is not None:
                     file.unlink(missing_ok=True)
                     os.close(held)
+
+
+def missing_folders(folder: Path) -> list[Path]:
+    """A folder and its parents, those that are not there, the innermost first."""
+    return [one for one in (folder, *folder.parents) if not one.exists()]
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove these folders, up to the first that is not empty."""
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
+
+
+@contextmanager
+def taken_back(folder: Path) -> Iterator[None]:
+    """Remove a folder again, and the parents made for it, where it is new and what is done inside fails."""
+    missing = missing_folders(folder)
+    try:
+        yield
+    except BaseException:
+        if missing:
+            shutil.rmtree(folder, ignore_errors=True)
+            remove_empty(missing[1:])
+        raise
 
 
 def begins_with(file: Path, line: str) -> bool:

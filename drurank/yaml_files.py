@@ -22,6 +22,7 @@ TEXTS = frozenset(
         "split",
         "split_names",
         "relabel",
+        "regroup",
         "features",
         "exclude",
         "categorical",

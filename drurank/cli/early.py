@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from drurank.cli.explaining import nearest_option
+from drurank.cli.hints import nearest_argument, nearest_option
 from drurank.cli.program import usage
 from drurank.cli.words import Given, given_options, named_classes, with_recipes
 from drurank.errors import InputError, nearest
@@ -124,12 +124,18 @@ def _check_option(word: str, options: list[str], classes: dict[str, list[str] | 
         taken = [name for path in named or () for name in known[head][path]]
         if named is not None and rest[0] not in (*taken, *SPEC):
             cls = named[-1]
-            own = nearest(rest[0], known[head][cls])
+            own = nearest_argument(rest[0], known[head][cls])
             raise InputError(f"{cls.rpartition('.')[2]} has no option {rest[0]!r}: {own}")
     elif head not in ("optimizer", "lr_scheduler") and not any(
         option == f"--{'.'.join([head, *rest[:1]])}" for option in options
     ):
-        raise InputError(f"there is no option {word}: {nearest_option(word, options)}")
+        inner = [f"--{key}.{name}" for key in classes for name in _taken(classes[key], known[key])]
+        raise InputError(f"there is no option {word}: {nearest_option(word, [*options, *inner])}")
+
+
+def _taken(named: list[str] | None, known: dict[str, list[str]]) -> list[str]:
+    """Names of the arguments of the classes that are named, or of any."""
+    return list(dict.fromkeys(name for path in named or known for name in known[path]))
 
 
 def _check_configurations(given: list[Given]) -> None:

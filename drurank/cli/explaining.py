@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from drurank.cli.class_paths import import_problem, options_of
+from drurank.cli.hints import nearest_argument, nearest_option
 from drurank.errors import nearest
 from drurank.imports import why_not_trusted
 
@@ -111,7 +112,7 @@ def _option_of_class(refused: Refused) -> str | None:
         return f"there is no option --{option[1]}: {nearest_option(f'--{option[1]}', refused.options)}"
     if name in ANY_CLASS:
         return _no_class(refused, option[1])
-    return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest(option[1], options_of(name))}"
+    return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest_argument(option[1], options_of(name))}"
 
 
 def _unknown_option(refused: Refused) -> str | None:
@@ -158,12 +159,12 @@ def _no_choice(refused: Refused) -> str | None:
     """Of a value that is none of some words."""
     literal = refused.found(r"Expected a typing\.Literal\[(.*?)\]\. Got value: (\S+)")
     if literal is not None:
-        return f"{refused.path} is {literal[2]!r}: {nearest(literal[2], _quoted(literal[1]))}"
+        return f"--{refused.path} is {literal[2]!r}: {nearest(literal[2], _quoted(literal[1]))}"
     listed = re.findall(r"- Expected a typing\.Literal\[(.*?)\]$", refused.message, re.MULTILINE)
     choices = _quoted(" ".join(listed))
     if not choices or refused.value is None or not refused.path:
         return None
-    return f"{refused.path} is {refused.value!r}: {nearest(refused.value, choices)}"
+    return f"--{refused.path} is {refused.value!r}: {nearest(refused.value, choices)}"
 
 
 def _quoted(text: str) -> list[str]:
@@ -179,11 +180,11 @@ def _wrong_type(refused: Refused) -> str | None:
         return None
     if value == "None":
         wanted = _in_words([name for name in types if name != "NoneType"])
-        return f"{path} holds null; give {wanted}, and if the word null is meant put it in quotes"
+        return f"--{path} holds null; give {wanted}, and if the word null is meant put it in quotes"
     wanted = _in_words(types)
     if wanted == PLAIN["NoneType"]:
-        return f"{path} {value!r} cannot be used here; see --{path}.help"
-    return f"{path} is {value!r}; give {wanted}"
+        return f"--{path} {value!r} cannot be used here; see --{path}.help"
+    return f"--{path} is {value!r}; give {wanted}"
 
 
 def _in_words(types: list[str]) -> str:
@@ -219,19 +220,3 @@ def _no_class(refused: Refused, option: str) -> str:
     path = refused.path
     known = nearest("", refused.class_names(path.rpartition(".")[2]))
     return f"--{path}.{option} is an option of a class, but no class is given; write --{path} <class> first, {known}"
-
-
-def nearest_option(word: str, options: list[str]) -> str:
-    """The end of a sentence about an unknown option: the closest one and those beside it."""
-    known = [option for option in options if option.startswith("--") and not option.endswith(("+", ".help"))]
-    head, _, rest = word.partition(".")
-    same = [option for option in known if rest and option.startswith(f"{head}.")]
-    top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
-    if same:
-        return nearest(word, same)
-    inner = [option for option in known if option.endswith(f".{head.removeprefix('--')}")]
-    if len(inner) == 1:
-        return f"did you mean {inner[0]!r}?"
-    if word == "--run" and "--ckpt_path" in known:
-        return "to continue a run give --ckpt_path <run>/checkpoints/last.ckpt"
-    return nearest(head, top)

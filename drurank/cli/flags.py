@@ -21,6 +21,7 @@ import yaml
 from drurank.cli.class_paths import options_of
 from drurank.cli.parser import reason_of
 from drurank.errors import InputError
+from drurank.splits import SPLITS
 
 QUOTED = r"`[^`]*`|\bb'[^']*'|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)"
 CALL = r"[A-Za-z_][\w.]*\((?:[^()]|\([^()]*\))*\)"
@@ -28,8 +29,16 @@ LITERAL = r"'[^']*'|\"[^\"]*\"|\[(?:'[^']*'|\"[^\"]*\"|[^\[\]'\"])*\]|\{[^{}]*\}
 BARE = r"[^\s,;()'\"\[\]{}=](?:[^\s,;()'\"\[\]{}]*[^\s,;:.()'\"\[\]{}])?"
 PIECE = re.compile(
     rf"{QUOTED}|{CALL}|(?<![\w./\\=-])(?P<name>[A-Za-z_][\w.]*)=(?P<value>(?>{LITERAL}|{BARE}))(?![\w(])"
+    r"|(?<![\w./\\=-])(?P<word>[a-z][a-z0-9_]*)(?![\w=(/-]|\.\w)"
 )
-"""What is quoted, a call, or an argument; only the last is rewritten."""
+"""What is quoted, a call, an argument with its value, or a word; the last two are rewritten."""
+IS = r" (is|are|both|names|has no|would|holds)\b"
+SUBJECT = re.compile(rf"{IS}|(, \w+)* and \w+{IS}")
+"""Follows the name of an argument that a sentence begins with."""
+NUMBER = re.compile(r" [\d\[-]")
+"""Follows that of an argument with its value, or of another one after ``and``."""
+FIRST = re.compile(r"(\S+: )?\w+ is ")
+"""Begins a sentence about the values of arguments."""
 FILE = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|feather|arrow|gz|bz2|xz)\b", re.IGNORECASE)
 """Ends a value that is rather a part of a file's name."""
 PACKAGE = Path(__file__).parents[1]
@@ -40,7 +49,7 @@ USUAL = {
 """Classes whose options count as known where none is named for an argument."""
 
 
-def in_flags(message: str, known: Iterable[str]) -> str:
+def in_flags(message: str, known: Iterable[str], *, words: bool = False) -> str:
     """A message with its arguments ``name=value`` as flags, ``--model.name value``.
 
     Only a name that is the end of exactly one known flag is rewritten; quoted text and calls, as ``MLP(hidden=4)``,
@@ -49,17 +58,35 @@ def in_flags(message: str, known: Iterable[str]) -> str:
     Args:
         message: a sentence of the library.
         known: flags with their dashes, as ``--trainer.max_epochs``.
+        words: whether names without a value are rewritten too, as ``min_count is 0`` to ``--model.min_count is 0``.
     """
     flags = [flag for flag in dict.fromkeys(known) if flag.startswith("--") and not flag.endswith(".help")]
 
+    def flag_of(name: str) -> str | None:
+        fitting = [flag for flag in flags if flag == f"--{name}" or flag.endswith(f".{name}")]
+        return fitting[0] if len(fitting) == 1 else None
+
     def rewritten(found: re.Match[str]) -> str:
-        name = found["name"]
-        if name and FILE.search(found["value"]):
-            return found[0]
-        fitting = [flag for flag in flags if name and (flag == f"--{name}" or flag.endswith(f".{name}"))]
-        return f"{fitting[0]} {_typed(found['value'])}" if len(fitting) == 1 else found[0]
+        name, word = found["name"], found["word"]
+        if word:
+            return (flag_of(word) if words and _is_argument(message, found) else None) or word
+        flag = flag_of(name) if name and not FILE.search(found["value"]) else None
+        return found[0] if flag is None else f"{flag} {_typed(found['value'])}"
 
     return PIECE.sub(rewritten, message)
+
+
+def _is_argument(message: str, word: re.Match[str]) -> bool:
+    """Whether a word is rather the name of an argument than a word of the sentence, or a split."""
+    before, after = message[: word.start()], message[word.end() :]
+    begins = not before or before.endswith(": ")
+    if begins and (SUBJECT.match(after) or NUMBER.match(after)):
+        return True
+    if before.endswith((" and ", ", ")):
+        is_text = after.startswith((" '", ' "')) and FIRST.match(message) is not None
+        if is_text or re.match(IS, after) or NUMBER.match(after):
+            return True
+    return "_" in word[0] and word[0] not in SPLITS
 
 
 @contextmanager
@@ -78,7 +105,7 @@ def named_as_flags(known: Callable[[], Iterable[str]]) -> Iterator[None]:
         reason = reason_of(error)
         if reason is None:
             raise
-        raise InputError(in_flags(str(reason), known())) from error
+        raise InputError(in_flags(str(reason), known(), words=True)) from error
 
 
 @contextmanager

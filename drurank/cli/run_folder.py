@@ -45,6 +45,12 @@ def with_config_of_run(words: list[str]) -> list[str]:
         if found is not None:
             refuse_links(found)
         read_saved(checkpoint)
+    if (run or checkpoint) and "model" in typed and not typed.keys() & {"config", "data", "help", "-h"}:
+        said = f"--run {run}" if run else f"--ckpt_path {checkpoint}"
+        raise InputError(
+            f"{said} takes the configuration of its run only where --model is left out, and --data is missing; leave "
+            "--model out, options such as --model.optimizer.lr may stay, or give --data too"
+        )
     if len(words) < 2 or typed.keys() & {"config", "model", "help", "-h"}:
         return words
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None

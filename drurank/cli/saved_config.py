@@ -10,7 +10,6 @@ from lightning.pytorch.cli import SaveConfigCallback
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.callbacks.pictures import send_file
-from drurank.files import replace_file
 from drurank.run_folder.place import note_loggers, run_folder
 
 
@@ -27,8 +26,6 @@ class RunConfig(SaveConfigCallback):
         super().__init__(*args, **kwargs)
         self.checkpoint = checkpoint
         self._saved_in: Path | None = None
-        self._before: bytes | None = None
-        """Of a run that goes on the configuration so far, until training has begun."""
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Save it once in each folder."""
@@ -37,19 +34,7 @@ class RunConfig(SaveConfigCallback):
             return
         self._saved_in = folder
         if trainer.is_global_zero:
-            file = folder / self.config_filename
-            self._before = file.read_bytes() if file.is_file() else None
             send_file(self._save(folder), trainer.loggers)
-
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """From here on the new configuration is that of the run."""
-        self._before = None
-
-    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Put back that of a run whose checkpoint could not be restored."""
-        before, self._before = self._before, None
-        if before is not None and self._saved_in is not None:
-            replace_file(self._saved_in / self.config_filename, lambda beside: beside.write_bytes(before))
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save it again where somebody has removed it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import fields
@@ -18,7 +19,13 @@ from drurank.errors import InputError
 from drurank.tabular.columns import as_value
 from drurank.tabular.splitting import SplitOptions
 from drurank.terminal import say
+from drurank.yaml_files import read_text
 
+RENAMES = {
+    "relabel": "labels that stand for others, as '{9: 5, 10: 5}'; they stay as written in the output, and the commands "
+    "that are printed have the option",
+    "regroup": "the same of groups, as '{branch 17: Branch 17}', in each column of the group",
+}
 SHARED = {"min_count", "seed"}
 OPTIONS: dict[str, type[SplitOptions | TextOptions]] = {"group": SplitOptions, "cluster": TextOptions}
 """Method to the class of its options."""
@@ -57,7 +64,9 @@ def _parser() -> SentenceParser:
         default="group",
         help="What goes to the OOD splits: groups drawn by the seed, or a cluster of groups whose texts are alike",
     )
-    parser.add_function_arguments(split_file, skip={"options"})
+    parser.add_function_arguments(split_file, skip={"options", *RENAMES})
+    for name, what in RENAMES.items():
+        parser.add_argument(f"--{name}", type=_names_of, default=None, help=what)
     parser.add_argument(
         "--min_count",
         type=int | None,
@@ -101,9 +110,23 @@ def _data(manifest: Mapping[str, Any], output: str, suggested: Mapping[str, str 
     words += ["--data.split", columns["split"]]
     if clusters:
         words += ["--data.tokenizer", options["pretrained"], "--data.max_length", str(options["max_length"])]
+    for name, meant in manifest["renames"].items():
+        words += [f"--data.{name}", json.dumps(meant, ensure_ascii=False)] if meant else []
     for name, value in suggested.items():
         words += [f"--data.{name}", value if isinstance(value, str) else as_value(value)]
     return words
+
+
+def _names_of(value: Any) -> dict[str, str]:
+    """A mapping of names, all of them text as it is typed.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    read = read_text(value) if isinstance(value, str) else value
+    if not isinstance(read, dict):
+        raise ValueError("give a mapping, as '{old: new}'")
+    return {str(written): meant if meant is None else str(meant) for written, meant in read.items()}
 
 
 def _method(manifest: Mapping[str, Any]) -> list[str]:

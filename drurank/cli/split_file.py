@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from drurank.tabular.coding import code_groups
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.gathering import gather_rows
+from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rules.spelling import as_commonest, twins
 from drurank.tabular.several import Source
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
@@ -68,6 +69,8 @@ def split_file(
     drop_missing: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
+    relabel: dict[str, str] | None = None,
+    regroup: dict[str, str] | None = None,
     options: SplitOptions | TextOptions | None = None,
 ) -> dict[str, Any]:
     """Write a table again with a column for the split of each row, and beside it ``<output>.manifest.json``.
@@ -85,6 +88,8 @@ def split_file(
             they are refused.
         delimiter: what cuts the cells of a CSV or TSV file, if not what its name says.
         text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
+        relabel: labels that stand for others; they stay as written in the output, and a fit needs the same option.
+        regroup: the same of groups, in each column of the group.
         options: how groups and rows are shared out, which says the method; the defaults of ``SplitOptions``, if not
             given.
 
@@ -100,12 +105,14 @@ def split_file(
     refuse_output(path, target, manifest_file, overwrite)
     source, group_columns = Source.read(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
     refuse_columns(path, source.table, [label, *group_columns, *text], split)
+    relabel, regroup = checked_labels(relabel), checked_labels(regroup, "regroup")
+    source, whole = replace(source, table=with_names(source, label, group_columns, relabel, regroup)), source
     labels = [source.column(label)]
     groups = [source.column(name) for name in group_columns]
     kept, dropped = kept_rows(source, labels[0], groups, text, drop=drop_missing)
     label_code, label_names = code_groups(labels, kept)
     group_code, group_names = code_groups(groups, kept)
-    rows = _at(source.table, kept)
+    rows = _at(whole.table, kept)
     facts: dict[str, Any] = {}
     if isinstance(options, TextOptions):
         embed = partial(_embeddings, source, kept, options)
@@ -123,7 +130,14 @@ def split_file(
         "splits": {name: asdict(summary) for name, summary in held.items()},
         "left_out": _left_out(code, group_code, group_names),
         "padded": {column.name: column.padded for column in [*labels, *groups] if column.is_text and column.padded},
+        "renames": {"relabel": relabel, "regroup": regroup},
         "twins": twins_of(code, group_code, group_names),
+        "group_twins": {
+            written: meant
+            for column in groups
+            if column.is_text and column.name != label
+            for written, meant in as_commonest(column, twins(column.texts)).items()
+        },
         "label_twins": as_commonest(labels[0], twins(labels[0].texts)),
         "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
         **facts,

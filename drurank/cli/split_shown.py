@@ -64,8 +64,7 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
     renamed = manifest["label_twins"]
     if renamed:
         said = some(f"{quoted(one)} = {quoted(other)}" for other, one in renamed.items())
-        advice = in_flags(f"give relabel={renamed!r} to fit", ["--data.relabel"])
-        remedy = advice if len(renamed) <= MOST_RENAMED else "write them alike"
+        remedy = _remedy("relabel", renamed)
         say(
             f"Warning: labels differ only by case, blanks, Unicode form or zeros, and each counts apart: {said}; if "
             f"they are one, {remedy}"
@@ -75,10 +74,17 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
         said = some(" = ".join(map(quoted, twin["names"])) for twin in twins)
         across = sum(twin["across"] for twin in twins)
         sides = f", {across:,} of them in training and in an OOD split" if across else ""
+        remedy = _remedy("regroup", manifest["group_twins"])
         say(
             f"Warning: {counted(len(twins), 'group')} may be written in several ways{sides}, by case, blanks, Unicode "
-            f"form or zeros, and each way counts apart: {said}; write them alike if they are one, and split again"
+            f"form or zeros, and each way counts apart: {said}; if they are one, {remedy}"
         )
+
+
+def _remedy(option: str, renamed: Mapping[str, str]) -> str:
+    if not 0 < len(renamed) <= MOST_RENAMED:
+        return "write them alike, and split again"
+    return in_flags(f"split again with {option}={renamed!r}", [f"--{option}"])
 
 
 def _show_left_out(manifest: Mapping[str, Any]) -> None:

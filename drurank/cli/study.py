@@ -19,10 +19,11 @@ from drurank.cli.study_shown import draw, export, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.cli.words import trust_named
 from drurank.errors import InputError, check_count, is_count, nearest
+from drurank.files import taken_back
 from drurank.imports import import_words, trust
 from drurank.recipes import find_config
 from drurank.run_folder.links import refuse_links
-from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
+from drurank.study.folder import LOG_FOLDER, is_finished, shared_folder, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, database_of, naming_database, optuna_installed
 from drurank.study.runs import Rehearse, check_options
@@ -99,9 +100,11 @@ def run_study(
     optuna_installed()
     plan, folder = Plan.read(config), Path(output).expanduser()
     trust(plan.shared)  # of the configurations that the plan names
-    prepare(folder, plan)
+    with taken_back(folder):
+        prepare(folder, plan)
+        with naming_database(database_of(folder, storage)):
+            queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
     with naming_database(database_of(folder, storage)), StopSignals(*STOP) as stop:
-        queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
         words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
         words += [
             str(Path(find_config(config)).expanduser().resolve()),
@@ -126,8 +129,9 @@ def prepare(folder: Path, plan: Plan) -> None:
     """
     if folder.is_dir():
         refuse_links(folder)
-    write_shared(folder, plan)
-    check_options(folder, plan, _rehearsal())
+    with taken_back(shared_folder(folder, plan)):
+        write_shared(folder, plan)
+        check_options(folder, plan, _rehearsal())
     write_plan(folder, plan)
 
 

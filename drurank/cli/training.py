@@ -34,6 +34,7 @@ from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_checks import check_evaluation, check_fit, refuse_taken_version
 from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
 from drurank.cli.trusted import check_kinds
+from drurank.cli.undoing import Begun, undone_if_not_begun
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
 from drurank.criteria import describe_criteria
 from drurank.errors import InputError, check_seed
@@ -151,8 +152,15 @@ class GroupCLI(LightningCLI):
         return parser
 
     def _run_subcommand(self, subcommand: str) -> None:
-        with naming_checkpoint(self.trainer):
+        with naming_checkpoint(self.trainer), undone_if_not_begun(self.trainer, self._folder_to_spare()):
             super()._run_subcommand(subcommand)
+
+    def _folder_to_spare(self) -> Path | None:
+        """The folder that the command goes on in, or makes others in."""
+        checkpoint, run = (self._get(self.config_init, name) for name in ("ckpt_path", "run"))
+        if self.subcommand == "test" and run:
+            return Path(run) / TEST_FOLDER
+        return run_of(checkpoint) if self.subcommand == "fit" and checkpoint else None
 
     def instantiate_trainer(self, **kwargs: Any) -> Any:
         """Add the folder of the run and our callbacks."""
@@ -164,7 +172,7 @@ class GroupCLI(LightningCLI):
             if isinstance(config.get(name), str) and problem is not None:
                 raise InputError(f"--trainer.{name} {config[name]}: {problem}")
         given = as_list(config.get("callbacks"))
-        callbacks: list[Callback] = [GroupReport()]
+        callbacks: list[Callback] = [GroupReport(), Begun()]
         if not any(isinstance(one, GroupHistory) for one in given):
             callbacks.insert(0, GroupHistory())
         if self.subcommand == "predict":

@@ -15,16 +15,16 @@ import torch
 from drurank.data.dataset import GroupedDataset
 from drurank.data.encoding import Names
 from drurank.data.module import GroupDataModule
-from drurank.data.options import TablePath, checked_labels, checked_splits, named
+from drurank.data.options import TablePath, checked_splits, named
 from drurank.data.saying import say_taken
 from drurank.errors import InputError, check_choice, nearest
 from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets
-from drurank.tabular.coding import relabelled
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.reading import checked_names
+from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
 from drurank.tabular.several import Source
@@ -56,6 +56,7 @@ class FileData(GroupDataModule):
         split_names: what other spellings stand for, as ``{dev: ood_val}``.
         relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. A fit warns of one that
             no row has.
+        regroup: the same of groups, as ``{branch 17: Branch 17}``, in each column of the group.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         delimiter: delimiter of a CSV or TSV file. If not given, the one the file name implies; if that does not split
             the header, the one of ``, ; tab |`` that splits all rows into equally many cells.
@@ -77,6 +78,7 @@ class FileData(GroupDataModule):
         split: str | None = None,
         split_names: dict[str, str] | None = None,
         relabel: dict[str | int, str | int] | None = None,
+        regroup: dict[str | int, str | int] | None = None,
         group_in: GroupIn = "all",
         delimiter: str | None = None,
         text_encoding: str | None = None,
@@ -89,6 +91,7 @@ class FileData(GroupDataModule):
             split = "split"  # its keys, as of a DatasetDict
         self.label, self.split, self.group = label, split, as_names(group)
         self.split_names, self.relabel = checked_splits(split_names), checked_labels(relabel)
+        self.regroup = checked_labels(regroup, "regroup")
         if split in (label, *self.group):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
         self.group_in = group_in
@@ -252,12 +255,8 @@ class FileData(GroupDataModule):
 
     @cached_property
     def _table(self) -> pa.Table:
-        table = self._source.table
-        if self.relabel and self.label in table.column_names:
-            column = self._source.column(self.label)
-            new = relabelled(column, self.relabel, warn=self._stage() in (None, "fit"))
-            table = table.set_column(table.column_names.index(self.label), self.label, new)
-        return self._converted(table)
+        warn = self._stage() in (None, "fit")
+        return self._converted(with_names(self._source, self.label, self.group, self.relabel, self.regroup, warn=warn))
 
     def _converted(self, table: pa.Table) -> pa.Table:
         """The table with what is asked for read as numbers."""

@@ -54,15 +54,3 @@ def checked_splits(names: Mapping[Any, str] | None) -> dict[str, str]:
         if meant not in SPLITS:
             raise InputError(f"split_names: {written!r} stands for {meant!r}, no split: {nearest(meant, SPLITS)}")
     return {**{name: name for name in SPLITS}, **{str(written): meant for written, meant in (names or {}).items()}}
-
-
-def checked_labels(labels: Mapping[str | int, str | int] | None) -> dict[str, str]:
-    """What each label stands for, as text.
-
-    Raises:
-        InputError: if one stands for nothing.
-    """
-    for written, meant in (labels or {}).items():
-        if meant is None or not str(meant).strip():
-            raise InputError(f"relabel: {written!r} stands for {meant!r}; give the label it stands for")
-    return {str(written): str(meant) for written, meant in (labels or {}).items()}

@@ -52,7 +52,18 @@ class WILDS(Text):
     """
 
     required: ClassVar[str] = "path=..."
-    fixed = ("label", "group", "split", "text", "split_names", "relabel", "group_in", "delimiter", "text_encoding")
+    fixed = (
+        "label",
+        "group",
+        "split",
+        "text",
+        "split_names",
+        "relabel",
+        "regroup",
+        "group_in",
+        "delimiter",
+        "text_encoding",
+    )
     """Options of its parents that it lacks; the command line learns that from the call below."""
 
     def __init__(self, path: str, **kwargs: Any) -> None:
@@ -64,6 +75,7 @@ class WILDS(Text):
             text=TEXT,
             split_names=None,
             relabel=None,
+            regroup=None,
             group_in="all",
             delimiter=None,
             text_encoding=None,

@@ -4,6 +4,8 @@ from pathlib import Path
 
 CONFIG_FILE = "config.yaml"
 """The whole configuration of the run, as LightningCLI saves it."""
+HPARAMS_FILE = "hparams.yaml"
+"""What the run is made of, as Lightning's CSV and TensorBoard loggers note it."""
 LOGGERS_FILE = "loggers.json"
 """The run's loggers, each with the version (id) of its own run; by it a folder is known to hold a run."""
 METRICS_FILE = "metrics.csv"

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from drurank.errors import InputError
+from drurank.files import missing_folders, remove_empty
 
 try:
     import fcntl
@@ -37,7 +38,7 @@ def hold(folder: Path, doing: str) -> None:
         if _is_at(place / LOCK_FILE, _held[place][0]):
             return
         os.close(_held.pop(place)[0])  # somebody has removed the folder, or the file in it
-    made = [one for one in (place, *place.parents) if not one.exists()]
+    made = missing_folders(place)
     place.mkdir(parents=True, exist_ok=True)
     while True:
         file = _opened(place / LOCK_FILE)
@@ -68,9 +69,7 @@ def release(folder: Path) -> None:
     with suppress(OSError):
         (folder / LOCK_FILE).unlink()
     os.close(file)
-    with suppress(OSError):  # of the first that is not empty
-        for empty in made:
-            empty.rmdir()
+    remove_empty(made)
 
 
 def release_all() -> None:

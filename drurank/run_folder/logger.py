@@ -41,6 +41,11 @@ class RunLogger(CSVLogger):
         return self._version
 
     @property
+    def is_named(self) -> bool:
+        """Whether the run's folder was named, or claimed by now."""
+        return self._version is not None
+
+    @property
     def experiment(self) -> Any:
         """The writer of metrics; in a folder that has some it goes on after them."""
         if self._experiment is None and is_first_process():

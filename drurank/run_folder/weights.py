@@ -128,10 +128,9 @@ class WeightsCsv:
 
     def _copy_before(self, epoch: int, beside: Path) -> None:
         with beside.open("w", newline="", encoding="utf-8") as kept:
-            out = csv.writer(kept)
-            out.writerow(COLUMNS)
+            kept.write(f"{','.join(COLUMNS)}\n")
             try:
-                out.writerows(self._rows_before(epoch))
+                kept.writelines(map(_line, self._rows_before(epoch)))
             except (ValueError, csv.Error) as error:
                 if isinstance(error, InputError):
                     raise
@@ -233,6 +232,12 @@ def weights_of(folder: Path) -> WeightsTable:
     """The table that a run has, in whichever form."""
     parquet = WeightsParquet(folder)
     return parquet if parquet.path.is_dir() else WeightsCsv(folder)
+
+
+def _line(row: list[str]) -> str:
+    """A row as Arrow writes it, so that a run that was resumed has the same bytes: of its cells the group is text."""
+    epoch, group, *figures = row
+    return ",".join([epoch, '"' + group.replace('"', '""') + '"', *figures]) + "\n"
 
 
 def _epoch_of(row: list[str]) -> int:

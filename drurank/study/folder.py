@@ -58,8 +58,12 @@ def is_finished(study: Path, candidate: Candidate) -> bool:
 
 def shared_files(study: Path, plan: Plan) -> list[Path]:
     """Configurations that ``write_shared`` writes, in the order in which ``fit`` reads them."""
-    # Another plan may be running in this folder at the same time.
-    return [study / SHARED_FOLDER / plan.base / f"{number}.yaml" for number in range(len(plan.shared) + 1)]
+    return [shared_folder(study, plan) / f"{number}.yaml" for number in range(len(plan.shared) + 1)]
+
+
+def shared_folder(study: Path, plan: Plan) -> Path:
+    """Where they are; another plan may be running in the study's folder at the same time."""
+    return study / SHARED_FOLDER / plan.base
 
 
 def write_shared(study: Path, plan: Plan) -> None:

@@ -100,20 +100,22 @@ def join_names(names: list[str]) -> str:
     return names[0] if len(names) == 1 else " | ".join(name.replace("|", "\\|") for name in names)
 
 
-def relabelled(column: Column, meant: Mapping[str, str], *, warn: bool) -> pa.Array:
-    """The cells of a column of labels with some of them standing for others, as text.
+def relabelled(column: Column, meant: Mapping[str, str], *, warn: bool, option: str = "relabel") -> pa.Array:
+    """The cells of a column of labels or groups with some of them standing for others, as text.
 
     Args:
-        column: the labels.
-        meant: label as it is written to what it stands for.
+        column: the labels or groups.
+        meant: name as it is written to what it stands for.
         warn: whether to warn where one does not occur.
+        option: what gave the names, for messages.
     """
     known = set(column.texts)
     for written in meant:
         if warn and column.plain(written) not in known:
             log.warning(
-                "%s: relabel names %r, which no row has as %r; %s",
+                "%s: %s names %r, which no row has as %r; %s",
                 column.path,
+                option,
                 written,
                 column.name,
                 nearest(written, column.texts),

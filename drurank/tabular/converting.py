@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.tabular.columns import Column, Files, refuse_unknown
-from drurank.tabular.writings import DAY, Marks, date_reader, is_missing
+from drurank.tabular.writings import DAY, Marks, date_reader, is_impossible, is_missing
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,12 @@ def _dates(path: str, name: str, cells: pa.ChunkedArray, form: str | None, files
     reader: Callable[[str], float | None] = date_reader(column.texts, form)
     read = [np.nan if is_missing(text) else reader(text) for text in column.texts]
     wanted = f"is not a date of the form {form!r}" if form else "is not a date that can be read in one way only"
-    return _numbers(column, read, f"{wanted}; write it as 2021-03-04, or give date_format='%d.%m.%Y' or the like")
+    wanted = f"{wanted}; write it as 2021-03-04, or give date_format='%d.%m.%Y' or the like"
+    never = "is a day or time that does not exist; correct it, or leave the cell blank if nothing is known there"
+    return _numbers(column, read, lambda text: never if is_impossible(text, form) else wanted)
 
 
-def _numbers(column: Column, read: Sequence[float | None], wrong: str) -> np.ndarray:
+def _numbers(column: Column, read: Sequence[float | None], wrong: str | Callable[[str], str]) -> np.ndarray:
     """The number of each cell, float64 ``[n]``, by those of its texts.
 
     Raises:
@@ -111,6 +113,7 @@ def _numbers(column: Column, read: Sequence[float | None], wrong: str) -> np.nda
     """
     bad = np.array([*(number is None for number in read), False])[column.codes]
     if bad.any():
-        raise column.error(int(np.argmax(bad)), wrong)
+        row = int(np.argmax(bad))
+        raise column.error(row, wrong if isinstance(wrong, str) else wrong(column.texts[column.codes[row]]))
     numbers: np.ndarray = np.array([*read, np.nan], dtype=np.float64)[column.codes]
     return numbers

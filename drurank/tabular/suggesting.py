@@ -10,6 +10,7 @@ from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.cells import empty_columns
 from drurank.tabular.rules.features import distinct_columns
 from drurank.tabular.rules.odd import known_categories
+from drurank.tabular.writings import is_missing
 
 
 def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
@@ -45,11 +46,20 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
         columns = found.setdefault(name, [])
         assert isinstance(columns, list)
         columns.append(feature.name)
-    if any(feature.missing[data.used].any() for feature in data.features if feature.name not in out):
+    if any(_lacks_cells(data, feature) for feature in data.features if feature.name not in out):
         found["missing"] = "indicator"
     if out:
         found["exclude"] = [feature.name for feature in data.features if feature.name in out]
     return found
+
+
+def _lacks_cells(data: GroupedRows, feature: Feature) -> bool:
+    """Whether a cell is blank, or is once the column is read as the numbers or dates that it looks like."""
+    odd = oddity(data, feature)
+    words: list[int] = []
+    if odd is not None and odd.writing is not None:
+        words = [place for place, text in enumerate(feature.column.texts) if is_missing(text)]
+    return bool(feature.missing[data.used].any() or np.isin(feature.column.codes[data.used], words).any())
 
 
 def _has_too_many(data: GroupedRows, feature: Feature) -> bool:

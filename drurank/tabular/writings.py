@@ -140,6 +140,24 @@ def date_reader(texts: Iterable[str], form: str | None) -> Callable[[str], float
     return read
 
 
+def is_impossible(text: str, form: str | None) -> bool:
+    """Whether a text has the form of a date and says a day or time that there is not, as 2023-02-30."""
+    if form is not None:
+        try:
+            datetime.strptime(text, form)
+        except ValueError as error:
+            return "out of range" in str(error)
+        return False
+    found = YEAR_LAST.fullmatch(text)
+    if found is None:
+        return YEAR_FIRST.fullmatch(text) is not None and date_reader([], None)(text) is None
+    orders = ((found[1], found[3]), (found[3], found[1]))
+    return len(found[4]) == 4 and all(
+        _days(lambda order=order: datetime.fromisoformat(_padded(f"{found[4]}-{'-'.join(order)}"))) is None
+        for order in orders
+    )
+
+
 def _padded(text: str) -> str:
     """A date of digits as ISO 8601 has it."""
     day, _, time = re.sub(r"[T ]+", " ", text, count=1).partition(" ")

@@ -19,6 +19,13 @@ from drurank.training.schedules import Decay
 
 LRInterval = Literal["epoch", "step"]
 LARGEST = torch.finfo(torch.float32).max
+REFUSED = {
+    "learning rate": "lr",
+    "momentum value": "momentum",
+    "weight_decay value": "weight_decay",
+    "epsilon value": "eps",
+}
+"""What torch calls the arguments of an optimizer that it refuses, and their names."""
 
 
 class Optimization:
@@ -105,7 +112,10 @@ def _made(what: str, make: Callable[[], Any]) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"the {what} cannot be created: {' '.join(str(error).split())}; give other options") from error
+        said = " ".join(str(error).split())
+        named = next((name for words, name in REFUSED.items() if f"{words}: " in said), None)
+        argument = "" if named is None else f" ({named}={said.rpartition(' ')[2]})"
+        raise InputError(f"the {what} cannot be created: {said}{argument}; give other options") from error
 
 
 def _refuse_too_large(optimizer: Optimizer) -> None:

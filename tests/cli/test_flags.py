@@ -34,6 +34,27 @@ KNOWN = [
 @pytest.mark.parametrize(
     ("message", "said"),
     [
+        ("devices is 0; give more", "--trainer.devices is 0; give more"),
+        ("t.csv: groups is 'a', and so is b", "t.csv: --data.groups is 'a', and so is b"),
+        ("exclude and delimiter are both ','", "--data.exclude and --data.delimiter are both ','"),
+        ("exclude is 'a' and delimiter ';'; give one", "--data.exclude is 'a' and --data.delimiter ';'; give one"),
+        ("see ckpt_path, or start without ckpt_path", "see --ckpt_path, or start without --ckpt_path"),
+        (
+            "the split 'a' is new; exclude it, and the groups are 3",
+            "the split 'a' is new; exclude it, and the groups are 3",
+        ),
+        ("t.csv: groups 'a' has one row", "t.csv: groups 'a' has one row"),
+        ("the column 'ckpt_path' of my/ckpt_path.csv", "the column 'ckpt_path' of my/ckpt_path.csv"),
+    ],
+)
+def test_argument_that_is_named_becomes_a_flag(message, said):
+    assert in_flags(message, KNOWN, words=True) == said
+    assert in_flags(message, KNOWN) == message
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
         ("clip gradients (gradient_clip_val=1)", "clip gradients (--trainer.gradient_clip_val 1)"),
         ("give penalty='l2'.", "give --model.penalty l2."),
         ("give frozen=True, or devices=None", "give --data.frozen true, or --trainer.devices null"),

@@ -79,3 +79,9 @@ def test_either_a_run_or_a_checkpoint_is_evaluated(done, refused, command, words
     words = [word.format(run=done) for word in words] or ["--model", "DRU", *SMALL]
     said = refused(command, *words)
     assert said == f"{command} needs trained weights; give either --run <folder of the run> or --ckpt_path <file>"
+
+
+def test_a_model_beside_a_run_says_that_nothing_of_the_run_is_taken(done):
+    for words in (["fit", "--ckpt_path", str(done / "checkpoints/last.ckpt")], ["test", "--run", str(done)]):
+        with pytest.raises(InputError, match=r"only where --model is left out, and --data is missing; leave --model"):
+            with_config_of_run([*words, "--model", "ERM"])

@@ -190,7 +190,10 @@ OPTIONS = {
     "share below 0": (["--ood_val", "-0.1"], ["ood_val is -0.1", "0 or more and below 1"]),
     "share of 1": (["--id_share", "1"], ["id_share is 1", "below 1"]),
     "share that is none": (["--ood_test", "nan"], ["ood_test is 'nan'", "give a number"]),
-    "shares that take all": (["--ood_val", "0.5", "--ood_test", "0.5"], ["ood_val 0.5 and ood_test 0.5", "below 1"]),
+    "shares that take all": (
+        ["--ood_val", "0.5", "--ood_test", "0.5"],
+        ["--ood_val 0.5 and --ood_test 0.5", "below 1"],
+    ),
     "no shares": (["--ood_val", "0", "--ood_test", "0", "--id_share", "0"], ["all 0", "give one above 0"]),
     "min_count of 0": (["--min_count", "0"], ["min_count is 0", "1 or more"]),
     "seed below 0": (["--seed", "-1"], ["seed is -1", "0 or more"]),
@@ -199,7 +202,7 @@ OPTIONS = {
         ["--ood_val", "0.45", "--ood_test", "0.5"],
         ["t.csv: of 20 groups 9 would go to ood_val and 10 to ood_test", "at least two", "smaller ones"],
     ),
-    "min_count above all": (["--min_count", "99"], ["t.csv", "min_count 99", "the largest 6", "lower min_count"]),
+    "min_count above all": (["--min_count", "99"], ["t.csv", "min_count 99", "the largest 6", "lower --min_count"]),
     "split that is there": (["--split", "note"], ["t.csv has a column 'note' already", "--split note_2"]),
     "split without a name": (["--split", " "], ["split is ' '", "give a name"]),
     "misspelt option": (["--idshare", "0.1"], ["--idshare", "'--id_share'"]),
@@ -429,7 +432,7 @@ def test_labels_that_may_be_one_are_told(capsys, one, other):
     assert (
         f"Warning: labels differ only by case, blanks, Unicode form or zeros, and each counts apart: {one!r} =" in shown
     )
-    assert "if they are one, give --data.relabel" in shown
+    assert "if they are one, split again with --relabel" in shown
     write(rows=[[row, "ab"[row % 2], f"g{row // 5 % 12}"] for row in range(360)], header=["x", "y", "g"])
     assert split("--overwrite")["label_twins"] == {}
     assert "labels differ" not in said(capsys)
@@ -446,8 +449,17 @@ def test_the_commands_that_split_ends_with_run_as_they_are(run, capsys):
         ]
         for row in range(480)
     ]
+    for row in rows[:60]:
+        row[1], row[2] = row[1].upper(), row[2].replace("g 3", "G 3")
+    rows[7][5] = "n/a"
     write(rows=rows, header=header)
     split()
+    shown = said(capsys)
+    assert "'G 3' = 'g 3'; if they are one, split again with --regroup '{G 3: g 3}'" in shown
+    manifest = split("--overwrite", "--relabel", "{A: a, B: b}", "--regroup", "{G 3: g 3}")
+    assert (manifest["twins"], manifest["label_twins"]) == ([], {})
+    assert sum(summary["groups"] for name, summary in manifest["splits"].items() if not name.startswith("id")) == 12
+    assert [row["g"] for row in read_csv("out/s.csv")].count("G 3") == 5
     look, fit = (shlex.split(line.partition(": ")[2]) for line in capsys.readouterr().out.splitlines()[-2:])
     start = len(program())
     assert (look[: start + 1], fit[: start + 1]) == ([*program(), "inspect"], [*program(), "fit"])
@@ -455,6 +467,7 @@ def test_the_commands_that_split_ends_with_run_as_they_are(run, capsys):
     assert "error: " not in capsys.readouterr().out
     run(*fit[start:], "--trainer.max_epochs", "1")
     taken = read_yaml(Path("runs/version_0/config.yaml").read_text())["data"]["init_args"]
+    assert (taken["relabel"], taken["regroup"]) == ({"A": "a", "B": "b"}, {"G 3": "g 3"})
     assert [taken[name] for name in ("thousands", "dates", "percents", "categorical", "missing", "exclude")] == [
         *(",", "opened", "rate", ["zip, code"], "indicator", "id")
     ]

@@ -143,5 +143,5 @@ def test_names_reach_the_data_as_typed(printed, tmp_path, route, option, typed, 
 
 def test_label_that_is_to_be_null_is_refused(refused):
     said = refused("fit", "--model", "ERM", "--data", "Table", "--data.path", "t.csv", "--data.relabel", "{1: null}")
-    assert said.startswith("data.relabel holds null; give ")
+    assert said.startswith("--data.relabel holds null; give ")
     assert "quotes" in said

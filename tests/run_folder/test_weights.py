@@ -46,14 +46,14 @@ def test_rows_of_epochs_that_are_trained_again_go_and_so_does_a_torn_one(tmp_pat
 
 def test_file_is_not_held_in_memory(tmp_path):
     _write(tmp_path / "weights.csv", (_row(0, f"group {number}") for number in range(20_000)))
-    before = (tmp_path / "weights.csv").read_bytes()
     tracemalloc.start()
     try:
         WeightsCsv(tmp_path).begin(1)
         assert tracemalloc.get_traced_memory()[1] < 500_000
     finally:
         tracemalloc.stop()
-    assert (tmp_path / "weights.csv").read_bytes() == before
+    lines = [",".join(COLUMNS), *(f'0,"group {number}",1,0.5,0,1.0,1.0' for number in range(20_000))]
+    assert (tmp_path / "weights.csv").read_bytes() == "".join(f"{line}\n" for line in lines).encode()
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,22 @@ def test_csv_removed_on_the_way_has_its_head_again(tmp_path):
     table.path.unlink()
     table.write(3, _table(3, ["a"], [0], [2.0]))
     assert _read(table) == [(3, [0], [2])]
+
+
+def test_csv_that_a_resumed_run_goes_on_in_has_the_bytes_of_a_straight_one(tmp_path):
+    names = ["a", 'b "x", y', "7", "Zoë"]
+    written = []
+    for epochs in ([0, 1, 2], [0, 1, 2, 1, 2]):
+        folder = tmp_path / str(len(epochs))
+        folder.mkdir()
+        table = WeightsCsv(folder)
+        for place, epoch in enumerate(epochs):
+            if place in (0, 3):
+                table.begin(epoch)
+            figures = ([None] * 4, [0.1] * 4) if epoch == 0 else ([0, 25, 50, 75], [1 / 3, 1.0, 2.0, 1e-9])
+            table.write(epoch, _table(epoch, names, *figures))
+        written.append(table.path.read_bytes())
+    assert written[0] == written[1]
 
 
 def test_run_keeps_its_form(tmp_path):

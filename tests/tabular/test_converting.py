@@ -52,6 +52,18 @@ def test_columns_of_other_cells_stay_as_they_are(cells):
         (["1%", "2"], {"percents": ["x"]}, r"row 1 .*'2' is not a percentage"),
         (["2021-01-01", "soon"], {"dates": ["x"]}, r"row 1 .*'soon' is not a date .*date_format="),
         (["1/2/2021"], {"dates": ["x"]}, r"row 0 .*'1/2/2021' is not a date that can be read in one way only"),
+        (["2023-02-28", "2023-02-30"], {"dates": ["x"]}, r"row 1 .*'2023-02-30' is a day or time that does not exist"),
+        (["31.4.2023"], {"dates": ["x"]}, r"row 0 .*'31.4.2023' is a day or time that does not exist; correct it"),
+        (
+            ["2023-02-30"],
+            {"dates": ["x"], "date_format": "%Y-%m-%d"},
+            r"'2023-02-30' is a day or time that does not exist",
+        ),
+        (
+            ["2023-02-30"],
+            {"dates": ["x"], "date_format": "%d.%m.%Y"},
+            r"'2023-02-30' is not a date of the form '%d.%m.%Y'",
+        ),
         (["1"], {"dates": ["z"]}, "no column 'z'"),
         (["1"], {"dates": ["code"]}, "dates names the column 'code', which is no number"),
     ],

@@ -198,10 +198,16 @@ def test_labels_that_are_one_are_told_how_to_become_so(labels, remedy):
     assert found(table)["spelling"].sentence.endswith(remedy)
 
 
+def test_cells_without_a_number_beside_percents_are_no_values():
+    table = sound()
+    table["c"] = ["n/a" if row == 5 else f"{row % 50}.5%" for row in range(len(table["y"]))]
+    assert "missing_as_text" not in found(table)
+
+
 def test_label_and_group_spelled_alike_have_remedies_of_their_own():
     table = sound()
     put(table, "g", dict.fromkeys(list(rows_of("g03"))[:15], "G03"))
-    assert found(table)["spelling"].sentence.endswith("so write them alike if they are one")
+    assert found(table)["spelling"].sentence.endswith("so if they are one, give regroup={'g03': 'G03'}")
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,5 @@ def test_what_nothing_can_be_learnt_from_is_left_out():
 def test_missing_cells_get_an_indicator():
     holes = [None if row == 3 else row % 7 + 0.5 for row in range(N)]
     assert suggested(holes=holes) == {"missing": "indicator"}
+    rate = ["n/a" if row == 3 else f"{row % 40}.5%" for row in range(N)]
+    assert suggested(rate=rate) == {"percents": ["rate"], "missing": "indicator"}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from drurank.tabular.columns import NO_NUMBER, Column, as_option
+from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding
 from drurank.words import counted, quoted, some
@@ -106,7 +107,11 @@ def missing_as_text(data: GroupedRows) -> Iterator[Finding]:
     """Cells of text that mean nothing is there, and count as a category, a group or a label of their own."""
     columns = [*data.group_columns, *([data.label_column] if data.label_column else [])]
     columns += [feature.column for feature in data.features if not feature.is_number]
+    odd = {feature.name: oddity(data, feature) for feature in data.features}
+    read_otherwise = {name for name, one in odd.items() if one is not None and one.writing is not None}
     for column in {column.name: column for column in columns}.values():
+        if column.name in read_otherwise:
+            continue  # Read as what they look like, such cells are missing.
         words = [text for text in column.texts if text.strip().lower() in (*NO_NUMBER, "?") and column.is_text]
         if words:
             rows = sum(int((column.codes == column.texts.index(word)).sum()) for word in words)

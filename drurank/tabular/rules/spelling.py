@@ -16,8 +16,10 @@ from drurank.words import quoted, some
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)e[+-]?\d+")
+RENAMES = {"label": "relabel", "group": "regroup"}
+"""The option by which names of a column stand for others, by its role."""
 MOST_RENAMED = 10
-"""Labels that a sentence says how to rename."""
+"""Names that a sentence says how to rename."""
 LONGEST = 15
 """Digits that a float tells apart."""
 
@@ -90,10 +92,11 @@ def _alike(columns: list[tuple[str, Column]]) -> Iterator[Finding]:
 
 
 def _remedy(role: str, column: Column, alike: list[list[str]]) -> str:
-    """What to do about names that are one; labels that are text can be read as the commonest way of writing them."""
-    renamed = as_commonest(column, alike) if role == "label" and column.is_text else {}
+    """What to do about names that are one; those that are text can be read as the commonest way of writing them."""
+    option = RENAMES.get(role)
+    renamed = as_commonest(column, alike) if option is not None and column.is_text else {}
     if 0 < len(renamed) <= MOST_RENAMED:
-        return f"so if they are one, give relabel={renamed!r}"
+        return f"so if they are one, give {option}={renamed!r}"
     return "so write them alike if they are one"
 
 

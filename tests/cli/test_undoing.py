@@ -1,0 +1,91 @@
+"""A command that ends before it has done anything leaves everything as it was."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from lightning.pytorch import Callback
+
+from drurank.cli import main
+from drurank.errors import InputError
+from runs import FIT, QUIET
+
+BEFORE = ("setup", "on_train_start", "on_after_backward")
+"""Some hooks of a fit that come before the end of its first batch."""
+
+
+class Ends(Callback):
+    """Refuses, or interrupts the process, in a hook."""
+
+    def __init__(self, hook: str, interrupts: bool = False, writes: bool = False):
+        def end(trainer, *args, **kwargs):
+            if writes:
+                (Path(trainer.logger.log_dir) / "mine.txt").touch()
+            if interrupts:
+                os.kill(os.getpid(), signal.SIGINT)
+            else:
+                raise InputError("not now")
+
+        setattr(self, hook, end)
+
+
+def contents(folder):
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+def ending(hook, **options):
+    named = [word for name, value in options.items() for word in (f"--trainer.callbacks.{name}", str(value))]
+    return ["--trainer.callbacks+", f"{__name__}.Ends", "--trainer.callbacks.hook", hook, *named]
+
+
+@pytest.mark.parametrize("hook", BEFORE)
+def test_a_fit_that_is_refused_leaves_no_folder_and_a_resume_each_file_of_the_run(done, refused, tmp_path, hook):
+    where = ["--trainer.default_root_dir", tmp_path / "deep" / "runs"]
+    assert refused(*FIT, *where, *ending(hook)) == "not now"
+    assert list(tmp_path.iterdir()) == []
+    before = contents(done)
+    resume = ["fit", "--ckpt_path", done / "checkpoints/last.ckpt", "--trainer.max_epochs", 5, "--model.cutoff", 5]
+    assert refused(*resume, *ending(hook)) == "not now"
+    assert contents(done) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_was_there_keeps_what_it_had(refused, tmp_path):
+    folder = tmp_path / "logs/mine/version_0"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("kept")
+    before = contents(tmp_path)
+    named = ["--trainer.logger", "TensorBoardLogger", "--trainer.logger.save_dir", tmp_path / "logs"]
+    named += ["--trainer.logger.name", "mine", "--trainer.logger.version", 0]
+    assert refused(*FIT, *named, *ending("on_train_start")) == "not now"
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(("command", "part"), [("validate", "validation"), ("test", "test"), ("predict", "predict")])
+def test_an_evaluation_that_is_refused_leaves_no_folder(done, refused, tmp_path, command, part):
+    before = contents(done)
+    of_run = ["--run", done, "--trainer.default_root_dir", tmp_path / "new"]
+    assert refused(command, *of_run, *ending(f"on_{part}_start")) == "not now"
+    assert list(tmp_path.iterdir()) == []
+    assert contents(done) == before
+
+
+def interrupted(capsys, *words):
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(SystemExit):
+            main([*map(str, words), *QUIET])
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    return capsys.readouterr().err
+
+
+def test_an_interrupt_before_the_first_checkpoint_removes_the_folder_and_says_so(tmp_path, capsys):
+    said = interrupted(capsys, *FIT, *ending("on_train_batch_start", interrupts=True))
+    assert "runs/version_0 held no checkpoint yet and was removed\n" in said
+    assert list(tmp_path.iterdir()) == []
+    # What is not ours stays once the run has begun.
+    own = ending("on_train_epoch_end", interrupts=True, writes=True)
+    assert "removed" not in interrupted(capsys, *FIT, *own)
+    assert (tmp_path / "runs/version_0/mine.txt").is_file()
