@@ -1,8 +1,8 @@
 """Time of a training step against a minimal LightningModule and a bare loop: python benchmarks/steps.py.
 
 Synthetic setting 3, the default network, Adam, no validation. Each way runs in a thread of its own, and they take turns
-of ten steps, so that whatever else the machine does slows all of them alike. Times are CPU times of a thread. A figure is
-the quickest tenth of a way's turns; a ratio is the median of those of two turns of one round.
+of ten steps, so that whatever else the machine does slows all of them alike. Times are CPU times of a thread. A figure
+is the quickest tenth of a way's turns; a ratio is the median of those of two turns of one round.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ METHODS = {
     "ChiSquare": ChiSquare,
 }
 COMPARED = {"ERM": (PLAIN, 1.10), PLAIN: (PLAIN_TENSORS, None), OURS: (TENSORS, None)}
-COMPARED |= {name: ("ERM", 1.03) for name in ("DRU", "Worst", "Const")}
-COMPARED |= {name: ("ERM", 1.15) for name in ("GroupDRO", "CVaR", "ChiSquare")}
+COMPARED |= dict.fromkeys(("DRU", "Worst", "Const"), ("ERM", 1.03))
+COMPARED |= dict.fromkeys(("GroupDRO", "CVaR", "ChiSquare"), ("ERM", 1.15))
 """What a way is compared with, and the most that the ratio is to be, where that is no matter of the batch size."""
 
 
@@ -78,6 +78,7 @@ class Turns:
     def __init__(self, ways: dict[str, Callable[[BeforeStep], None]]) -> None:
         self.taken: dict[str, list[float]] = {name: [] for name in ways}
         self._begin = [threading.Event() for _ in ways]
+        self._running = [*range(len(ways))]
         self._threads = [
             threading.Thread(target=self._run, args=(place, name, way))
             for place, (name, way) in enumerate(ways.items())
@@ -110,10 +111,12 @@ class Turns:
             way(before_step)
         finally:
             self._pass_on(place)
+            self._running.remove(place)
 
     def _pass_on(self, place: int) -> None:
         self._begin[place].clear()
-        self._begin[(place + 1) % len(self._begin)].set()
+        following = [other for other in self._running if other > place]
+        self._begin[(following or self._running)[0]].set()
 
 
 class CallBeforeStep(Callback):

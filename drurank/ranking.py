@@ -40,7 +40,7 @@ def add_group_sums_(total: Tensor, value: Tensor, group: Tensor) -> Tensor:
     Returns:
         ``total``.
     """
-    value = torch.where(group >= 0, value.to(total.dtype), torch.zeros((), dtype=total.dtype, device=total.device))
+    value = torch.where(group >= 0, value.to(total.dtype), 0)
     index = group.clamp(min=0).long().expand(value.shape)
     return total.scatter_add_(-1, index, value)
 

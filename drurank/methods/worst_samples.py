@@ -98,19 +98,17 @@ class ChiSquare(WorstSamples):
         known = losses > -torch.inf
         rows = known.sum(dim=-1, keepdim=True)
         top = losses.amax(dim=-1, keepdim=True)
-        value = torch.where(known, losses - top, 0.0).to(precise(losses))
-        ordered = torch.where(known, value, -torch.inf).sort(dim=-1, descending=True).values.nan_to_num(neginf=0.0)
+        value = (losses - top).to(precise(losses))
+        ordered = value.sort(dim=-1, descending=True).values.nan_to_num_(neginf=0.0)
         k = torch.arange(1, losses.shape[-1] + 1, device=losses.device, dtype=value.dtype)
         mean = ordered.cumsum(-1) / k
         variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp(min=0)
         room = (1 + 2 * self.radius) * k - rows
         eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt()
         able = (room > 0) & (ordered > eta) & (k <= rows)
-        last = torch.where(able, k, 0).amax(dim=-1, keepdim=True).long()
+        last = (able * k).amax(dim=-1, keepdim=True).long()
         chosen = eta.gather(-1, (last - 1).clamp(min=0))
-        share = torch.where(known, (value - chosen).clamp(min=0), 0.0)
         # Where no number of samples fits, the largest losses, which are equal, share alike; so do all with no radius.
-        alike = (known & (value == 0)).to(value.dtype)
-        share = torch.where(last > 0, share, alike)
+        share = torch.where(last > 0, (value - chosen).clamp_(min=0), value == 0)
         share = known.to(value.dtype) if 1 + 2 * self.radius == 1 else share
         return (share / share.sum(dim=-1, keepdim=True)).to(losses.dtype)

@@ -131,6 +131,11 @@ def checked_weights(weight: Any, rows: int, method: str) -> Tensor:
     return checked
 
 
+def are_plain_scores(output: Tensor, label: Tensor) -> bool:
+    """Whether output and label are scores by class ``[B, C]`` and classes ``[B]``, on the CPU."""
+    return output.is_cpu and label.is_cpu and output.ndim == 2 and label.ndim == 1 and not label.is_floating_point()
+
+
 def class_correct(logits: Tensor, label: Tensor) -> Tensor:
     """Whether the class with the highest score is the label and all scores are finite, bool ``[...]``.
 

@@ -135,7 +135,7 @@ def weighted_sum(weight: Tensor, losses: Tensor) -> Tensor:
         losses: of this process's rows, float ``[..., B]``.
     """
     rank, world = rank_and_world()
-    own = weight[..., rank::world][..., : losses.shape[-1]].to(losses.dtype)
+    own = (weight if world == 1 else weight[..., rank::world][..., : losses.shape[-1]]).to(losses.dtype)
     total: Tensor = (own * losses).sum(dim=-1) * world
     return total
 
@@ -149,11 +149,9 @@ def number_in_batch(code: Tensor) -> Tensor:
     Returns:
         Numbers below ``N``, int64 ``[N]``, in the order of the codes, -1 where there is no row.
     """
-    ordered, place = code.sort(stable=True)
-    known = ordered >= 0
-    new = known & (ordered != functional.pad(ordered, (1, 0), value=-1)[:-1])
-    number = torch.where(known, new.cumsum(0) - 1, -1)
-    return torch.empty_like(number).scatter_(0, place, number)
+    ordered, place = code.clamp(min=-1).sort(stable=True)
+    new = torch.cat([ordered[:1] >= 0, ordered[1:] != ordered[:-1]])
+    return torch.empty_like(code).scatter_(0, place, new.cumsum(0) - 1)
 
 
 def sum_in_batch(value: Tensor, number: Tensor) -> Tensor:
