@@ -99,16 +99,16 @@ class ChiSquare(WorstSamples):
         rows = known.sum(dim=-1, keepdim=True)
         top = losses.amax(dim=-1, keepdim=True)
         value = (losses - top).to(precise(losses))
-        ordered = value.sort(dim=-1, descending=True).values.nan_to_num_(neginf=0.0)
+        # Places without a sample come last and are -inf, of which eta is nan.
+        ordered = value.sort(dim=-1, descending=True).values
         k = torch.arange(1, losses.shape[-1] + 1, device=losses.device, dtype=value.dtype)
         mean = ordered.cumsum(-1) / k
         variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp(min=0)
         room = (1 + 2 * self.radius) * k - rows
         eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt()
-        able = (room > 0) & (ordered > eta) & (k <= rows)
-        last = (able * k).amax(dim=-1, keepdim=True).long()
-        chosen = eta.gather(-1, (last - 1).clamp(min=0))
+        able = (room > 0) & (ordered > eta)
+        chosen = eta.gather(-1, (able * k).argmax(dim=-1, keepdim=True))
         # Where no number of samples fits, the largest losses, which are equal, share alike; so do all with no radius.
-        share = torch.where(last > 0, (value - chosen).clamp_(min=0), value == 0)
+        share = torch.where(able.any(dim=-1, keepdim=True), (value - chosen).clamp_(min=0), value == 0)
         share = known.to(value.dtype) if 1 + 2 * self.radius == 1 else share
         return (share / share.sum(dim=-1, keepdim=True)).to(losses.dtype)

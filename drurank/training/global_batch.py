@@ -149,9 +149,11 @@ def number_in_batch(code: Tensor) -> Tensor:
     Returns:
         Numbers below ``N``, int64 ``[N]``, in the order of the codes, -1 where there is no row.
     """
-    ordered, place = code.clamp(min=-1).sort(stable=True)
-    new = torch.cat([ordered[:1] >= 0, ordered[1:] != ordered[:-1]])
-    return torch.empty_like(code).scatter_(0, place, new.cumsum(0) - 1)
+    ordered, place = code.sort(stable=True)
+    known = ordered >= 0
+    new = known & (ordered != functional.pad(ordered, (1, 0), value=-1)[:-1])
+    number = torch.where(known, new.cumsum(0) - 1, -1)
+    return torch.empty_like(number).scatter_(0, place, number)
 
 
 def sum_in_batch(value: Tensor, number: Tensor) -> Tensor:
