@@ -117,10 +117,11 @@ class GroupDRO(ERM):
         ``sum_g e^{u_g + x_g} (1 - e^{-x_g})``, in which nothing cancels, nor overflows in the log domain.
         """
         # A group's place is that of its first row in the order of the groups; at the others of its rows x is 0.
-        ordered, known = group.sort().values, group >= 0
+        ordered, none = group.sort().values, group < 0
         place, index = torch.searchsorted(ordered, group), ordered.clamp(min=0)
         count = torch.searchsorted(ordered, ordered, right=True) - torch.searchsorted(ordered, ordered)
-        own = torch.where(known, losses, 0.0)
+        count = count.to(losses.dtype)
+        own = losses.masked_fill(none, 0)
         x = self.step_size * (torch.zeros_like(own).scatter_add_(-1, place.expand(own.shape), own) / count)
         log_q = state["log_q"].index_select(-1, index) + x
         state["log_q"].index_add_(-1, index, x)
@@ -129,7 +130,7 @@ class GroupDRO(ERM):
         grown = log_q + torch.neg(x).expm1_().neg_().log_()
         state["log_z"] = torch.logaddexp(state["log_z"], grown.logsumexp(dim=-1))
         q = (log_q - state["log_z"].unsqueeze(-1)).exp_() / count
-        return torch.where(known, q.index_select(-1, place), 0.0)
+        return q.index_select(-1, place).masked_fill_(none, 0)
 
     def _sagawa(self, losses: Tensor, group: Tensor, state: dict[str, Tensor]) -> Tensor:
         """Weight of each row of the global batch, ``[..., N]``; looks at all groups."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,6 +13,12 @@ from drurank.dcg import precise
 from drurank.errors import check_number
 from drurank.methods.erm import ERM
 from drurank.training.global_batch import gather_rows, weighted_sum
+
+
+@cache
+def _numbers(most: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """1, 2, ..., ``most``; kept, since a batch has few sizes and making them takes as long as four other operations."""
+    return torch.arange(1, most + 1, dtype=dtype, device=device)
 
 
 class WorstSamples(ERM, ABC):
@@ -95,17 +102,16 @@ class ChiSquare(WorstSamples):
         equality for ``mu - eta = sqrt(n s^2 / ((1 + 2 rho) k - n))``; ``k`` is the largest for which the ``k``-th loss
         is above ``eta``.
         """
-        known = losses > -torch.inf
-        rows = known.sum(dim=-1, keepdim=True)
-        top = losses.amax(dim=-1, keepdim=True)
-        value = (losses - top).to(precise(losses))
+        value = (losses - losses.amax(dim=-1, keepdim=True)).to(precise(losses))
+        known = value > -torch.inf
+        rows = known.sum(dim=-1, keepdim=True, dtype=value.dtype)
         # Places without a sample come last and are -inf, of which eta is nan.
         ordered = value.sort(dim=-1, descending=True).values
-        k = torch.arange(1, losses.shape[-1] + 1, device=losses.device, dtype=value.dtype)
+        k = _numbers(losses.shape[-1], value.dtype, value.device)
         mean = ordered.cumsum(-1) / k
-        variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp(min=0)
+        variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp_(min=0)
         room = (1 + 2 * self.radius) * k - rows
-        eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt()
+        eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt_()
         able = (room > 0) & (ordered > eta)
         chosen = eta.gather(-1, (able * k).argmax(dim=-1, keepdim=True))
         # Where no number of samples fits, the largest losses, which are equal, share alike; so do all with no radius.
