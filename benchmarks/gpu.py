@@ -1,8 +1,9 @@
 """Figures of an accelerator: python benchmarks/gpu.py, or sh benchmarks/gpu.sh. With --small on the CPU.
 
-A step of DRU against one of ERM with a network of DistilBERT's size in bf16-mixed, where nothing may wait for the device
-between the beginning of a step and the end of its backward; batches of rows of about one length in bf16 against float32
-padded to the longest; all criteria of 1,000,000 groups. Weights and tokens are random, so that no network is needed.
+A step of DRU against one of ERM with a network of DistilBERT's size in bf16-mixed, where nothing may wait for the
+device between the beginning of a step and the end of its backward; batches of rows of about one length in bf16 against
+float32 padded to the longest; all criteria of 1,000,000 groups. Weights and tokens are random, so that no files are
+needed.
 """
 
 from __future__ import annotations

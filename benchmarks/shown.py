@@ -28,7 +28,7 @@ class Row:
 
     def cells(self) -> list[str]:
         """The row as text."""
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}" if self.ratio >= 0.1 else f"{self.ratio:.2g}"
         limit = "" if self.limit is None else f"{self.limit:.2f}"
         met = (
             "" if self.ratio is None or self.limit is None else ("yes" if round(self.ratio, 2) <= self.limit else "no")
