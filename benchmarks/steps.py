@@ -1,17 +1,26 @@
-"""Time of a training step, in turns within one run: python benchmarks/steps.py.
+"""Time of a training step against a minimal LightningModule and a bare loop: python benchmarks/steps.py.
 
-Synthetic setting 3, the default network and optimizer, no validation. A minimal LightningModule (cross-entropy, nothing
-logged) stands for what Lightning costs, and a bare loop for what PyTorch costs.
+Synthetic setting 3, the default network, Adam, no validation. Each way runs in a thread of its own, and they take turns
+of ten steps, so that whatever else the machine does slows all of them alike. Times are CPU times of a thread. A figure
+is the quickest tenth of a way's turns; a ratio is the median of those of two turns of one round.
 """
 
+from __future__ import annotations
+
 import argparse
+import itertools
 import logging
-import statistics
+import threading
 import time
 import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
+import numpy as np
 import torch
-from lightning.pytorch import LightningModule, Trainer, seed_everything
+from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
+from shown import Row, print_rows
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -20,7 +29,24 @@ from drurank.data.loading import make_loader
 from drurank.methods import DRU, ERM, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP
 
-RATE = 1e-3
+BATCHES = (16, 256)
+BLOCK = 10
+"""Steps that are timed as one."""
+PLAIN, PLAIN_TENSORS = "minimal module, our loader", "minimal module, DataLoader(TensorDataset)"
+OURS, TENSORS = "our loader alone", "DataLoader(TensorDataset) alone"
+METHODS = {
+    "ERM": ERM,
+    "DRU": partial(DRU, accuracy_from="training"),
+    "Worst": partial(Worst, accuracy_from="training"),
+    "Const": partial(Const, accuracy_from="training"),
+    "GroupDRO": GroupDRO,
+    "CVaR": CVaR,
+    "ChiSquare": ChiSquare,
+}
+COMPARED = {"ERM": (PLAIN, 1.10), PLAIN: (PLAIN_TENSORS, None), OURS: (TENSORS, None)}
+COMPARED |= dict.fromkeys(("DRU", "Worst", "Const"), ("ERM", 1.03))
+COMPARED |= dict.fromkeys(("GroupDRO", "CVaR", "ChiSquare"), ("ERM", 1.15))
+"""What a way is compared with, and the most that the ratio is to be, where that is no matter of the batch size."""
 
 
 class Minimal(LightningModule):
@@ -35,96 +61,167 @@ class Minimal(LightningModule):
         return cross_entropy(self.network(inputs), label)
 
     def configure_optimizers(self):
-        return torch.optim.Adam(self.parameters(), lr=RATE)
+        return adam(self.parameters())
 
 
-def bare(data, loader):
-    """Seconds of an epoch of the loop without Lightning."""
-    network = MLP(data.sizes)
-    optimizer = torch.optim.Adam(network.parameters(), lr=RATE)
-    begun = time.process_time()
-    for inputs, label in loader:
+BeforeStep = Callable[[], None]
+"""Called before each step of what is timed."""
+
+
+class Turns:
+    """Lets several threads run one after the other, a block of steps each, and notes what a block took.
+
+    Args:
+        ways: what runs, by name; it is given what to call before each step.
+    """
+
+    def __init__(self, ways: dict[str, Callable[[BeforeStep], None]]) -> None:
+        self.taken: dict[str, list[float]] = {name: [] for name in ways}
+        self._begin = [threading.Event() for _ in ways]
+        self._running = [*range(len(ways))]
+        self._threads = [
+            threading.Thread(target=self._run, args=(place, name, way))
+            for place, (name, way) in enumerate(ways.items())
+        ]
+
+    def run(self) -> dict[str, np.ndarray]:
+        """Seconds of every block by way; the first, which meets what is done on first use, is left out."""
+        for thread in self._threads:
+            thread.start()
+        self._begin[0].set()
+        for thread in self._threads:
+            thread.join()
+        return {name: np.array(taken[1:]) for name, taken in self.taken.items()}
+
+    def _run(self, place: int, name: str, way: Callable[[BeforeStep], None]) -> None:
+        torch.set_num_threads(1)
+        self._begin[place].wait()
+        steps, begun = itertools.count(), 0.0
+
+        def before_step() -> None:
+            nonlocal begun
+            if (number := next(steps)) % BLOCK == 0:
+                if number:
+                    self.taken[name].append(time.thread_time() - begun)
+                    self._pass_on(place)
+                    self._begin[place].wait()
+                begun = time.thread_time()
+
+        try:
+            way(before_step)
+        finally:
+            self._pass_on(place)
+            self._running.remove(place)
+
+    def _pass_on(self, place: int) -> None:
+        self._begin[place].clear()
+        following = [other for other in self._running if other > place]
+        self._begin[(following or self._running)[0]].set()
+
+
+class CallBeforeStep(Callback):
+    """Calls a function before each step."""
+
+    def __init__(self, function: BeforeStep) -> None:
+        self.function = function
+
+    def on_train_batch_start(self, trainer, module, batch, batch_idx):
+        self.function()
+
+
+def adam(parameters):
+    return torch.optim.Adam(parameters, lr=1e-3)
+
+
+def fitted(make: Callable[[], LightningModule], loader: DataLoader, steps: int, before_step: BeforeStep) -> None:
+    """A fit of so many steps."""
+    trainer = Trainer(
+        accelerator="cpu",
+        max_epochs=-1,
+        max_steps=steps,
+        callbacks=[CallBeforeStep(before_step)],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(make(), loader)
+
+
+def looped(sizes, loader: DataLoader, steps: int, before_step: BeforeStep) -> None:
+    """As many steps without Lightning."""
+    network = MLP(sizes)
+    optimizer = adam(network.parameters())
+    for inputs, label in taken_from(loader, steps):
+        before_step()
         optimizer.zero_grad()
         cross_entropy(network(inputs), label).backward()
         optimizer.step()
-    return time.process_time() - begun
 
 
-class Clock:
-    """Seconds of the epoch, without the start of the fit."""
+def walked(loader: DataLoader, steps: int, before_step: BeforeStep) -> None:
+    """As many batches, and nothing done with them."""
+    for _ in taken_from(loader, steps):
+        before_step()
 
 
-def fitted(method, loader, steps):
-    """Seconds of an epoch of a fit, from the first step's end to the last one's."""
-    from lightning.pytorch import Callback
-
-    class Watch(Callback):
-        def on_train_batch_start(self, trainer, module, batch, batch_idx):
-            if batch_idx == 1:
-                self.begun = time.process_time()
-
-        def on_train_epoch_end(self, trainer, module):
-            self.taken = time.process_time() - self.begun
-
-    watch = Watch()
-    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-    trainer = Trainer(
-        accelerator="cpu",
-        max_epochs=1,
-        limit_train_batches=steps,
-        enable_checkpointing=False,
-        callbacks=[watch],
-        **quiet,
-    )
-    trainer.fit(method, loader)
-    return watch.taken
+def taken_from(loader: DataLoader, steps: int) -> Iterator[Any]:
+    """So many batches, of as many epochs as that takes."""
+    return itertools.islice(itertools.chain.from_iterable(itertools.repeat(loader)), steps)
 
 
-def ways(data, batch, steps):
-    """What is timed, by name; each gives the milliseconds of a step."""
+def trained_by(method: Callable[..., LightningModule], sizes) -> LightningModule:
+    """A method with a fresh network."""
+    return method(network=MLP(sizes), optimizer=adam)
+
+
+def ways(data: Synthetic, batch: int, steps: int) -> dict[str, Callable[[BeforeStep], None]]:
+    """What is timed, by name."""
     rows = data.dataset("train")
-    inputs, label = rows.dataset.inputs, rows.dataset.label
-    tensors = DataLoader(TensorDataset(inputs[: batch * steps], label[: batch * steps]), batch_size=batch, shuffle=True)
-    ours = lambda: make_loader(rows, batch, shuffle=True)  # noqa: E731
-    optimizer = lambda parameters: torch.optim.Adam(parameters, lr=RATE)  # noqa: E731
-
-    def method(make):
-        return lambda: fitted(make(), ours(), steps)
-
+    tensors = DataLoader(TensorDataset(rows.dataset.inputs, rows.dataset.label), batch_size=batch, shuffle=True)
+    ours = make_loader(rows, batch, shuffle=True)
+    minimal = partial(Minimal, data.sizes)
+    methods = {
+        name: partial(fitted, partial(trained_by, method, data.sizes), ours, steps) for name, method in METHODS.items()
+    }
     return {
-        "bare loop": lambda: bare(data, tensors),
-        "minimal module, TensorDataset": lambda: fitted(Minimal(data.sizes), tensors, steps),
-        "minimal module, our loader": lambda: fitted(Minimal(data.sizes), ours(), steps),
-        "ERM": method(lambda: ERM(network=MLP(data.sizes), optimizer=optimizer)),
-        "DRU": method(lambda: DRU(network=MLP(data.sizes), optimizer=optimizer, accuracy_from="training")),
-        "Worst": method(lambda: Worst(network=MLP(data.sizes), optimizer=optimizer, accuracy_from="training")),
-        "Const": method(lambda: Const(network=MLP(data.sizes), optimizer=optimizer)),
-        "GroupDRO": method(lambda: GroupDRO(network=MLP(data.sizes), optimizer=optimizer)),
-        "CVaR": method(lambda: CVaR(network=MLP(data.sizes), optimizer=optimizer)),
-        "ChiSquare": method(lambda: ChiSquare(network=MLP(data.sizes), optimizer=optimizer)),
+        "bare loop": partial(looped, data.sizes, tensors, steps),
+        PLAIN_TENSORS: partial(fitted, minimal, tensors, steps),
+        PLAIN: partial(fitted, minimal, ours, steps),
+        **methods,
+        TENSORS: partial(walked, tensors, steps),
+        OURS: partial(walked, ours, steps),
     }
 
 
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--repeats", type=int, default=9)
-    options.add_argument("--steps", type=int, default=250)
-    options.add_argument("--only", default="")
-    chosen = options.parse_args()
+def measure(rounds: int, batches: Iterable[int] = BATCHES) -> list[Row]:
+    """All figures, and the ratios that have a limit."""
+    data, rows = Synthetic(setting=3), []
+    for batch in batches:
+        seed_everything(0, verbose=False)
+        taken = Turns(ways(data, batch, BLOCK * (rounds + 1) + 1)).run()
+        for name, seconds in taken.items():
+            to, limit = COMPARED.get(name, ("", None))
+            if to in (TENSORS, PLAIN_TENSORS):
+                limit = 1.0 if batch == min(BATCHES) else 1 / 1.5
+            figure = 1000 / BLOCK * float(np.quantile(seconds, 0.1))
+            ratio = float(np.median(seconds / taken[to])) if limit else None
+            rows.append(Row(f"step, batch {batch}: {name}", figure, "ms", to if limit else "", ratio, limit))
+    return rows
+
+
+def be_quiet() -> None:
+    """One thread, and nothing said about the fits."""
     warnings.simplefilter("ignore")
     for name in ("lightning.pytorch", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)
     torch.set_num_threads(1)
-    data = Synthetic(setting=3)
-    for batch in (16, 256):
-        every = {k: v for k, v in ways(data, batch, chosen.steps).items() if chosen.only in k}
-        taken = {name: [] for name in every}
-        for turn in range(chosen.repeats + 1):
-            for name, way in every.items():
-                seed_everything(0, verbose=False)
-                seconds = way()
-                if turn:  # the first meets what is imported on first use
-                    taken[name].append(1000 * seconds / chosen.steps)
-        print(f"batch {batch}")
-        for name, times in taken.items():
-            print(f"  {name:<32}{statistics.median(times):6.2f} ms, least {min(times):6.2f}")
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=60, help="turns of ten steps that each way has")
+    options.add_argument("--batches", type=int, nargs="+", default=BATCHES, help="rows of a batch")
+    given = options.parse_args()
+    be_quiet()
+    print_rows(measure(given.rounds, given.batches))

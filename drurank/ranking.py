@@ -29,18 +29,21 @@ __all__ = [
 Ties = Literal["min", "average", "ordinal"]
 
 
-def add_group_sums_(total: Tensor, value: Tensor, group: Tensor) -> Tensor:
+def add_group_sums_(total: Tensor, value: Tensor, group: Tensor, *, all_grouped: bool = False) -> Tensor:
     """Add each sample's value to the entry of its group, in place; for use within steps, so that nothing is checked.
 
     Args:
         total: sums so far, ``[..., m]``, any dtype.
         value: what each sample adds, ``[..., n]``; cast to the dtype of ``total``.
         group: group of each sample, integer, ``[n]`` or ``[..., n]``; samples with a negative group are left out.
+        all_grouped: whether no group is known to be negative, so that none need be looked for.
 
     Returns:
         ``total``.
     """
-    value = torch.where(group >= 0, value.to(total.dtype), torch.zeros((), dtype=total.dtype, device=total.device))
+    if all_grouped:
+        return total.scatter_add_(-1, group.long().expand(value.shape), value.to(total.dtype))
+    value = torch.where(group >= 0, value.to(total.dtype), 0)
     index = group.clamp(min=0).long().expand(value.shape)
     return total.scatter_add_(-1, index, value)
 

@@ -11,7 +11,7 @@ from drurank.dcg import precise
 from drurank.errors import InputError, check_choice, check_number
 from drurank.methods.erm import ERM
 from drurank.ranking import add_group_sums_
-from drurank.training.global_batch import gather_rows, number_in_batch, spread_in_batch, sum_in_batch, weighted_sum
+from drurank.training.global_batch import gather_rows, weighted_sum
 from drurank.training.record import EpochRecord
 
 STEP_SIZE = 0.01
@@ -116,18 +116,21 @@ class GroupDRO(ERM):
         With ``u_g`` the logarithm of ``q_g`` before normalisation and ``x_g = eta L_g``, the normaliser grows by
         ``sum_g e^{u_g + x_g} (1 - e^{-x_g})``, in which nothing cancels, nor overflows in the log domain.
         """
-        number = number_in_batch(group)
-        count = sum_in_batch(torch.ones_like(losses), number)
-        mean = sum_in_batch(losses, number) / count.clamp(min=1)
-        index = torch.zeros_like(group).scatter_reduce_(0, number.clamp(min=0), group.clamp(min=0), "amax")
-        x = torch.where(count > 0, self.step_size * mean, 0.0)
-        before = state["log_q"][..., index]
-        # A negative one would make the normaliser a difference, whose digits go step by step; nan stops the run.
-        grown = torch.where(x >= 0, before + x + torch.log(-torch.expm1(-x)), torch.nan)
-        state["log_z"] = torch.logaddexp(state["log_z"], grown.logsumexp(dim=-1))
+        # A group's place is that of its first row in the order of the groups; at the others of its rows x is 0.
+        ordered, none = group.sort().values, group < 0
+        place, index = torch.searchsorted(ordered, group), ordered.clamp(min=0)
+        count = torch.searchsorted(ordered, ordered, right=True) - torch.searchsorted(ordered, ordered)
+        count = count.to(losses.dtype)
+        own = losses.masked_fill(none, 0)
+        x = self.step_size * (torch.zeros_like(own).scatter_add_(-1, place.expand(own.shape), own) / count)
+        log_q = state["log_q"].index_select(-1, index) + x
         state["log_q"].index_add_(-1, index, x)
-        q = (state["log_q"][..., index] - state["log_z"].unsqueeze(-1)).exp()
-        return spread_in_batch(q / count.clamp(min=1), number)
+        # Of a negative x the logarithm is nan, which stops the run: it would make the normaliser a difference, whose
+        # digits go step by step.
+        grown = log_q + torch.neg(x).expm1_().neg_().log_()
+        state["log_z"] = torch.logaddexp(state["log_z"], grown.logsumexp(dim=-1))
+        q = (log_q - state["log_z"].unsqueeze(-1)).exp_() / count
+        return q.index_select(-1, place).masked_fill_(none, 0)
 
     def _sagawa(self, losses: Tensor, group: Tensor, state: dict[str, Tensor]) -> Tensor:
         """Weight of each row of the global batch, ``[..., N]``; looks at all groups."""

@@ -29,6 +29,7 @@ from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.orders import Draw
+from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice
 from drurank.methods import rebasing
 from drurank.metrics import predicted_class
@@ -357,15 +358,24 @@ class GroupModule(LightningModule):
         loader: Any = self.trainer.train_dataloader
         whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
         if self.accuracy_from == "training":
-            seen = batch["index"], self._correct(output, batch["label"])
-            # The last prediction of a row counts, whichever process made it.
-            self.record.write(*(gather_predictions(*seen, batch_size_of(loader)) if draws_again(loader) else seen))
+            self._note_predictions(output, batch, loader)
         objective = self.objective(output, losses, whole)
         whole.check_use(type(self).__name__)
         self.watch.note(losses, objective, batch["index"], batch_idx)
         self.watch.count(losses)
         self.roll.use.expect(objective)
         return objective
+
+    def _note_predictions(self, output: Tensor, batch: dict[str, Any], loader: Any) -> None:
+        index, label = batch["index"], batch["label"]
+        among_others = draws_again(loader) and rank_and_world()[1] > 1
+        is_ours = type(self).is_correct is GroupModule.is_correct
+        if is_ours and not among_others and contract.are_plain_scores(output, label):
+            self.record.write_later(index, output, label, self._correct)
+            return
+        seen = index, self._correct(output, label)
+        # The last prediction of a row counts, whichever process made it.
+        self.record.write(*(gather_predictions(*seen, batch_size_of(loader)) if among_others else seen))
 
     @needed
     def on_train_epoch_end(self) -> None:

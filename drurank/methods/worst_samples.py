@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,6 +13,12 @@ from drurank.dcg import precise
 from drurank.errors import check_number
 from drurank.methods.erm import ERM
 from drurank.training.global_batch import gather_rows, weighted_sum
+
+
+@cache
+def _numbers(most: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """1, 2, ..., ``most``; kept, since a batch has few sizes and making them takes as long as four other operations."""
+    return torch.arange(1, most + 1, dtype=dtype, device=device)
 
 
 class WorstSamples(ERM, ABC):
@@ -95,22 +102,19 @@ class ChiSquare(WorstSamples):
         equality for ``mu - eta = sqrt(n s^2 / ((1 + 2 rho) k - n))``; ``k`` is the largest for which the ``k``-th loss
         is above ``eta``.
         """
-        known = losses > -torch.inf
-        rows = known.sum(dim=-1, keepdim=True)
-        top = losses.amax(dim=-1, keepdim=True)
-        value = torch.where(known, losses - top, 0.0).to(precise(losses))
-        ordered = torch.where(known, value, -torch.inf).sort(dim=-1, descending=True).values.nan_to_num(neginf=0.0)
-        k = torch.arange(1, losses.shape[-1] + 1, device=losses.device, dtype=value.dtype)
+        value = (losses - losses.amax(dim=-1, keepdim=True)).to(precise(losses))
+        known = value > -torch.inf
+        rows = known.sum(dim=-1, keepdim=True, dtype=value.dtype)
+        # Places without a sample come last and are -inf, of which eta is nan.
+        ordered = value.sort(dim=-1, descending=True).values
+        k = _numbers(losses.shape[-1], value.dtype, value.device)
         mean = ordered.cumsum(-1) / k
-        variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp(min=0)
+        variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp_(min=0)
         room = (1 + 2 * self.radius) * k - rows
-        eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt()
-        able = (room > 0) & (ordered > eta) & (k <= rows)
-        last = torch.where(able, k, 0).amax(dim=-1, keepdim=True).long()
-        chosen = eta.gather(-1, (last - 1).clamp(min=0))
-        share = torch.where(known, (value - chosen).clamp(min=0), 0.0)
+        eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt_()
+        able = (room > 0) & (ordered > eta)
+        chosen = eta.gather(-1, (able * k).argmax(dim=-1, keepdim=True))
         # Where no number of samples fits, the largest losses, which are equal, share alike; so do all with no radius.
-        alike = (known & (value == 0)).to(value.dtype)
-        share = torch.where(last > 0, share, alike)
+        share = torch.where(able.any(dim=-1, keepdim=True), (value - chosen).clamp_(min=0), value == 0)
         share = known.to(value.dtype) if 1 + 2 * self.radius == 1 else share
         return (share / share.sum(dim=-1, keepdim=True)).to(losses.dtype)

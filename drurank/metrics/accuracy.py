@@ -121,16 +121,19 @@ class GroupAccuracy(Metric):
         check_group_of("correct", correct, group)
         if correct.ndim != 1:
             raise InputError(f"correct {list(correct.shape)}, group {list(group.shape)}; give one of each, [N]")
+        all_grouped = False
         if on_host(group):
-            check_extremes(extremes(group=group).tolist(), self.num_groups)
+            found = extremes(group=group).tolist()
+            check_extremes(found, self.num_groups)
+            all_grouped = found[0] == 0
         else:
             self.extremes = torch.maximum(self.extremes, extremes(group=group, preds=preds, target=target))
             group = self._in_range(group)
         if self.correct.is_inference() and not torch.is_inference_mode_enabled():
             # Reset in a validation outside of fit, used on in a fit: such tensors cannot be added to in place.
             self.correct, self.count = self.correct.clone(), self.count.clone()
-        add_group_sums_(self.correct, correct, group)
-        add_group_sums_(self.count, torch.ones_like(group), group)
+        add_group_sums_(self.correct, correct, group, all_grouped=all_grouped)
+        add_group_sums_(self.count, torch.ones_like(group), group, all_grouped=all_grouped)
 
     def _in_range(self, group: Tensor) -> Tensor:
         """Groups, int64 ``[N]``, those too high as none: such an index would end the process on some devices."""

@@ -99,7 +99,8 @@ def extremes(*, group: Tensor | None = None, preds: Tensor | None = None, target
     zero = torch.zeros((), dtype=torch.int64, device=given.device)
     found = [zero] * 4
     if group is not None and group.numel():
-        found[:2] = -group.min().long(), group.max().long()
+        low, high = group.aminmax() if on_host(group) else (group.min(), group.max())  # one pass where it is there
+        found[:2] = -low.long(), high.long()
     if target is not None and target.numel():
         found[2] = -target.long().min()
         if preds is not None and preds.is_floating_point():

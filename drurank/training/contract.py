@@ -15,6 +15,7 @@ from drurank.metrics import predicted_class
 
 ENTRIES = ("inputs", "label", "group", "index")
 """What a batch holds."""
+NEEDED = frozenset(ENTRIES)
 
 
 def as_batch(batch: Any) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def as_batch(batch: Any) -> dict[str, Any]:
     """
     if isinstance(batch, tuple | list) and len(batch) == len(ENTRIES):
         batch = dict(zip(ENTRIES, batch, strict=True))
-    if not isinstance(batch, dict) or any(name not in batch for name in ENTRIES):
+    if not isinstance(batch, dict) or not batch.keys() >= NEEDED:
         has = f"dict with {', '.join(map(str, batch))}" if isinstance(batch, dict) else type(batch).__name__
         raise InputError(
             f"a batch is a {has}, not a dict with {', '.join(ENTRIES)}; override unpack(batch) to make one"
@@ -63,7 +64,7 @@ def checked_batch(found: Any) -> dict[str, Any]:
     Raises:
         InputError: if an entry is missing, or ``index`` or ``group`` is not int64 with one entry a sample.
     """
-    rows = len(found["label"]) if isinstance(found, dict) and found.keys() >= set(ENTRIES) else None
+    rows = len(found["label"]) if isinstance(found, dict) and found.keys() >= NEEDED else None
     for name in ("index", "group"):
         value = found[name] if rows is not None else None
         if not isinstance(value, Tensor) or value.dtype != torch.int64 or value.shape != (rows,):
@@ -129,6 +130,11 @@ def checked_weights(weight: Any, rows: int, method: str) -> Tensor:
     if not bool(checked.isfinite().all()):
         raise InputError(f"{method}.reweight gave weights that are nan or inf")
     return checked
+
+
+def are_plain_scores(output: Tensor, label: Tensor) -> bool:
+    """Whether output and label are scores by class ``[B, C]`` and classes ``[B]``, on the CPU."""
+    return output.is_cpu and label.is_cpu and output.ndim == 2 and label.ndim == 1 and not label.is_floating_point()
 
 
 def class_correct(logits: Tensor, label: Tensor) -> Tensor:

@@ -132,7 +132,7 @@ def weighted_sum(weight: Tensor, losses: Tensor) -> Tensor:
         losses: of this process's rows, float ``[..., B]``.
     """
     rank, world = rank_and_world()
-    own = weight[..., rank::world][..., : losses.shape[-1]].to(losses.dtype)
+    own = (weight if world == 1 else weight[..., rank::world][..., : losses.shape[-1]]).to(losses.dtype)
     total: Tensor = (own * losses).sum(dim=-1) * world
     return total
 

@@ -42,6 +42,8 @@ class NonFiniteWatch(LeanCallback):
         self._mark = self._zero = self._bad = self._first_break = torch.zeros(0)
         """A sum that is 0 as long as every objective is finite, and nan once one was not."""
         self._loss, self._rows = torch.zeros(()), 0
+        if not self.skips:
+            self.on_before_optimizer_step = None  # type: ignore[method-assign]
         self._before: list[tuple[Tensor, Tensor]] = []
         self._state_before: dict[str, Tensor] = {}
 
@@ -125,9 +127,7 @@ class NonFiniteWatch(LeanCallback):
         return total[0] / total[1] if bool(total[1]) else None
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        """With ``skip`` leave a step out whose gradient is not finite, by handing the optimizer none."""
-        if not self.skips:
-            return
+        """With ``skip``, and there only, leave a step out whose gradient is not finite: the optimizer gets none."""
         gradients = [value.grad for group in optimizer.param_groups for value in group["params"]]
         present = [grad.coalesce().values() if grad.is_sparse else grad for grad in gradients if grad is not None]
         self._steps += 1

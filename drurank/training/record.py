@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,6 +16,10 @@ from drurank.ranking import add_group_sums_
 from drurank.spread import shrunk_accuracy
 
 UNKNOWN = -1
+Judge = Callable[[Tensor, Tensor], Tensor]
+"""Says of scores ``[B, C]`` and labels ``[B]`` which are correct, bool ``[B]``."""
+MOST_WAITING = 2**14
+"""Scores that wait to be judged; so few that one thread writes them in their order."""
 
 
 class EpochRecord:
@@ -36,6 +41,8 @@ class EpochRecord:
         self.correct = torch.full_like(self.group, UNKNOWN, dtype=torch.int8)
         """In force, int8 ``[n]``: 1 right, 0 wrong, -1 never seen."""
         self._fresh = self.correct.clone()
+        self._waiting: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._judge: Judge | None = None
         self.news = False
         """Whether predictions came into force that no weights were made from yet."""
 
@@ -46,7 +53,32 @@ class EpochRecord:
             index: the samples' places in the dataset, int64 ``[B]``, in ``[0, n)``.
             correct: whether each was classified correctly, bool ``[B]``.
         """
+        self._settle()
         self._fresh.index_copy_(0, index, correct.to(torch.int8))
+
+    def write_later(self, index: Tensor, scores: Tensor, label: Tensor, judge: Judge) -> None:
+        """Note a batch's scores, to be judged together with those of other batches, which is faster for small ones.
+
+        Args:
+            index: as of ``write``.
+            scores: float ``[B, C]``, on the CPU.
+            label: int64 ``[B]``.
+            judge: says which are correct, each for itself; the same at every call.
+        """
+        if self._waiting and self._waiting[0][1].shape[1:] != scores.shape[1:]:
+            self._settle()
+        # Copies, since what made them may use their memory again.
+        self._waiting.append((index.clone(), scores.detach().clone(), label.clone()))
+        self._judge = judge
+        if len(self._waiting) * scores.numel() >= MOST_WAITING:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Judge what waits."""
+        if self._waiting and self._judge is not None:
+            index, scores, label = (torch.cat(parts) for parts in zip(*self._waiting, strict=True))
+            self._waiting = []
+            self._fresh.index_copy_(0, index, self._judge(scores, label).to(torch.int8))
 
     def commit(self, *, whole: bool = False) -> bool:
         """Combine the fresh predictions of all processes and put them in force; every process must call it.
@@ -57,6 +89,7 @@ class EpochRecord:
         Returns:
             Whether anything was put in force.
         """
+        self._settle()
         seen = max_over_processes_(self._fresh) != UNKNOWN
         take = bool(seen.all() if whole else seen.any())
         if take:
@@ -67,6 +100,7 @@ class EpochRecord:
 
     def forget_fresh(self) -> None:
         """Drop what was written since the last commit."""
+        self._waiting = []
         self._fresh.fill_(UNKNOWN)
 
     def known_group(self) -> Tensor:
@@ -128,6 +162,7 @@ class EpochRecord:
 
     def state_dict(self) -> dict[str, Any]:
         """The predictions as plain tensors on the CPU, fresh ones of all processes included; every one must call it."""
+        self._settle()
         fresh = max_over_processes_(self._fresh.clone())
         tables = {"correct": self.correct, "fresh": fresh}
         on_cpu = {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
@@ -145,5 +180,6 @@ class EpochRecord:
                 "give the data it was made with"
             )
         device = self.correct.device
+        self._waiting = []
         self.correct, self._fresh = (state[key].to(device, copy=True) for key in ("correct", "fresh"))
         self.news = state["news"]

@@ -16,6 +16,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 NOT_IN_SANITY_CHECK = ("validation_step", "on_validation_epoch_end")
 """What a module may skip in Lightning's sanity check, as many do."""
+OF_A_BATCH = ("on_train_batch_start", "on_train_batch_end")
+"""Hooks that have nothing to do after an epoch's first batches."""
 
 
 def needed(hook: Callable[P, R]) -> Callable[P, R]:
@@ -131,6 +133,8 @@ class RollCall(LeanCallback):
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Call the roll, and begin to count the epoch's steps."""
         self._batches = 0
+        for name in OF_A_BATCH:
+            vars(self).pop(name, None)
         self.use.begin_epoch(trainer.global_step)
         self.begin("on_train_epoch_start", trainer, pl_module)
 
@@ -171,6 +175,8 @@ class RollCall(LeanCallback):
         """Call the roll, and look at the step."""
         self.use.end_batch(trainer, pl_module, outputs)
         if self._batches > LOOKED_AT:
+            if self.use.is_known:
+                vars(self).update(dict.fromkeys(OF_A_BATCH))  # Lightning calls no hook that is None
             return
         if trainer.current_epoch >= pl_module.own_loss_epochs:
             self._called.append("training_step")

@@ -38,6 +38,32 @@ def test_what_is_written_counts_only_after_commit():
     assert record.correct.tolist() == [1, 0, -1, -1, 1, -1]
 
 
+def largest(scores, label):
+    return scores.argmax(dim=1) == label
+
+
+def test_scores_that_wait_are_judged_in_their_order_and_as_they_were():
+    record = EpochRecord(GROUP, 4)
+    write(record, [5], [1])
+    rows, scores, label = torch.tensor([0, 1]), torch.tensor([[2.0, 1], [0, 3]]), torch.tensor([0, 0])
+    record.write_later(rows, scores, label, largest)
+    for used_again in (rows, scores, label):
+        used_again.zero_()
+    record.write_later(torch.tensor([1, 2]), torch.tensor([[0.0, 0, 4], [0, 1, 0]]), torch.tensor([2, 0]), largest)
+    assert record.state_dict()["fresh"].tolist() == [1, 1, 0, -1, -1, 1]
+    record.write_later(torch.tensor([2]), torch.tensor([[1.0, 0, 0]]), torch.tensor([0]), largest)
+    write(record, [2], [0])  # the last one counts
+    record.commit()
+    assert record.correct.tolist() == [1, 1, 0, -1, -1, 1]
+
+
+def test_scores_that_wait_are_forgotten_with_what_was_written():
+    record = known()
+    record.write_later(torch.tensor([1]), torch.tensor([[2.0, 1]]), torch.tensor([0]), largest)
+    record.forget_fresh()
+    assert record.commit() is False
+
+
 def test_group_never_drawn_has_no_accuracy_and_row_without_group_counts_nowhere():
     assert_accuracy(known(), [0.5, 0, 1, NAN], [2, 2, 1, 0])
 

@@ -180,6 +180,20 @@ def test_marks_are_set_without_a_look_at_the_device():
     assert {type(name) for name in needed_hooks(DRU())} == {str}
 
 
+def test_hooks_of_a_batch_are_called_at_the_first_batches_of_every_epoch(trainer, monkeypatch):
+    called = []
+    noted = RollCall.on_train_batch_start
+
+    def note(self, trainer, module, batch, batch_idx):
+        called.append((trainer.current_epoch, batch_idx))
+        noted(self, trainer, module, batch, batch_idx)
+
+    monkeypatch.setattr(RollCall, "on_train_batch_start", note)
+    trainer(max_epochs=2).fit(ERM(network=network()), datamodule=small(groups=[4, 2, 2], batch_size=2))
+    # Ten are looked at; at the eleventh it is known that no other need be.
+    assert called == [(epoch, batch) for epoch in range(2) for batch in range(11)]
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_training_rows_are_kept_from_a_validation_step_of_ones_own(trainer, first):
     seen = []
