@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from lightning.pytorch.utilities import GradClipAlgorithmType
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -105,7 +106,7 @@ class Epoch:
         if not limit:
             return
         gradients = [value.grad for value in self._trained if value.grad is not None]
-        if str(trainer.gradient_clip_algorithm or "norm").endswith("value"):
+        if trainer.gradient_clip_algorithm == GradClipAlgorithmType.VALUE:
             for grad in gradients:
                 grad.clamp_(-limit, limit)
             return

@@ -50,15 +50,15 @@ class _Slice:
         self._place = slice(start, start + len(members))
         self._own = [value.detach()[self._place] for value in params]
         self._optimizers = [member.optimizer for member in members]
-        self._theirs = [
-            [dict(member.method.network.named_parameters())[name] for name in names] for member in members
-        ]
+        self._theirs = [[dict(member.method.network.named_parameters())[name] for name in names] for member in members]
         first = self._optimizers[0]
         taken = inspect.signature(type(first)).parameters
         options = {name: value for name, value in first.param_groups[0].items() if name in taken and name != "params"}
         self.optimizer = type(first)(self._own, **options)
         for number, value in enumerate(self._own):
-            kept = [one.state.get(theirs[number], {}) for one, theirs in zip(self._optimizers, self._theirs, strict=True)]
+            kept = [
+                one.state.get(theirs[number], {}) for one, theirs in zip(self._optimizers, self._theirs, strict=True)
+            ]
             if kept[0]:
                 self.optimizer.state[value] = {name: _joined(name, [one[name] for one in kept]) for name in kept[0]}
 

@@ -91,8 +91,10 @@ def _of_callbacks(trainer: Any, method: Any) -> str | None:
         kind = type(callback)
         if kind.__module__.startswith("drurank."):
             continue
-        if isinstance(callback, ModelCheckpoint) and not callback._every_n_train_steps and not (
-            callback._train_time_interval
+        if (
+            isinstance(callback, ModelCheckpoint)
+            and not callback._every_n_train_steps
+            and not (callback._train_time_interval)
         ):
             continue
         found = [name for name in OF_CALLBACKS if getattr(kind, name) is not getattr(Callback, name)]
