@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from drurank.cli.compare_shown import gathered, show_comparison
 from drurank.cli.concordance_shown import show_concordance
@@ -31,8 +31,11 @@ from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, end_with_parent, work
 from drurank.terminal import say
 
+Engine = Literal["auto", "stacked", "single"]
 WORKER = "work"
 """What ``run`` starts in processes of its own."""
+SMALL_NETWORK = 1_000_000
+"""Parameters up to which ``auto`` trains candidates together: a step of larger networks keeps the machine busy."""
 SHORTEST = 3
 """Least ``grace`` in seconds; a worker then gives a sign of life each second."""
 STOP = (signal.SIGTERM, signal.SIGINT)
@@ -56,7 +59,7 @@ def run(words: list[str]) -> Any:
     if words[:1] in ([], ["--help"], ["-h"]):
         lines = [f"  {name:<12} {(command.__doc__ or '').splitlines()[0]}" for name, command in commands.items()]
         return print("\n".join([f"usage: {usage('study')} COMMAND ...", *lines, "COMMAND --help says more."]))
-    if words[0] == WORKER and len(words) == 5:
+    if words[0] == WORKER and len(words) == 7:
         return _work(*words[1:])
     if words[0] not in commands:
         raise InputError(f"there is no command study {words[0]!r}: {nearest(words[0], commands)}")
@@ -75,6 +78,8 @@ def run_study(
     storage: str | None = None,
     retry_failed: bool = False,
     grace: int = GRACE,
+    engine: Engine = "auto",
+    stack_size: int = 32,
 ) -> dict[str, str]:
     """Run all candidates of a study that are not finished yet.
 
@@ -86,6 +91,10 @@ def run_study(
             several machines that share the folder; SQLite in the folder, if not given.
         retry_failed: whether candidates that failed are run once more.
         grace: seconds without a sign of life after which a worker counts as dead and its candidate is run by another.
+        engine: how a worker trains its candidates. ``stacked``: candidates with the same network, data, batches and
+            class of optimizer train together, their parameters stacked; what cannot be stacked trains alone, and its
+            log says why. ``single``: one after the other. ``auto``: stacked where that is known to be faster.
+        stack_size: most candidates that a worker trains together.
 
     Returns:
         Key of each candidate to its state.
@@ -95,6 +104,7 @@ def run_study(
         SystemExit: with status 1, if some candidates are not finished.
     """
     check_count("workers", workers)
+    check_count("stack_size", stack_size)
     if not is_count(grace) or grace < SHORTEST:
         raise InputError(f"grace is {grace!r}; give a whole number of seconds of {SHORTEST} or more")
     optuna_installed()
@@ -106,13 +116,16 @@ def run_study(
             queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
     with naming_database(database_of(folder, storage)), StopSignals(*STOP) as stop:
         words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
+        number = min(workers, len(plan.candidates))
+        together = 1 if engine == "single" else min(stack_size, -(-len(plan.candidates) // number))
         words += [
             str(Path(find_config(config)).expanduser().resolve()),
             str(folder.resolve()),
             storage or "",
             str(grace),
+            engine,
+            str(together),
         ]
-        number = min(workers, len(plan.candidates))
         watch(queue, Workers(words, folder / LOG_FOLDER, number), len(plan.candidates), stop)
         states, reasons = queue.states(), queue.reasons()
     _show(plan, states, reasons, folder)
@@ -150,7 +163,7 @@ def filled_queue(
     return queue
 
 
-def _work(config: str, output: str, storage: str, grace: str) -> None:
+def _work(config: str, output: str, storage: str, grace: str, engine: str, stack_size: str) -> None:
     """Take candidates and run them until none is left."""
     with StopSignals(*STOP) as stop:
         end_with_parent()
@@ -158,7 +171,9 @@ def _work(config: str, output: str, storage: str, grace: str) -> None:
         trust_named(["--config", config])
         trust(plan.shared)
         with naming_database(database_of(folder, storage)):
-            work(Queue(folder, plan.digest, storage or None, int(grace)), folder, plan, _train, stop)
+            queue = Queue(folder, plan.digest, storage or None, int(grace))
+            largest = SMALL_NETWORK if engine == "auto" else None
+            work(queue, folder, plan, _train, stop, int(stack_size), largest)
 
 
 def _train(words: list[str]) -> object:

@@ -88,23 +88,25 @@ class GroupDRO(ERM):
         largest = batch.get("largest")
         group = gather_rows(batch["group"], fill=-1, largest=largest)
         everywhere = gather_rows(losses.detach().to(exact), fill=0.0, largest=largest)
-        if "log_q" not in state:
-            state.update(self._start(losses.shape[:-1], exact))
         step = self._wilds if self.preset == "wilds" else self._sagawa
         return weighted_sum(step(everywhere, group, state), losses)
 
+    def first_state(self) -> dict[str, Tensor]:
+        """Also ``q``, equal on the groups that training has, and what else moves it."""
+        state = super().first_state()
+        return {**state, **self._start(precise(state["weight"]))}
+
     def reweight(self, record: EpochRecord) -> Tensor:
         """All ones; renews the normaliser of ``q`` once an epoch."""
-        if "log_q" in self.state:
-            total = self.state["log_q"].logsumexp(dim=-1, keepdim=True)
-            self.state["log_q"] -= total
-            self.state["log_z"] = torch.zeros_like(self.state["log_z"])
+        total = self.state["log_q"].logsumexp(dim=-1, keepdim=True)
+        self.state["log_q"] -= total
+        self.state["log_z"] = torch.zeros_like(self.state["log_z"])
         return super().reweight(record)
 
-    def _start(self, lead: torch.Size, dtype: torch.dtype) -> dict[str, Tensor]:
+    def _start(self, dtype: torch.dtype) -> dict[str, Tensor]:
         group, groups = self.record.group, self.record.num_groups
         rows = add_group_sums_(torch.zeros(groups, dtype=dtype, device=group.device), torch.ones_like(group), group)
-        log_q = torch.where(rows > 0, 0.0, -torch.inf).to(dtype).expand(*lead, groups).contiguous()
+        log_q = torch.where(rows > 0, 0.0, -torch.inf).to(dtype)
         state = {"log_q": log_q, "log_z": log_q.logsumexp(dim=-1)}
         if self.preset == "sagawa":
             state |= {"rows": rows, "running": torch.full_like(log_q, torch.nan if self.alpha is not None else 0.0)}

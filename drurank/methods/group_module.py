@@ -37,6 +37,7 @@ from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
 from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_checks import KEY
+from drurank.stacked.member import joins
 from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
 from drurank.training.evaluation import TRAIN_LOSS, Evaluation, forget_logged
@@ -560,7 +561,9 @@ class GroupModule(LightningModule):
         trainer: Any = self._trainer
         attached = [] if trainer is None else trainer.callbacks
         return [
-            callback for callback in (self.watch, self.roll, self.requeue, self.together) if callback not in attached
+            callback
+            for callback in (self.watch, self.roll, self.requeue, self.together, *joins())
+            if callback not in attached
         ]
 
     def configure_optimizers(self) -> Any:

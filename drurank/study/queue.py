@@ -129,17 +129,18 @@ class Queue:
         return None
 
     @contextmanager
-    def alive(self, number: int) -> Iterator[None]:
-        """Give signs of life of a trial's worker within this block."""
+    def alive(self, numbers: Collection[int]) -> Iterator[None]:
+        """Give signs of life of the worker of these trials within this block; a trial that is taken out has none."""
         from sqlalchemy.exc import SQLAlchemyError
 
-        trial_id, stop = self._study.trials[number]._trial_id, Event()
+        trials, stop = {number: self._study.trials[number]._trial_id for number in numbers}, Event()
 
         def beat() -> None:
             while True:
-                # The database may be out of reach for a moment only.
-                with suppress(SQLAlchemyError):
-                    self.storage.record_heartbeat(trial_id)
+                for number in [*numbers]:
+                    # The database may be out of reach for a moment only.
+                    with suppress(SQLAlchemyError):
+                        self.storage.record_heartbeat(trials[number])
                 if stop.wait(self.storage.get_heartbeat_interval()):
                     return
 

@@ -7,8 +7,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,18 @@ class StopSignals:
                 self._interrupts = False  # a signal may have been raised before the line above
 
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Raise nothing in this block, within an ``interrupting`` one, but right after it if a signal has come."""
+        before, self._interrupts = self._interrupts, False
+        try:
+            yield
+        finally:
+            self._interrupts = before
+        if before and self.status is not None:
+            raise SystemExit(self.status)
+
+
 def end_with_parent() -> None:
     """Have this process be told to stop once the one that started it has ended, however that ended."""
     parent = os.getppid()
@@ -90,7 +103,15 @@ def end_with_parent() -> None:
     threading.Thread(target=look, daemon=True, name="drurank-parent").start()
 
 
-def work(queue: Queue, study: Path, plan: Plan, command: Command, stop: StopSignals) -> None:
+def work(
+    queue: Queue,
+    study: Path,
+    plan: Plan,
+    command: Command,
+    stop: StopSignals,
+    stack_size: int = 1,
+    largest: int | None = None,
+) -> None:
     """Take candidates and run them until none is left.
 
     Args:
@@ -99,22 +120,32 @@ def work(queue: Queue, study: Path, plan: Plan, command: Command, stop: StopSign
         plan: of the study.
         command: what fits and tests.
         stop: signals that end the work.
+        stack_size: how many candidates are taken at once, to be trained together where they are alike.
+        largest: most parameters of a network that trains together with others; any number, if not given.
 
     Raises:
         InputError: if the queue has a candidate of no plan.
         SystemExit: if a signal came; the candidate that was being run is then back in the queue.
     """
     entries = {entry.key: entry for entry in plan.candidates}
+    run = partial(run_candidate, study, plan, command=command)
     while stop.status is None:
-        taken = queue.take()
-        if taken is not None:
-            number, key = taken
+        taken: dict[int, Candidate | SearchTrial] = {}
+        while len(taken) < stack_size and (one := queue.take()) is not None:
+            number, key = one
             if key not in entries:
                 raise InputError(
                     f"the database of {study} has the candidate {key!r:.80}, which is not of this plan; if it is "
                     "damaged, remove it: finished candidates stay finished"
                 )
-            _run_taken(queue, number, study, plan, entries[key], command, stop)
+            taken[number] = entries[key]
+            if isinstance(entries[key], SearchTrial):
+                break  # what it proposes depends on those before it
+        if len(taken) > 1:
+            run_stack(queue, study, taken, run, stop, largest)
+        elif taken:
+            ((number, entry),) = taken.items()
+            _run_taken(queue, number, study, entry, run, stop)
         elif not queue.wait():
             return
     raise SystemExit(stop.status)
@@ -124,22 +155,23 @@ def _run_taken(
     queue: Queue,
     number: int,
     study: Path,
-    plan: Plan,
     entry: Candidate | SearchTrial,
-    command: Command,
+    run: Callable[[Candidate], Mapping[str, Any]],
     stop: StopSignals,
 ) -> None:
     try:
-        with queue.alive(number):
-            manifest = _run(queue, study, plan, entry, command, stop)
+        with queue.alive([number]):
+            candidate = candidate_of(queue, entry)
+            if isinstance(entry, SearchTrial):
+                write_trial(study, entry, candidate)
+            _announce(study, candidate)
+            with stop.interrupting():
+                manifest = run(candidate)
     except Exception as error:
         if stop.status is not None:  # a library may have turned the interruption into another error
             queue.put_back(number)
             raise SystemExit(stop.status) from error
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH]
-        say(reason)
-        sys.stdout.flush()
-        queue.end(number, reason)
+        _note_failure(queue, number, error)
         tell(queue, entry, None)
     except BaseException:
         # Once there are no more signs of life: of two writers at once SQLite refuses one, however long it would wait.
@@ -150,13 +182,64 @@ def _run_taken(
         queue.end(number)
 
 
-def _run(
-    queue: Queue, study: Path, plan: Plan, entry: Candidate | SearchTrial, command: Command, stop: StopSignals
-) -> Mapping[str, Any]:
-    candidate = candidate_of(queue, entry)
-    if isinstance(entry, SearchTrial):
-        write_trial(study, entry, candidate)
+def run_stack(
+    queue: Queue,
+    study: Path,
+    taken: Mapping[int, Candidate],
+    run: Callable[[Candidate], object],
+    stop: StopSignals,
+    largest: int | None = None,
+) -> None:
+    """Run candidates side by side, each to its end; those that are alike train their epochs together.
+
+    Args:
+        queue: of the plan.
+        study: folder of the study.
+        taken: the candidates, by the numbers of their trials.
+        run: fits and tests one.
+        stop: signals that end the work.
+        largest: most parameters of a network that trains together with others; any number, if not given.
+
+    Raises:
+        SystemExit: if a signal came; the candidates that were not finished are then back in the queue.
+    """
+    from drurank.stacked.engine import Fit, run_together  # here, since torch is slow to import
+
+    left = [*taken]
+
+    def ended(number: int, error: BaseException | None) -> None:
+        if error is not None and (stop.status is not None or not isinstance(error, Exception)):
+            return  # an interruption, after which it is put back
+        with stop.held():
+            left.remove(number)
+            if error is None:
+                queue.end(number)
+            else:
+                _note_failure(queue, number, error)
+
+    def begin(candidate: Candidate) -> object:
+        _announce(study, candidate)
+        return run(candidate)
+
+    fits = [Fit(partial(begin, candidate), partial(ended, number)) for number, candidate in taken.items()]
+    try:
+        with queue.alive(left), stop.interrupting():
+            run_together(fits, largest)
+    except BaseException as error:
+        for number in left:
+            queue.put_back(number)
+        if stop.status is not None:
+            raise SystemExit(stop.status) from error
+        raise
+
+
+def _announce(study: Path, candidate: Candidate) -> None:
     say(f"== {candidate.name}: {folder_of(study, candidate)}")
     sys.stdout.flush()
-    with stop.interrupting():
-        return run_candidate(study, plan, candidate, command)
+
+
+def _note_failure(queue: Queue, number: int, error: BaseException) -> None:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH]
+    say(reason)
+    sys.stdout.flush()
+    queue.end(number, reason)

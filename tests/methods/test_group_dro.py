@@ -18,6 +18,7 @@ def ready(rows, **options):
     method = GroupDRO(**options)
     group = torch.repeat_interleave(torch.arange(len(rows)), torch.tensor(rows))
     method.record = EpochRecord(group, len(rows))
+    method.state = method.first_state()
     return method
 
 
@@ -135,6 +136,9 @@ def test_leading_dimensions_are_a_loop(preset):
     rng = np.random.default_rng(1)
     losses, group = rng.gamma(1, 1, (3, 5, 8)), rng.integers(0, 4, (5, 8))
     together = ready([2] * 4, preset=preset, step_size=0.2)
+    for name in {"log_q", "log_z", "running"} & together.state.keys():
+        value = together.state[name]
+        together.state[name] = value.expand(3, *value.shape).clone()
     alone = [ready([2] * 4, preset=preset, step_size=0.2) for _ in range(3)]
     for t in range(5):
         batch = {"group": torch.tensor(group[t])}

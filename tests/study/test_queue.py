@@ -44,7 +44,7 @@ def test_what_a_dead_worker_had_goes_back(tmp_path):
     queue = Queue(tmp_path / "study", plan.digest, grace=1)
     queue.put(list(plan.candidates))
     number, key = queue.take()
-    with queue.alive(number):
+    with queue.alive([number]):
         pass  # one sign of life, and no more
     pass_time(queue)
     rest = [queue.take() for _ in range(3)]
@@ -101,7 +101,7 @@ def test_a_candidate_that_kills_its_workers_is_not_taken_for_ever(tmp_path, monk
     queue.put(plan.candidates[:1])
     for _ in range(2):
         number, key = queue.take()
-        with queue.alive(number):
+        with queue.alive([number]):
             pass
         pass_time(queue)
     assert queue.take() is None

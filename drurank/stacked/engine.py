@@ -1,0 +1,150 @@
+"""Runs fits side by side: gathers those that wait for an epoch, stacks those that are alike, and lets them go on."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+import torch
+
+from drurank.data.dataset import GroupedDataset, InMemory
+from drurank.errors import InputError
+from drurank.stacked.epoch import Epoch, structure
+from drurank.stacked.member import JOIN, Member
+from drurank.stacked.optimizers import settings
+from drurank.stacked.turns import Turn
+from drurank.training.loaders import as_list
+
+SHARE = 0.5
+"""Of the free memory, what stacks may take."""
+NONE_ALIKE = "no other candidate has the same network, data, batches and optimizer"
+
+
+class Fit:
+    """A fit that is to be stacked with others.
+
+    Args:
+        work: trains, and whatever comes before and after it.
+        ended: called with the error that ended it, or ``None``, when it is over.
+    """
+
+    def __init__(self, work: Callable[[], object], ended: Callable[[BaseException | None], None]) -> None:
+        self._ended, self.member = ended, None
+        self.turn = Turn(partial(self._run, work))
+        self.member: Member | None = None
+
+    def go_on(self) -> None:
+        """Let it go on until it waits for an epoch, or is over."""
+        self.turn.go_on()
+        if self.turn.over:
+            self._ended(self.turn.error)
+
+    def _run(self, work: Callable[[], object]) -> None:
+        context = copy_context()
+        context.run(JOIN.set, self._join)
+        context.run(work)
+
+    def _join(self, trainer: Any, method: Any) -> None:
+        self.member = Member(trainer, method, self.turn.pause)
+
+
+def run_together(fits: Sequence[Fit], largest: int | None = None) -> None:
+    """Run fits to their ends, the epochs of those that are alike together.
+
+    Whatever interrupts it ends all of them.
+
+    Args:
+        fits: not begun yet.
+        largest: most parameters of a network that trains together with others; any number, if not given.
+    """
+    tables: dict[str, InMemory] = {}
+    try:
+        for fit in fits:
+            fit.go_on()
+            if fit.member is not None:
+                _share_rows(fit.member, tables)
+        while waiting := [fit for fit in fits if not fit.turn.over]:
+            for stack in _alike(waiting, largest):
+                _train(stack)
+                for fit in stack:
+                    fit.go_on()
+    except BaseException as error:
+        for fit in fits:
+            fit.turn.end(error)
+        raise
+
+
+def _train(stack: list[Fit]) -> None:
+    """Train an epoch of a stack, or have its fits train alone where that cannot be done."""
+    members = [fit.member for fit in stack if fit.member is not None]
+    if len(members) == 1:
+        members[0].leave(NONE_ALIKE)
+        return
+    state = torch.get_rng_state()
+    try:
+        torch.manual_seed(members[0].trainer.current_epoch * 7_919 + len(members))
+        Epoch(members).train()
+    except (InputError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        for member in members:
+            member.leave(" ".join(f"{type(error).__name__}: {error}".split())[:200])
+    finally:
+        torch.set_rng_state(state)
+
+
+def _share_rows(member: Member, tables: dict[str, InMemory]) -> None:
+    """Have fits with the same rows hold them once."""
+    datasets = [getattr(loader.dataset, "dataset", None) for loader in as_list(member.trainer.val_dataloaders)]
+    for dataset in [member.loader.dataset, *datasets]:
+        if type(dataset) is GroupedDataset and type(dataset.dataset) is InMemory:
+            dataset.dataset = tables.setdefault(dataset.fingerprint(), dataset.dataset)
+
+
+def _alike(fits: Sequence[Fit], largest: int | None) -> list[list[Fit]]:
+    """Fits whose next epoch can be trained as one, those of equal settings of the optimizer one after the other."""
+    found: dict[Any, list[Fit]] = {}
+    for fit in fits:
+        assert fit.member is not None, "a fit pauses only after it has joined"
+        own = (fit,) if largest is not None and _size(fit.member) > largest else ()
+        found.setdefault((_kind(fit.member), own), []).append(fit)
+    stacks = []
+    for alike in found.values():
+        most = max(1, int(_free_bytes() * SHARE / _bytes(alike[0].member)))
+        ordered = sorted(alike, key=_settings)
+        stacks += [ordered[start : start + most] for start in range(0, len(ordered), most)]
+    return stacks
+
+
+def _size(member: Member) -> int:
+    return sum(value.numel() for value in member.method.network.parameters())
+
+
+def _bytes(member: Any) -> int:
+    """Memory that a candidate takes within a stack: parameters, gradients and two moments; tables by row."""
+    return 16 * _size(member) + 32 * len(member.method.record.correct)
+
+
+def _free_bytes() -> int:
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _settings(fit: Fit) -> str:
+    assert fit.member is not None
+    return settings(fit.member)
+
+
+def _kind(member: Member) -> tuple[Any, ...]:
+    """What fits that can be stacked have in common."""
+    method, trainer, sampler = member.method, member.trainer, member.loader.sampler
+    clipping = trainer.gradient_clip_val, str(trainer.gradient_clip_algorithm)
+    return (
+        structure(method.network),
+        pickle.dumps(method.loss),
+        member.loader.dataset.fingerprint(),
+        (sampler.batch_size, len(sampler), sampler.num_rows),
+        type(member.optimizer).__name__,
+        clipping,
+    )

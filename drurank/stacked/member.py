@@ -1,0 +1,100 @@
+"""A fit's place in a stack: where its trainer waits for the others, and takes over what was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from lightning.pytorch import Callback
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
+
+from drurank.stacked.reasons import why_alone
+
+JOIN: ContextVar[Callable[[Any, Any], None] | None] = ContextVar("join", default=None)
+"""What a fit that begins in this context calls with its trainer and its method, to be stacked with others."""
+
+
+class Joins(Callback):
+    """Has a fit join a stack as its training begins."""
+
+    def __init__(self, join: Callable[[Any, Any], None]) -> None:
+        self.join = join
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Join."""
+        self.join(trainer, pl_module)
+
+
+def joins() -> list[Callback]:
+    """The callback of a fit that is to be stacked; none elsewhere."""
+    join = JOIN.get()
+    return [] if join is None else [Joins(join)]
+
+
+class Member:
+    """A fit in a stack, which trains the batches of an epoch in place of the trainer's own loop.
+
+    Args:
+        trainer: of the fit.
+        method: what it trains.
+        wait: returns once the epoch is trained, or is known to be trained alone.
+
+    Attributes:
+        alone: why this fit, or its present epoch, trains alone; ``None`` where it is stacked.
+    """
+
+    def __init__(self, trainer: Any, method: Any, wait: Callable[[], None]) -> None:
+        self.trainer, self.method, self._wait = trainer, method, wait
+        self._loop = trainer.fit_loop.epoch_loop
+        self._advance = self._loop.advance
+        self._loop.advance = self.advance
+        self.alone: str | None = None
+
+    @property
+    def loader(self) -> Any:
+        """The training loader."""
+        return self.trainer.train_dataloader
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer, as the present stage of the method has it."""
+        return self.trainer.optimizers[0]
+
+    def advance(self, fetcher: Any) -> None:
+        """Train the next batch alone, or all batches of the epoch with the others."""
+        loop = self._loop
+        begun = loop.batch_progress.current.ready > 0
+        if begun or self.alone or (loop.restarting and loop._should_check_val_fx(fetcher)):
+            self._advance(fetcher)
+            return
+        reason = why_alone(self.trainer, self.method)
+        if reason is None:
+            self.method.on_train_batch_start(None, 0)
+            self._wait()
+            reason = self.alone
+        else:
+            self.leave(reason)
+        if reason is not None:
+            self._advance(fetcher)
+            return
+        self._take_over(fetcher)
+
+    def leave(self, reason: str) -> None:
+        """Train alone from here on."""
+        self.alone = reason
+        rank_zero_info(f"{self.method.title}: trains alone, not in a stack: {reason}")
+
+    def _take_over(self, fetcher: Any) -> None:
+        """Count the batches of the epoch as the trainer's loop would have."""
+        loop, batches = self._loop, self.trainer.num_training_batches
+        loop.val_loop.restarting = False
+        loop.batch_progress.increment_by(batches, is_last_batch=True)
+        progress = loop.automatic_optimization.optim_progress.optimizer
+        progress.step.increment_by(batches)
+        progress.zero_grad.increment_by(batches)
+        loop._batches_that_stepped += batches - 1  # and one more where the loop ends the batch
+        fetcher.fetched, fetcher.done = batches, True
+        self.optimizer._opt_called = True  # for torch's schedulers, which warn where no step came before theirs
+        loop.update_lr_schedulers("epoch", update_plateau_schedulers=False)
+        self.method.watch.on_train_batch_end(self.trainer, self.method, None, None, batches - 1)

@@ -1,0 +1,123 @@
+"""What cannot be stacked, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.utilities.model_helpers import is_overridden
+
+from drurank.data.dataset import GroupedDataset, InMemory
+from drurank.data.sampler import GlobalBatchSampler
+
+OF_A_STEP = (
+    "on_before_batch_transfer",
+    "transfer_batch_to_device",
+    "on_after_batch_transfer",
+    "on_train_batch_end",
+    "on_before_zero_grad",
+    "optimizer_zero_grad",
+    "on_before_backward",
+    "backward",
+    "on_after_backward",
+    "on_before_optimizer_step",
+    "optimizer_step",
+    "clip_gradients",
+    "lr_scheduler_step",
+)
+"""Hooks of a module that a step calls, none of which is ours."""
+OURS = ("training_step", "forward", "objective", "logits_of", "unpack", "configure_gradient_clipping")
+"""Parts of a step that are ours; a class that has its own trains alone."""
+OF_CALLBACKS = (
+    "on_train_batch_start",
+    "on_before_zero_grad",
+    "on_before_backward",
+    "on_after_backward",
+    "on_before_optimizer_step",
+    "on_train_batch_end",
+)
+TRAINER = {
+    "world_size": 1,
+    "accumulate_grad_batches": 1,
+    "overfit_batches": 0.0,
+    "limit_train_batches": 1.0,
+    "fast_dev_run": False,
+    "max_steps": -1,
+    "precision": "32-true",
+    "val_check_interval": 1.0,
+}
+"""Options of a trainer with which an epoch is all batches, one step each, in full precision."""
+ELEMENTWISE = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad)
+"""Optimizers that move each parameter by its own gradient alone, so that those of a stack do not meet."""
+
+
+def why_alone(trainer: Any, method: Any) -> str | None:
+    """Why a fit cannot be stacked with others; ``None`` if nothing is known to keep it from that."""
+    for look in (_of_trainer, _of_method, _of_callbacks, _of_optimizer, _of_data):
+        reason = look(trainer, method)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _of_trainer(trainer: Any, method: Any) -> str | None:
+    for name, wanted in TRAINER.items():
+        if getattr(trainer, name) != wanted:
+            return f"trainer.{name} is {getattr(trainer, name)!r}"
+    return None
+
+
+def _of_method(trainer: Any, method: Any) -> str | None:
+    from drurank.methods.group_module import GroupModule  # here, since it imports this package
+
+    kind = type(method)
+    for name in OURS:
+        if getattr(kind, name) is not getattr(GroupModule, name):
+            return f"{kind.__name__} has a {name} of its own"
+    for name in OF_A_STEP:
+        if is_overridden(name, method, LightningModule):
+            return f"{kind.__name__} has a {name} of its own"
+    if method.watch.skips or method.watch.detect:
+        return "on_nonfinite='skip' and detect look at each step"
+    if any(True for _ in method.loss.parameters()):
+        return "the loss has parameters"
+    return None
+
+
+def _of_callbacks(trainer: Any, method: Any) -> str | None:
+    for callback in trainer.callbacks:
+        kind = type(callback)
+        if kind.__module__.startswith("drurank."):
+            continue
+        if (
+            isinstance(callback, ModelCheckpoint)
+            and not callback._every_n_train_steps
+            and not (callback._train_time_interval)
+        ):
+            continue
+        found = [name for name in OF_CALLBACKS if getattr(kind, name) is not getattr(Callback, name)]
+        if found:
+            return f"{kind.__name__} has {found[0]}"
+    return None
+
+
+def _of_optimizer(trainer: Any, method: Any) -> str | None:
+    if len(trainer.optimizers) != 1 or type(trainer.optimizers[0]) not in ELEMENTWISE:
+        return f"the optimizer is {type(trainer.optimizers[0]).__name__}"
+    if len(trainer.optimizers[0].param_groups) != 1:
+        return "the optimizer has several parameter groups"
+    steps = [config for config in trainer.lr_scheduler_configs if config.interval == "step"]
+    return "the learning rate changes at each step" if steps else None
+
+
+def _of_data(trainer: Any, method: Any) -> str | None:
+    loader = trainer.train_dataloader
+    dataset, sampler = getattr(loader, "dataset", None), getattr(loader, "sampler", None)
+    in_memory = type(dataset) is GroupedDataset and type(dataset.dataset) is InMemory
+    if not in_memory or not isinstance(dataset.dataset.inputs, torch.Tensor):
+        return "the training rows are not one tensor in memory"
+    if type(sampler) is not GlobalBatchSampler or loader.num_workers:
+        return "the batches are not drawn by the library's sampler in this process"
+    return None

@@ -1,0 +1,291 @@
+"""Candidates of a stack against the same candidates alone."""
+
+import logging
+
+import pytest
+import torch
+from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import EarlyStopping
+from torch import nn
+
+from drurank.errors import InputError
+from drurank.methods import DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
+from drurank.networks import MLP
+from fits import network
+from runs import plain, read_json
+from side_by_side import Trained, distance, fit_alone, fit_stacked, sgd, stacks_seen
+
+METHODS = {
+    "ERM": lambda **o: ERM(**o),
+    "DRU": lambda **o: DRU(**o),
+    "DRU while it trains": lambda **o: DRU(accuracy_from="training", cutoff=5, **o),
+    "Worst": lambda **o: Worst(upweight_factor=3, **o),
+    "Const": lambda **o: Const(upweight_factor=4, **o),
+    "GroupDRO": lambda **o: GroupDRO(step_size=0.1, **o),
+    "GroupDRO of Sagawa": lambda **o: GroupDRO("sagawa", generalization_adjustment=1, **o),
+    "greedy": lambda **o: GroupDRO("sagawa", alpha=0.5, **o),
+    "CVaR": lambda **o: CVaR(0.3, **o),
+    "ChiSquare": lambda **o: ChiSquare(0.5, **o),
+    "JTT": lambda **o: JTT(first_stage_epochs=3, **o),
+}
+EPOCHS, STEPS = 7, 30
+RATES = [0.001, 0.003]
+
+
+def adamw(number):
+    return lambda params: torch.optim.AdamW(params, lr=RATES[number % 2], weight_decay=0.1 * (number % 3))
+
+
+def every_method(root):
+    return [
+        Trained(
+            lambda make=make, number=number: make(network=network(), optimizer=adamw(number)),
+            root / str(number),
+            seed=number,
+            epochs=EPOCHS,
+        )
+        for number, make in enumerate(METHODS.values())
+    ]
+
+
+@pytest.fixture(scope="module")
+def alone_and_stacked(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        alone = fit_alone(every_method(tmp_path_factory.mktemp("alone")))
+        seen = stacks_seen(patch)
+        return alone, fit_stacked(every_method(tmp_path_factory.mktemp("stacked"))), seen
+
+
+def test_all_methods_share_one_stack(alone_and_stacked):
+    assert [len(titles) for titles in alone_and_stacked[2]] == [len(METHODS)] * EPOCHS
+
+
+@pytest.mark.parametrize("number", range(len(METHODS)), ids=[*METHODS])
+def test_candidate_of_a_stack_equals_the_same_candidate_alone(alone_and_stacked, number):
+    alone, stacked = (fits[number] for fits in alone_and_stacked[:2])
+    assert alone.error is None
+    assert stacked.error is None
+    assert stacked.trainer.global_step == alone.trainer.global_step == STEPS * EPOCHS == 210
+    assert distance(alone.method, stacked.method) < 1e-5
+    torch.testing.assert_close(alone.method.state, stacked.method.state, rtol=1e-4, atol=1e-5)
+    assert torch.equal(alone.method.record.correct, stacked.method.record.correct)
+    kept, other = (read_json(one.folder / "selection.json") for one in (alone, stacked))
+    assert kept == other
+    one, other = (plain(one.folder / "last.ckpt") for one in (alone, stacked))
+    assert one["loops"] == other["loops"]
+    assert one.keys() == other.keys()
+    torch.testing.assert_close(one["optimizer_states"], other["optimizer_states"], rtol=1e-3, atol=1e-5)
+    first, second = (one.trainer.callback_metrics for one in (alone, stacked))
+    assert first.keys() == second.keys()
+    for key, value in first.items():
+        assert value == pytest.approx(float(second[key]), rel=1e-4), key
+
+
+def test_a_stack_goes_on_from_its_last_checkpoints(tmp_path, alone_and_stacked):
+    numbers = (0, 2, 5, 10)
+    half = [every_method(tmp_path)[number] for number in numbers]
+    for one in half:
+        one.epochs = 2
+    fit_stacked(half)
+    again = [every_method(tmp_path)[number] for number in numbers]
+    for one in again:
+        one.resumed = one.folder / "last.ckpt"
+    fit_stacked(again)
+    for number, one in zip(numbers, again, strict=True):
+        assert one.error is None
+        assert distance(one.method, alone_and_stacked[0][number].method) < 1e-5, [*METHODS][number]
+        assert one.trainer.global_step == STEPS * EPOCHS
+
+
+def test_candidate_that_turns_nan_leaves_and_the_others_stay_as_they_are(tmp_path):
+    def fits(root):
+        rates = [0.1, 1e30, 0.1]
+        return [
+            Trained(lambda rate=rate: ERM(network=network(), optimizer=sgd(rate)), root / str(k), seed=k)
+            for k, rate in enumerate(rates)
+        ]
+
+    alone, stacked = fit_alone(fits(tmp_path / "alone")), fit_stacked(fits(tmp_path / "stacked"))
+    assert isinstance(stacked[1].error, InputError)
+    assert str(stacked[1].error) == str(alone[1].error)
+    for k in (0, 2):
+        assert stacked[k].error is None
+        assert distance(alone[k].method, stacked[k].method) < 1e-5
+
+
+def test_candidate_that_stops_early_leaves_and_the_others_go_on(tmp_path, monkeypatch):
+    seen = stacks_seen(monkeypatch)
+    stop = {"callbacks": [EarlyStopping("val_worst", mode="max", patience=1, min_delta=1.0)]}
+    fits = [
+        Trained(
+            lambda: ERM(network=network()),
+            tmp_path / str(k),
+            seed=k,
+            epochs=5,
+            options=stop if k == 0 else {},
+            data={"group_size": 10},
+        )
+        for k in range(3)
+    ]
+    fit_stacked(fits)
+    assert [one.trainer.current_epoch for one in fits] == [2, 5, 5]
+    assert [len(titles) for titles in seen] == [3, 3, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "make"),
+    [
+        ({"gradient_clip_val": 0.5}, lambda k: sgd(0.5, momentum=0.9)),
+        (
+            {"gradient_clip_val": 0.05, "gradient_clip_algorithm": "value"},
+            lambda k: sgd(0.5, nesterov=True, momentum=0.5),
+        ),
+        ({}, lambda k: lambda params: torch.optim.Adam(params, lr=0.01 * (k + 1), amsgrad=True)),
+        ({}, lambda k: lambda params: torch.optim.RMSprop(params, lr=0.01, weight_decay=0.1 * k)),
+        ({}, lambda k: lambda params: torch.optim.Adagrad(params, lr=0.1)),
+    ],
+)
+def test_optimizers_and_clipping_keep_to_their_own_candidate(tmp_path, monkeypatch, options, make):
+    def fits(root):
+        return [
+            Trained(lambda k=k: ERM(network=network(), optimizer=make(k)), root / str(k), seed=k, options=dict(options))
+            for k in range(3)
+        ]
+
+    alone = fit_alone(fits(tmp_path / "alone"))
+    seen = stacks_seen(monkeypatch)
+    stacked = fit_stacked(fits(tmp_path / "stacked"))
+    assert [len(titles) for titles in seen] == [3] * 3
+    for one, other in zip(alone, stacked, strict=True):
+        assert one.error is None
+        assert distance(one.method, other.method) < 1e-5
+
+
+def test_schedule_by_epoch_moves_each_candidate_at_its_own_rate(tmp_path, monkeypatch):
+    def fits(root):
+        return [
+            Trained(
+                lambda k=k: ERM(
+                    network=network(),
+                    optimizer=sgd(0.1 * (k + 1)),
+                    lr_scheduler=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.1 * (k + 1)),
+                ),
+                root / str(k),
+                seed=k,
+            )
+            for k in range(2)
+        ]
+
+    alone = fit_alone(fits(tmp_path / "alone"))
+    seen = stacks_seen(monkeypatch)
+    stacked = fit_stacked(fits(tmp_path / "stacked"))
+    assert [len(titles) for titles in seen] == [2] * 3
+    for one, other in zip(alone, stacked, strict=True):
+        assert distance(one.method, other.method) < 1e-5
+        assert one.trainer.optimizers[0].param_groups[0]["lr"] == other.trainer.optimizers[0].param_groups[0]["lr"]
+
+
+class Norm(nn.Module):
+    """A network with buffers that change as it trains."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(sizes.in_features, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+
+    def forward(self, inputs):
+        return self.layers(inputs)
+
+
+def test_buffers_are_those_of_the_candidate(tmp_path, monkeypatch):
+    def fits(root):
+        return [Trained(lambda: ERM(network=Norm, optimizer=sgd(0.1)), root / str(k), seed=k) for k in range(2)]
+
+    alone = fit_alone(fits(tmp_path / "alone"))
+    seen = stacks_seen(monkeypatch)
+    stacked = fit_stacked(fits(tmp_path / "stacked"))
+    assert len(seen) == 3
+    for one, other in zip(alone, stacked, strict=True):
+        assert distance(one.method, other.method) < 1e-5
+    assert int(stacked[0].method.network.layers[1].num_batches_tracked) == 90
+
+
+def test_dropout_is_drawn_for_each_candidate_by_itself(tmp_path):
+    made = lambda: ERM(network=lambda sizes: MLP(sizes, hidden=8, dropout=0.5), optimizer=sgd(0.1))  # noqa: E731
+    one, other = fit_stacked([Trained(made, tmp_path / str(k), seed=1, epochs=1) for k in range(2)])
+    assert distance(one.method, other.method) > 1e-3  # the same seed, weights and batches
+
+
+# ---- methods of a person's own
+
+
+class Power(ERM):
+    """Weights losses by a power of themselves, and keeps a running mean of them."""
+
+    def first_state(self):
+        return {**super().first_state(), "mean": torch.zeros(())}
+
+    def reduce(self, losses, batch, state):
+        share = losses.detach() ** 2
+        state["mean"] = 0.9 * state["mean"] + 0.1 * losses.detach().mean()
+        return (share / share.sum() * losses).sum() + 0 * state["mean"]
+
+
+class Looks(ERM):
+    """Decides in Python by the values of losses."""
+
+    def reduce(self, losses, batch, state):
+        return losses.mean() if losses.mean() > 0.5 else losses.max()
+
+
+class Steps(ERM):
+    def training_step(self, batch, batch_idx):
+        return super().training_step(batch, batch_idx)
+
+
+def test_method_with_a_reduce_of_its_own_is_stacked_too(tmp_path, monkeypatch):
+    def fits(root):
+        kinds = (Power, Power, ERM)
+        return [
+            Trained(lambda kind=kind: kind(network=network(), optimizer=sgd(0.1)), root / str(k), seed=k)
+            for k, kind in enumerate(kinds)
+        ]
+
+    alone = fit_alone(fits(tmp_path / "alone"))
+    seen = stacks_seen(monkeypatch)
+    stacked = fit_stacked(fits(tmp_path / "stacked"))
+    assert [len(titles) for titles in seen] == [3] * 3
+    for one, other in zip(alone, stacked, strict=True):
+        assert distance(one.method, other.method) < 1e-5
+        torch.testing.assert_close(one.method.state, other.method.state)
+
+
+class AtBatches(Callback):
+    def on_train_batch_end(self, *args):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        (Looks, {}, "data-dependent control flow"),
+        (Steps, {}, "Steps has a training_step of its own"),
+        (IRM, {}, "IRM has a objective of its own"),
+        (ERM, {"options": {"callbacks": [AtBatches()]}}, "AtBatches has on_train_batch_end"),
+        (ERM, {"options": {"accumulate_grad_batches": 2}}, "accumulate_grad_batches"),
+        (ERM, {"data": {"num_workers": 1}}, "not drawn by the library's sampler in this process"),
+    ],
+)
+def test_what_cannot_be_stacked_trains_alone_and_says_why(tmp_path, monkeypatch, caplog, kind, options, said):
+    def fits(root):
+        return [
+            Trained(lambda: kind(network=network(), optimizer=sgd(0.1)), root / str(k), seed=k, epochs=1, **options)
+            for k in range(2)
+        ]
+
+    alone = fit_alone(fits(tmp_path / "alone")[:1])[0]
+    with caplog.at_level(logging.INFO, "lightning.pytorch.utilities.rank_zero"):
+        stacked = fit_stacked(fits(tmp_path / "stacked"))
+    told = [record.getMessage() for record in caplog.records if "trains alone" in record.getMessage()]
+    assert len(told) == 2
+    assert said in told[0]
+    assert distance(alone.method, stacked[0].method) == 0
