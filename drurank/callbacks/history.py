@@ -15,6 +15,7 @@ from drurank.run_folder.layout import WEIGHTS_PICTURE
 from drurank.run_folder.place import run_folder
 from drurank.run_folder.weights import Epoch, Form, WeightsTable, weights_of, weights_table
 from drurank.training.hyperparameters import log_training_set
+from drurank.training.resume import log_what_is_missing
 
 if TYPE_CHECKING:
     from drurank.methods import GroupModule
@@ -81,6 +82,7 @@ class GroupHistory(Callback):
         idle = self._table is None and not method.state and train is not None
         if idle:
             log_training_set(trainer)  # as at the start of a training
+            log_what_is_missing(trainer, (method.progress.restored or {}).get("unlogged"))
         if idle and weights_of(folder).count(trainer.current_epoch) < train.num_training_groups:
             method.begin_tables(train)
             self._write(trainer, method, trainer.current_epoch)

@@ -155,6 +155,9 @@ def test_run_killed_after_its_last_checkpoint_is_finished_by_going_on(run, finis
     rows = text.splitlines(keepends=True)
     assert [row.startswith("3,") for row in rows] == [False] * 19 + [True] * 6
     (copied / "weights.csv").write_text("".join(rows[:-2]))
+    *logged, last = (copied / "metrics.csv").read_text().splitlines(keepends=True)
+    assert last.startswith("2,11,0."), "the mean training loss, which is logged last"
+    (copied / "metrics.csv").write_text("".join(logged))
     (copied / "criteria.png").unlink()
     for name in (".config.yaml.17.drurank", "checkpoints/.last.ckpt.17.drurank"):
         (copied / name).write_bytes(b"half")
