@@ -87,7 +87,7 @@ def test_criterion_of_ones_own_is_reported_of_any_predictions():
     found = {split: content["criteria"]["below80"]["value"] for split, content in report["splits"].items()}
     assert found == {"ood_test": 0.5, "id_test": 0}
     assert report["drop"]["criteria"]["below80"]["value"] == 0.5
-    assert report_predictions("p.csv", split="split", criteria="below80,worst") == report
+    assert report_predictions("p.csv", split="split", criteria="below80,worst", overwrite=True) == report
 
 
 def test_study_hands_the_criterion_on_to_its_workers(tmp_path, capsys):

@@ -176,7 +176,10 @@ class GroupCLI(LightningCLI):
         if not any(isinstance(one, GroupHistory) for one in given):
             callbacks.insert(0, GroupHistory())
         if self.subcommand == "predict":
-            callbacks.append(PredictionWriter(**{name: self._get(self.config_init, name) for name in OF_PREDICT}))
+            writer = PredictionWriter(**{name: self._get(self.config_init, name) for name in OF_PREDICT})
+            callbacks.append(writer)
+            if writer.output is not None:
+                self.save_config_callback = None  # It would make a folder of a run.
         if self.subcommand == "fit" and config.get("enable_checkpointing") is not False:
             callbacks += best_by(self._get(self.config_init, "select"))
         own_bar = any(isinstance(one, ProgressBar) for one in given)

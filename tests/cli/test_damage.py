@@ -76,7 +76,9 @@ READERS = {
     CHECKPOINT: lambda folder: sorted(read_checkpoint(folder / CHECKPOINT)),
     "test/worst/groups.parquet": lambda folder: vars(compare_runs(folder, folder, "worst")),
     "test/worst/report.json": lambda folder: compare_runs(folder, folder, "worst"),
-    "predictions.parquet": lambda folder: report_predictions(str(folder / "predictions.parquet"))["splits"],
+    "predictions.parquet": lambda folder: report_predictions(str(folder / "predictions.parquet"), overwrite=True)[
+        "splits"
+    ],
 }
 
 

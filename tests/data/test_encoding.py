@@ -246,14 +246,14 @@ def test_predicting_needs_neither_label_nor_group_nor_split(tmp_path):
     state = fitted(parquet(tmp_path, x=X)).state_dict()
     path = written(tmp_path, "x\n1\n5\n", "new.csv")
     table = restored(state, path, tmp_path, fn="predict")
-    batch = table.dataset("test")[[0, 1]]
-    assert (table.splits(), batch["label"].tolist(), batch["group"].tolist()) == (["test"], [-1, -1], [-1, -1])
+    batch = table.dataset("new")[[0, 1]]
+    assert (table.splits(), batch["label"].tolist(), batch["group"].tolist()) == (["new"], [-1, -1], [-1, -1])
 
 
 def test_an_empty_line_of_a_single_column_is_a_row(tmp_path):
     state = fitted(parquet(tmp_path, x=GAPS), missing="indicator").state_dict()
     table = restored(state, written(tmp_path, "x\n4\n\n4\n", "new.csv"), tmp_path, fn="predict", missing="indicator")
-    assert inputs(table, "test").tolist() == [[0, 0], [0, 1], [0, 0]]
+    assert inputs(table, "new").tolist() == [[0, 0], [0, 1], [0, 0]]
 
 
 def test_predicting_takes_blank_labels_and_groups(tmp_path):

@@ -44,7 +44,7 @@ def write(path, rows, header="g,y,yhat,s"):
 
 def reported(*words, rows=ROWS, name="p.csv", header="g,y,yhat,s"):
     write(name, rows, header)
-    main(["report", "--predictions", name, *COLUMNS, *words])
+    main(["report", "--predictions", name, *COLUMNS, "--overwrite", *words])
     return read_json(f"{Path(name).stem}_report/report.json")
 
 

@@ -41,7 +41,7 @@ def unusable_columns(data: GroupedRows) -> Iterator[Finding]:
             found.setdefault(writing, []).append(fault)
     for faults in found.values():
         names = [fault.names[0] for fault in faults]
-        others = f"; so it is with {some(map(_named, faults[1:]), shown=10)}" if len(names) > 1 else ""
+        others = f"; the same holds for {some(map(_named, faults[1:]), shown=10)}" if len(names) > 1 else ""
         yield replace(faults[0], sentence=faults[0].sentence + others, names=names)
 
 
