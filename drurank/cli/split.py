@@ -117,7 +117,7 @@ def _data(manifest: Mapping[str, Any], output: str, suggested: Mapping[str, str 
     return words
 
 
-def _names_of(value: Any) -> dict[str, str]:
+def _names_of(value: Any) -> dict[str, str | None]:
     """A mapping of names, all of them text as it is typed.
 
     Raises:

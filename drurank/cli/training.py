@@ -64,6 +64,7 @@ NOISE = (
     ".*Experiment logs directory .* exists and is not empty.*",
     ".*LightningCLI's args parameter is intended to run from within Python.*",
     ".*callbacks used to create the checkpoint need to be provided.*",
+    f".*Checkpoint directory .*{CHECKPOINT_FOLDER} exists and is not empty.*",
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
@@ -189,6 +190,8 @@ class GroupCLI(LightningCLI):
         if logger is None and self.subcommand == "predict":
             kwargs["logger"] = logger = False  # Nothing is logged, and a logger would leave a folder behind.
         if logger in (None, True):
+            # Ours has a row an epoch, whatever the interval.
+            warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
             kwargs["logger"] = self._run_logger()
         elif not config.get("default_root_dir"):
             config["default_root_dir"] = ROOT

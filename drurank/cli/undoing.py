@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,10 @@ def _is_useless(trainer: Any, folder: Path, before: set[Path]) -> bool:
     return all(path.name in NOTHING_LOST for path in folder.iterdir()) and not any(folder.rglob("*.ckpt"))
 
 
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
 def _undo(folder: Path, before: set[Path], contents: dict[Path, bytes]) -> None:
     with suppress(InputError, OSError):  # another process has begun there, or nothing can be written
         hold(folder, "cleans up")
@@ -140,5 +145,5 @@ def _undo(folder: Path, before: set[Path], contents: dict[Path, bytes]) -> None:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
         for path, content in contents.items():
             if path.is_relative_to(folder) and (not path.is_file() or path.read_bytes() != content):
-                replace_file(path, lambda beside, content=content: beside.write_bytes(content))
+                replace_file(path, partial(_write, content))
     release(folder)

@@ -40,7 +40,7 @@ from drurank.run_folder.checkpoint_checks import KEY
 from drurank.stacked.member import joins
 from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
-from drurank.training.evaluation import TRAIN_LOSS, Evaluation, forget_logged
+from drurank.training.evaluation import TRAIN_LOSS, Evaluation, forget_logged, key_in_test
 from drurank.training.global_batch import GlobalBatch, gather_predictions
 from drurank.training.kept_files import keep_to_own_files
 from drurank.training.loaders import batch_size_of, batches_of, draws_again, is_last_validation, keeps_labels
@@ -466,7 +466,11 @@ class GroupModule(LightningModule):
     @needed
     def test_step(self, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Note which rows of a batch are correct."""
-        self.validation_step(batch, batch_idx, dataloader_idx)
+        self.evaluation.tests_by_validation_step = True
+        try:
+            self.validation_step(batch, batch_idx, dataloader_idx)
+        finally:
+            self.evaluation.tests_by_validation_step = False
 
     @needed
     def on_validation_epoch_end(self) -> None:
@@ -519,6 +523,8 @@ class GroupModule(LightningModule):
             loader = results.dataloader_idx
             if self.evaluation.is_training_pass(loader):
                 return
+            if self.evaluation.tests_by_validation_step:
+                name = key_in_test(name)
             self.evaluation.leave_to_them(trainer, name)
             if loader is not None and len(self.evaluation.splits) == 1:
                 kwargs["add_dataloader_idx"] = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -42,7 +43,7 @@ def with_names(
     return table
 
 
-def checked_labels(labels: Mapping[str | int, str | int] | None, option: str = "relabel") -> dict[str, str]:
+def checked_labels(labels: Mapping[Any, Any] | None, option: str = "relabel") -> dict[str, str]:
     """What each label or group stands for, as text.
 
     Raises:

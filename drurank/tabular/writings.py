@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 from drurank.errors import InputError
@@ -151,11 +151,8 @@ def is_impossible(text: str, form: str | None) -> bool:
     found = YEAR_LAST.fullmatch(text)
     if found is None:
         return YEAR_FIRST.fullmatch(text) is not None and date_reader([], None)(text) is None
-    orders = ((found[1], found[3]), (found[3], found[1]))
-    return len(found[4]) == 4 and all(
-        _days(lambda order=order: datetime.fromisoformat(_padded(f"{found[4]}-{'-'.join(order)}"))) is None
-        for order in orders
-    )
+    orders = (f"{found[4]}-{found[1]}-{found[3]}", f"{found[4]}-{found[3]}-{found[1]}")
+    return len(found[4]) == 4 and all(_days(partial(datetime.fromisoformat, _padded(day))) is None for day in orders)
 
 
 def _padded(text: str) -> str:

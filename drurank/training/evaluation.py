@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,20 @@ from drurank.training.split_loss import SplitLoss
 
 TRAIN_LOSS = "train_loss"
 """What the mean loss of an epoch of training is logged under."""
+
+
+VALIDATION = re.compile(r"(id_)?val(id(ation)?)?(?=[_/.]|$)")
+"""Begins a key of a validation."""
+
+
+def key_in_test(key: str) -> str:
+    """The key in a test of what a module logs as ``key`` in a validation.
+
+    >>> key_in_test("val_f1"), key_in_test("id_val/f1"), key_in_test("f1"), key_in_test("value")
+    ('test_f1', 'id_test/f1', 'f1', 'value')
+    """
+    found = VALIDATION.match(key)
+    return key if found is None else f"{found[1] or ''}test{key[found.end() :]}"
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,8 @@ class Evaluation:
         self.counted: dict[str, int] = {}
         """Rows of each split that the last evaluation counted."""
         self.reads_training_set = False
+        self.tests_by_validation_step = False
+        """Whether a step of a test calls that of a validation, whose names are of the other part."""
         self._records: list[EpochRecord | None] = []
         self._losses: list[SplitLoss | None] = []
         self._warned: set[str] = set()

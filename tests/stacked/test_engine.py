@@ -85,7 +85,7 @@ def test_a_stack_goes_on_from_its_last_checkpoints(tmp_path, alone_and_stacked):
     numbers = (0, 2, 5, 10)
     half = [every_method(tmp_path)[number] for number in numbers]
     for one in half:
-        one.epochs = 2
+        one.epochs = 4
     fit_stacked(half)
     again = [every_method(tmp_path)[number] for number in numbers]
     for one in again:
@@ -135,7 +135,7 @@ def test_candidate_that_stops_early_leaves_and_the_others_go_on(tmp_path, monkey
 @pytest.mark.parametrize(
     ("options", "make"),
     [
-        ({"gradient_clip_val": 0.5}, lambda k: sgd(0.5, momentum=0.9)),
+        ({"gradient_clip_val": 0.5}, lambda k: sgd(0.1, momentum=0.9)),
         (
             {"gradient_clip_val": 0.05, "gradient_clip_algorithm": "value"},
             lambda k: sgd(0.5, nesterov=True, momentum=0.5),

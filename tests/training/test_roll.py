@@ -7,13 +7,14 @@ import pytest
 import torch
 from lightning.pytorch import Callback, LightningModule
 from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
 
 from drurank import methods
-from drurank.data import evaluation_loader
+from drurank.data import GroupedDataset, evaluation_loader
 from drurank.errors import InputError
 from drurank.methods import DFR, DRU, ERM, IRM, JTT, GroupDRO, GroupModule
 from drurank.training.roll import RollCall, needed_hooks
-from fits import network, own_loaders, own_network, small
+from fits import network, own_loaders, own_network, own_rows, small
 
 METHODS = {
     DRU: {},
@@ -228,3 +229,25 @@ def test_a_hook_that_is_set_on_the_module_is_named(trainer, hook):
     setattr(method, hook, lambda *given, **named: step_of_theirs(method, *given) if is_step else None)
     with pytest.raises(InputError, match=rf"^the {hook} that was set on a DRU hides GroupModule.{hook}; leave it out"):
         trainer().fit(method, datamodule=small())
+
+
+def test_what_a_validation_step_logs_has_the_name_of_the_part_that_is_read(trainer):
+    class Own(ERM):
+        def validation_step(self, batch, batch_idx):
+            super().validation_step(batch, batch_idx)
+            self.log("val_f1", 0.5)
+            self.log_dict({"id_val/size": 1.0, "value": 2.0, "val_loss": 7.0})
+
+    run = trainer()
+    method, (train, val) = Own(network=own_network()), own_loaders()
+    run.fit(method, train, val)
+    assert {"val_f1", "id_val/size", "value"} <= run.callback_metrics.keys()
+    rows = GroupedDataset(*own_rows(seed=2), split="test")
+    (tested,) = run.test(method, DataLoader(rows, 6), verbose=False)
+    assert {name: tested[name] for name in ("test_f1", "id_test/size", "value", "test_loss")} == {
+        "test_f1": 0.5,
+        "id_test/size": 1.0,
+        "value": 2.0,
+        "test_loss": 7.0,
+    }
+    assert not [name for name in tested if "val" in name.removeprefix("value")]
