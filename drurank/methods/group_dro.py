@@ -129,10 +129,10 @@ class GroupDRO(ERM):
         state["log_q"].index_add_(-1, index, x)
         # Of a negative x the logarithm is nan, which stops the run: it would make the normaliser a difference, whose
         # digits go step by step.
-        grown = log_q + torch.neg(x).expm1_().neg_().log_()
+        grown = log_q + torch.log(-torch.expm1(-x))
         state["log_z"] = torch.logaddexp(state["log_z"], grown.logsumexp(dim=-1))
-        q = (log_q - state["log_z"].unsqueeze(-1)).exp_() / count
-        return q.index_select(-1, place).masked_fill_(none, 0)
+        q = (log_q - state["log_z"].unsqueeze(-1)).exp() / count
+        return q.index_select(-1, place).masked_fill(none, 0)
 
     def _sagawa(self, losses: Tensor, group: Tensor, state: dict[str, Tensor]) -> Tensor:
         """Weight of each row of the global batch, ``[..., N]``; looks at all groups."""

@@ -109,12 +109,12 @@ class ChiSquare(WorstSamples):
         ordered = value.sort(dim=-1, descending=True).values
         k = _numbers(losses.shape[-1], value.dtype, value.device)
         mean = ordered.cumsum(-1) / k
-        variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp_(min=0)
+        variance = (ordered.square().cumsum(-1) / k - mean.square()).clamp(min=0)
         room = (1 + 2 * self.radius) * k - rows
-        eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt_()
+        eta = mean - (rows * variance / room.clamp(min=1e-12)).sqrt()
         able = (room > 0) & (ordered > eta)
         chosen = eta.gather(-1, (able * k).argmax(dim=-1, keepdim=True))
         # Where no number of samples fits, the largest losses, which are equal, share alike; so do all with no radius.
-        share = torch.where(able.any(dim=-1, keepdim=True), (value - chosen).clamp_(min=0), value == 0)
+        share = torch.where(able.any(dim=-1, keepdim=True), (value - chosen).clamp(min=0), value == 0)
         share = known.to(value.dtype) if 1 + 2 * self.radius == 1 else share
         return (share / share.sum(dim=-1, keepdim=True)).to(losses.dtype)
