@@ -29,12 +29,12 @@ from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.orders import Draw
-from drurank.data.sampler import rank_and_world
 from drurank.errors import InputError, check_choice
 from drurank.methods import rebasing
 from drurank.metrics import predicted_class
 from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
+from drurank.processes import rank_and_world
 from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_checks import KEY
 from drurank.stacked.member import joins

@@ -33,7 +33,7 @@ class Fit:
     """
 
     def __init__(self, work: Callable[[], object], ended: Callable[[BaseException | None], None]) -> None:
-        self._ended, self.member = ended, None
+        self._ended = ended
         self.turn = Turn(partial(self._run, work))
         self.member: Member | None = None
 
@@ -65,8 +65,8 @@ def run_together(fits: Sequence[Fit], largest: int | None = None) -> None:
     try:
         for fit in fits:
             fit.go_on()
-            if fit.member is not None:
-                _share_rows(fit.member, tables)
+            if not fit.turn.over:
+                _share_rows(_member(fit), tables)
         while waiting := [fit for fit in fits if not fit.turn.over]:
             for stack in _alike(waiting, largest):
                 _train(stack)
@@ -80,7 +80,7 @@ def run_together(fits: Sequence[Fit], largest: int | None = None) -> None:
 
 def _train(stack: list[Fit]) -> None:
     """Train an epoch of a stack, or have its fits train alone where that cannot be done."""
-    members = [fit.member for fit in stack if fit.member is not None]
+    members = [_member(fit) for fit in stack]
     if len(members) == 1:
         members[0].leave(NONE_ALIKE)
         return
@@ -107,12 +107,11 @@ def _alike(fits: Sequence[Fit], largest: int | None) -> list[list[Fit]]:
     """Fits whose next epoch can be trained as one, those of equal settings of the optimizer one after the other."""
     found: dict[Any, list[Fit]] = {}
     for fit in fits:
-        assert fit.member is not None, "a fit pauses only after it has joined"
-        own = (fit,) if largest is not None and _size(fit.member) > largest else ()
-        found.setdefault((_kind(fit.member), own), []).append(fit)
+        own = (fit,) if largest is not None and _size(_member(fit)) > largest else ()
+        found.setdefault((_kind(_member(fit)), own), []).append(fit)
     stacks = []
     for alike in found.values():
-        most = max(1, int(_free_bytes() * SHARE / _bytes(alike[0].member)))
+        most = max(1, int(_free_bytes() * SHARE / _bytes(_member(alike[0]))))
         ordered = sorted(alike, key=_settings)
         stacks += [ordered[start : start + most] for start in range(0, len(ordered), most)]
     return stacks
@@ -132,8 +131,12 @@ def _free_bytes() -> int:
 
 
 def _settings(fit: Fit) -> str:
-    assert fit.member is not None
-    return settings(fit.member)
+    return settings(_member(fit))
+
+
+def _member(fit: Fit) -> Member:
+    assert fit.member is not None, "a fit pauses only once it has joined"
+    return fit.member
 
 
 def _kind(member: Member) -> tuple[Any, ...]:

@@ -86,7 +86,7 @@ class Epoch:
             value = part.reduce(losses, of_rows, self.first.loader.sampler.batch_size)
             objective = value if objective is None else objective.index_add(0, part.where, value)
         assert objective is not None
-        objective.sum().backward()
+        objective.sum().backward()  # type: ignore[no-untyped-call]
         with torch.no_grad():
             self._mark.addcmul_(objective.detach(), self._zero)
             self._loss += losses.detach().sum(-1)

@@ -114,7 +114,8 @@ def _of_optimizer(trainer: Any, method: Any) -> str | None:
 
 def _of_data(trainer: Any, method: Any) -> str | None:
     loader = trainer.train_dataloader
-    dataset, sampler = getattr(loader, "dataset", None), getattr(loader, "sampler", None)
+    dataset: Any = getattr(loader, "dataset", None)
+    sampler = getattr(loader, "sampler", None)
     in_memory = type(dataset) is GroupedDataset and type(dataset.dataset) is InMemory
     if not in_memory or not isinstance(dataset.dataset.inputs, torch.Tensor):
         return "the training rows are not one tensor in memory"

@@ -48,6 +48,7 @@ class Turn:
         self._own = _globals()
         self._own[lock, "_held"] = {}
         self._ending: BaseException | None = None
+        self._works = False
         self.over = False
         self.error: BaseException | None = None
 
@@ -57,10 +58,13 @@ class Turn:
             self._thread.start()
         others = _globals()
         _restore(self._own)
+        self._works = True
         self._turn.release()
-        self._back.acquire()
-        self._own = _globals()
-        _restore(others)
+        try:
+            self._wait()  # which a signal may interrupt
+        finally:
+            self._own = _globals()
+            _restore(others)
 
     def pause(self) -> None:
         """Give the turn back, and wait for the next one; called by the work itself."""
@@ -70,10 +74,16 @@ class Turn:
             raise self._ending
 
     def end(self, error: BaseException) -> None:
-        """Have it end by an error where it paused."""
+        """Have it end by an error where it paused, or pauses next."""
+        self._ending = error
+        if self._works:
+            self._wait()
         if not self.over and self._thread.is_alive():
-            self._ending = error
             self.go_on()
+
+    def _wait(self) -> None:
+        self._back.acquire()
+        self._works = False
 
     def _run(self) -> None:
         self._turn.acquire()

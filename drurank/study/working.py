@@ -75,7 +75,6 @@ class StopSignals:
             finally:
                 self._interrupts = False  # a signal may have been raised before the line above
 
-
     @contextmanager
     def held(self) -> Iterator[None]:
         """Raise nothing in this block, within an ``interrupting`` one, but right after it if a signal has come."""
@@ -141,12 +140,12 @@ def work(
             taken[number] = entries[key]
             if isinstance(entries[key], SearchTrial):
                 break  # what it proposes depends on those before it
-        if len(taken) > 1:
-            run_stack(queue, study, taken, run, stop, largest)
-        elif taken:
-            ((number, entry),) = taken.items()
-            _run_taken(queue, number, study, entry, run, stop)
-        elif not queue.wait():
+        together = {number: entry for number, entry in taken.items() if isinstance(entry, Candidate)}
+        for number in taken.keys() - together.keys() if len(together) > 1 else taken:
+            _run_taken(queue, number, study, taken[number], run, stop)
+        if len(together) > 1:
+            run_stack(queue, study, together, run, stop, largest)
+        if not taken and not queue.wait():
             return
     raise SystemExit(stop.status)
 

@@ -43,7 +43,7 @@ class NonFiniteWatch(LeanCallback):
         """A sum that is 0 as long as every objective is finite, and nan once one was not."""
         self._loss, self._rows = torch.zeros(()), 0
         if not self.skips:
-            self.on_before_optimizer_step = None  # type: ignore[method-assign]
+            self.on_before_optimizer_step = None  # type: ignore[assignment,method-assign]
         self._before: list[tuple[Tensor, Tensor]] = []
         self._state_before: dict[str, Tensor] = {}
 
