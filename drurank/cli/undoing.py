@@ -76,7 +76,8 @@ def undone_if_not_begun(trainer: Any, run: Path | None = None) -> Iterator[None]
     known = [run] if run is not None else _named_folders(trainer)
     there = {path for folder in known if folder.exists() for path in (folder, *folder.rglob("*"))}
     before = {path for path in there if path.name != LOCK_FILE}
-    contents = {path: path.read_bytes() for path in before if _is_small_file(path)}
+    # What lies deeper, checkpoints and weights by epoch, changes only once a run has begun.
+    contents = {path: path.read_bytes() for path in before if path.parent in known and _is_small_file(path)}
     missing = [missing_folders(folder) for folder in [*known, *_roots(trainer)]]
     try:
         yield

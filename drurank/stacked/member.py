@@ -97,4 +97,7 @@ class Member:
         fetcher.fetched, fetcher.done = batches, True
         self.optimizer._opt_called = True  # for torch's schedulers, which warn where no step came before theirs
         loop.update_lr_schedulers("epoch", update_plateau_schedulers=False)
-        self.method.watch.on_train_batch_end(self.trainer, self.method, None, None, batches - 1)
+        for callback in self.trainer.callbacks:
+            # The roll is called for steps that were made here; of the others some have nothing to do at batches.
+            if callback is not self.method.roll and callback.on_train_batch_end is not None:
+                callback.on_train_batch_end(self.trainer, self.method, None, None, batches - 1)

@@ -50,12 +50,12 @@ def words_of(path, folder):
     return ["study", "run", "--config", str(path), "--output", str(folder)]
 
 
-def finish(path, folder, **options):
+def finish(path, folder, stack_size=1, **options):
     """Run a study in this process; gives its queue."""
     plan = Plan.read(path)
     prepare(folder, plan)
     queue = filled_queue(folder, plan, **options)
-    work(queue, folder, plan, run, StopSignals())
+    work(queue, folder, plan, run, StopSignals(), stack_size)
     return queue
 
 
