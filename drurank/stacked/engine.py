@@ -16,6 +16,7 @@ from drurank.errors import InputError
 from drurank.stacked.epoch import Epoch, structure
 from drurank.stacked.member import JOIN, Member
 from drurank.stacked.optimizers import settings
+from drurank.stacked.reasons import size_of
 from drurank.stacked.turns import Turn
 from drurank.training.loaders import as_list
 
@@ -30,10 +31,16 @@ class Fit:
     Args:
         work: trains, and whatever comes before and after it.
         ended: called with the error that ended it, or ``None``, when it is over.
+        largest: most parameters of a network that trains with others; any number, if not given.
     """
 
-    def __init__(self, work: Callable[[], object], ended: Callable[[BaseException | None], None]) -> None:
-        self._ended = ended
+    def __init__(
+        self,
+        work: Callable[[], object],
+        ended: Callable[[BaseException | None], None],
+        largest: int | None = None,
+    ) -> None:
+        self._ended, self._largest = ended, largest
         self.turn = Turn(partial(self._run, work))
         self.member: Member | None = None
 
@@ -49,41 +56,45 @@ class Fit:
         context.run(work)
 
     def _join(self, trainer: Any, method: Any) -> None:
-        self.member = Member(trainer, method, self.turn.pause)
+        self.member = Member(trainer, method, self.turn.pause, self._largest)
 
 
-def run_together(fits: Sequence[Fit], largest: int | None = None) -> None:
+def run_together(fits: Sequence[Fit]) -> bool:
     """Run fits to their ends, the epochs of those that are alike together.
 
     Whatever interrupts it ends all of them.
 
     Args:
         fits: not begun yet.
-        largest: most parameters of a network that trains together with others; any number, if not given.
+
+    Returns:
+        Whether any of them trained together.
     """
     tables: dict[str, InMemory] = {}
+    together = False
     try:
         for fit in fits:
             fit.go_on()
             if not fit.turn.over:
                 _share_rows(_member(fit), tables)
         while waiting := [fit for fit in fits if not fit.turn.over]:
-            for stack in _alike(waiting, largest):
-                _train(stack)
+            for stack in _alike(waiting):
+                together |= _train(stack)
                 for fit in stack:
                     fit.go_on()
     except BaseException as error:
         for fit in fits:
             fit.turn.end(error)
         raise
+    return together
 
 
-def _train(stack: list[Fit]) -> None:
-    """Train an epoch of a stack, or have its fits train alone where that cannot be done."""
+def _train(stack: list[Fit]) -> bool:
+    """Train an epoch of a stack, or have its fits train alone where that cannot be done; tells which it was."""
     members = [_member(fit) for fit in stack]
     if len(members) == 1:
         members[0].leave(NONE_ALIKE)
-        return
+        return False
     state = torch.get_rng_state()
     try:
         torch.manual_seed(members[0].trainer.current_epoch * 7_919 + len(members))
@@ -91,8 +102,10 @@ def _train(stack: list[Fit]) -> None:
     except (InputError, RuntimeError, ValueError, TypeError, KeyError) as error:
         for member in members:
             member.leave(" ".join(f"{type(error).__name__}: {error}".split())[:200])
+        return False
     finally:
         torch.set_rng_state(state)
+    return True
 
 
 def _share_rows(member: Member, tables: dict[str, InMemory]) -> None:
@@ -103,12 +116,11 @@ def _share_rows(member: Member, tables: dict[str, InMemory]) -> None:
             dataset.dataset = tables.setdefault(dataset.fingerprint(), dataset.dataset)
 
 
-def _alike(fits: Sequence[Fit], largest: int | None) -> list[list[Fit]]:
+def _alike(fits: Sequence[Fit]) -> list[list[Fit]]:
     """Fits whose next epoch can be trained as one, those of equal settings of the optimizer one after the other."""
     found: dict[Any, list[Fit]] = {}
     for fit in fits:
-        own = (fit,) if largest is not None and _size(_member(fit)) > largest else ()
-        found.setdefault((_kind(_member(fit)), own), []).append(fit)
+        found.setdefault(_kind(_member(fit)), []).append(fit)
     stacks = []
     for alike in found.values():
         most = max(1, int(_free_bytes() * SHARE / _bytes(_member(alike[0]))))
@@ -117,13 +129,9 @@ def _alike(fits: Sequence[Fit], largest: int | None) -> list[list[Fit]]:
     return stacks
 
 
-def _size(member: Member) -> int:
-    return sum(value.numel() for value in member.method.network.parameters())
-
-
-def _bytes(member: Any) -> int:
+def _bytes(member: Member) -> int:
     """Memory that a candidate takes within a stack: parameters, gradients and two moments; tables by row."""
-    return 16 * _size(member) + 32 * len(member.method.record.correct)
+    return 16 * size_of(member.method) + 32 * len(member.method.record.correct)
 
 
 def _free_bytes() -> int:

@@ -39,13 +39,14 @@ class Member:
         trainer: of the fit.
         method: what it trains.
         wait: returns once the epoch is trained, or is known to be trained alone.
+        largest: most parameters of a network that trains with others; any number, if not given.
 
     Attributes:
         alone: why this fit, or its present epoch, trains alone; ``None`` where it is stacked.
     """
 
-    def __init__(self, trainer: Any, method: Any, wait: Callable[[], None]) -> None:
-        self.trainer, self.method, self._wait = trainer, method, wait
+    def __init__(self, trainer: Any, method: Any, wait: Callable[[], None], largest: int | None) -> None:
+        self.trainer, self.method, self._wait, self._largest = trainer, method, wait, largest
         self._loop = trainer.fit_loop.epoch_loop
         self._advance = self._loop.advance
         self._loop.advance = self.advance
@@ -68,7 +69,7 @@ class Member:
         if begun or self.alone or (loop.restarting and loop._should_check_val_fx(fetcher)):
             self._advance(fetcher)
             return
-        reason = why_alone(self.trainer, self.method)
+        reason = why_alone(self.trainer, self.method, self._largest)
         if reason is None:
             self.method.on_train_batch_start(None, 0)
             self._wait()

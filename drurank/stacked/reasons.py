@@ -53,13 +53,27 @@ ELEMENTWISE = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim
 """Optimizers that move each parameter by its own gradient alone, so that those of a stack do not meet."""
 
 
-def why_alone(trainer: Any, method: Any) -> str | None:
-    """Why a fit cannot be stacked with others; ``None`` if nothing is known to keep it from that."""
+def why_alone(trainer: Any, method: Any, largest: int | None = None) -> str | None:
+    """Why a fit is not to be stacked with others; ``None`` if nothing is known to keep it from that.
+
+    Args:
+        trainer: of the fit.
+        method: what it trains.
+        largest: most parameters of a network that trains with others; any number, if not given.
+    """
+    size = size_of(method)
+    if largest is not None and size > largest:
+        return f"the network has {size:,} parameters, and steps of more than {largest:,} keep the machine busy"
     for look in (_of_trainer, _of_method, _of_callbacks, _of_optimizer, _of_data):
         reason = look(trainer, method)
         if reason is not None:
             return reason
     return None
+
+
+def size_of(method: Any) -> int:
+    """Number of parameters."""
+    return sum(value.numel() for value in method.parameters())
 
 
 def _of_trainer(trainer: Any, method: Any) -> str | None:

@@ -144,7 +144,8 @@ def work(
         for number in taken.keys() - together.keys() if len(together) > 1 else taken:
             _run_taken(queue, number, study, taken[number], run, stop)
         if len(together) > 1:
-            run_stack(queue, study, together, run, stop, largest)
+            were_alike = run_stack(queue, study, together, run, stop, largest)
+            stack_size = stack_size if were_alike else 1  # or others would wait for what this worker holds
         if not taken and not queue.wait():
             return
     raise SystemExit(stop.status)
@@ -188,7 +189,7 @@ def run_stack(
     run: Callable[[Candidate], object],
     stop: StopSignals,
     largest: int | None = None,
-) -> None:
+) -> bool:
     """Run candidates side by side, each to its end; those that are alike train their epochs together.
 
     Args:
@@ -198,6 +199,9 @@ def run_stack(
         run: fits and tests one.
         stop: signals that end the work.
         largest: most parameters of a network that trains together with others; any number, if not given.
+
+    Returns:
+        Whether any of them trained together.
 
     Raises:
         SystemExit: if a signal came; the candidates that were not finished are then back in the queue.
@@ -220,10 +224,10 @@ def run_stack(
         _announce(study, candidate)
         return run(candidate)
 
-    fits = [Fit(partial(begin, candidate), partial(ended, number)) for number, candidate in taken.items()]
+    fits = [Fit(partial(begin, candidate), partial(ended, number), largest) for number, candidate in taken.items()]
     try:
         with queue.alive(left), stop.interrupting():
-            run_together(fits, largest)
+            return run_together(fits)
     except BaseException as error:
         for number in left:
             queue.put_back(number)

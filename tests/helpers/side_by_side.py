@@ -60,7 +60,7 @@ def fit_alone(fits):
 
 def fit_stacked(fits, **options):
     """Side by side."""
-    run_together([Fit(one.fit, one.end) for one in fits], **options)
+    run_together([Fit(one.fit, one.end, **options) for one in fits])
     return fits
 
 

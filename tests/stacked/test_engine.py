@@ -259,6 +259,14 @@ def test_method_with_a_reduce_of_its_own_is_stacked_too(tmp_path, monkeypatch):
         torch.testing.assert_close(one.method.state, other.method.state)
 
 
+def test_large_networks_train_alone_where_that_is_asked(tmp_path, monkeypatch):
+    seen = stacks_seen(monkeypatch)
+    made = [Trained(lambda: ERM(network=network()), tmp_path / str(k), epochs=1) for k in range(2)]
+    fit_stacked(made, largest=10)
+    assert seen == []
+    assert [one.error for one in made] == [None, None]
+
+
 class AtBatches(Callback):
     def on_train_batch_end(self, *args):
         pass

@@ -12,7 +12,7 @@ from drurank.study.finished import Study
 from drurank.study.tabulating import default_cells, study_table
 from drurank.study.working import StopSignals, work
 from side_by_side import stacks_seen
-from studies import SMALL, finish, written
+from studies import finish, written
 
 NETWORK = {"class_path": "drurank.networks.MLP", "init_args": {"hidden": 8, "dropout": 0.0}}
 CHANGES = {

@@ -1,0 +1,89 @@
+"""Candidates an hour, trained together and one after the other: python benchmarks/stacked.py.
+
+Synthetic setting 3, the default network with its dropout, AdamW, batches of 16, whole fits with validation and
+checkpoints: half of the candidates ERM, half DRU, each with a seed of its own. Run it with OMP_NUM_THREADS=1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import resource
+import tempfile
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+from lightning.pytorch import Trainer, seed_everything
+from shown import Row, print_rows
+
+from drurank.callbacks import best_by
+from drurank.data import Synthetic
+from drurank.methods import DRU, ERM
+from drurank.stacked.engine import Fit, run_together
+
+SIZES = (8, 32, 64)
+TARGET = 1 / 5
+"""Of the time alone, at 32 candidates."""
+
+
+def fit(number: int, folder: Path, epochs: int) -> None:
+    """A whole fit of one candidate."""
+    seed_everything(number)
+    trainer = Trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        callbacks=best_by("qdcg10", folder / str(number)),
+    )
+    method = DRU() if number % 2 else ERM()
+    trainer.fit(method, datamodule=Synthetic(setting=3, batch_size=16, eval_batch_size=1024))
+
+
+def seconds_of(size: int, epochs: int) -> float:
+    """Wall time of so many candidates; of one, alone."""
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as name:
+        works = [partial(fit, number, Path(name), epochs) for number in range(size)]
+        if size == 1:
+            works[0]()
+        else:
+            run_together([Fit(work, raised) for work in works])
+    return time.perf_counter() - begun
+
+
+def raised(error: BaseException | None) -> None:
+    """A fit is over."""
+    if error is not None:
+        raise error
+
+
+def rows(epochs: int, sizes: tuple[int, ...] = SIZES) -> list[Row]:
+    """Seconds a candidate, alone and in stacks of these sizes, and the memory of the process so far."""
+    alone = seconds_of(1, epochs)
+    found = [Row("a fit alone", alone, "s")]
+    for size in sizes:
+        each = seconds_of(size, epochs) / size
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        what = f"{size} together, each ({memory:.1f} GiB in all, {3600 / each:.0f} an hour)"
+        found.append(Row(what, each, "s", "alone", each / alone, TARGET if size == 32 else None))
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    print_rows(rows(options.epochs, tuple(options.sizes)))
+
+
+if __name__ == "__main__":
+    main()
