@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -13,10 +12,11 @@ import torch
 
 from drurank.data.dataset import GroupedDataset, InMemory
 from drurank.errors import InputError
-from drurank.stacked.epoch import Epoch, structure
+from drurank.stacked.epoch import Epoch
 from drurank.stacked.member import JOIN, Member
 from drurank.stacked.optimizers import settings
 from drurank.stacked.reasons import size_of
+from drurank.stacked.structure import content, plain, structure
 from drurank.stacked.turns import Turn
 from drurank.training.loaders import as_list
 
@@ -70,7 +70,7 @@ def run_together(fits: Sequence[Fit]) -> bool:
     Returns:
         Whether any of them trained together.
     """
-    tables: dict[str, InMemory] = {}
+    tables: dict[Any, InMemory] = {}
     together = False
     try:
         for fit in fits:
@@ -97,7 +97,7 @@ def _train(stack: list[Fit]) -> bool:
         return False
     state = torch.get_rng_state()
     try:
-        torch.manual_seed(members[0].trainer.current_epoch * 7_919 + len(members))
+        torch.manual_seed(sum(member.draw for member in members))
         Epoch(members).train()
     except (InputError, RuntimeError, ValueError, TypeError, KeyError) as error:
         for member in members:
@@ -108,12 +108,13 @@ def _train(stack: list[Fit]) -> bool:
     return True
 
 
-def _share_rows(member: Member, tables: dict[str, InMemory]) -> None:
+def _share_rows(member: Member, tables: dict[Any, InMemory]) -> None:
     """Have fits with the same rows hold them once."""
     datasets = [getattr(loader.dataset, "dataset", None) for loader in as_list(member.trainer.val_dataloaders)]
     for dataset in [member.loader.dataset, *datasets]:
         if type(dataset) is GroupedDataset and type(dataset.dataset) is InMemory:
-            dataset.dataset = tables.setdefault(dataset.fingerprint(), dataset.dataset)
+            kind = dataset.fingerprint(), plain(dataset.dataset.transform)
+            dataset.dataset = tables.setdefault(kind, dataset.dataset)
 
 
 def _alike(fits: Sequence[Fit]) -> list[list[Fit]]:
@@ -153,8 +154,8 @@ def _kind(member: Member) -> tuple[Any, ...]:
     clipping = trainer.gradient_clip_val, str(trainer.gradient_clip_algorithm)
     return (
         structure(method.network),
-        pickle.dumps(method.loss),
-        member.loader.dataset.fingerprint(),
+        content(method.loss),
+        id(member.loader.dataset.dataset),  # the same for all that have the same rows
         (sampler.batch_size, len(sampler), sampler.num_rows),
         type(member.optimizer).__name__,
         clipping,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from lightning.pytorch.utilities import GradClipAlgorithmType
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
 from drurank.errors import InputError
@@ -54,11 +54,12 @@ class Epoch:
         self._optimizer = StackedOptimizer(self._trained, members, trained)
         self._parts = [Part(members, places) for places in _alike_in_reduce(methods)]
         lead, rows = len(members), len(methods[0].record.correct)
-        self._loss, self._mark, self._zero = (torch.zeros(size) for size in (lead, lead, ()))
+        self._device = device = methods[0].device
+        self._loss, self._mark, self._zero = (torch.zeros(size, device=device) for size in (lead, lead, ()))
         self._rows = 0
         looks = [k for k, method in enumerate(methods) if method.accuracy_from == "training"]
-        self._looks = torch.tensor(looks, dtype=torch.int64)
-        self._seen = torch.full((len(looks), rows), UNKNOWN, dtype=torch.int8)
+        self._looks = torch.tensor(looks, dtype=torch.int64, device=device)
+        self._seen = torch.full((len(looks), rows), UNKNOWN, dtype=torch.int8, device=device)
 
     def train(self) -> None:
         """Train it, and give every candidate what is its own."""
@@ -74,6 +75,7 @@ class Epoch:
     def _step(self, places: Any) -> None:
         lead, rows = places.shape
         batch = self.first.loader.dataset[np.ascontiguousarray(places).reshape(-1)]
+        batch = {name: value.to(self._device, non_blocking=True) for name, value in batch.items()}
         inputs, label = batch["inputs"], batch["label"]
         output = self._forward(self._params, self._buffers, inputs.view(lead, rows, *inputs.shape[1:]))
         if output.ndim < 3:
@@ -81,7 +83,7 @@ class Epoch:
         flat = output.flatten(0, 1)
         losses = self.first.method._losses(flat, label).view(lead, rows)
         of_rows = {name: batch[name].view(lead, rows) for name in ("index", "group", "label")}
-        objective = torch.zeros(lead) if len(self._parts) > 1 else None
+        objective = torch.zeros(lead, device=self._device) if len(self._parts) > 1 else None
         for part in self._parts:
             value = part.reduce(losses, of_rows, self.first.loader.sampler.batch_size)
             objective = value if objective is None else objective.index_add(0, part.where, value)
@@ -142,7 +144,7 @@ class Part:
     """
 
     def __init__(self, members: Sequence[Member], places: list[int]) -> None:
-        self.where = torch.tensor(places)
+        self.where = torch.tensor(places, device=members[0].method.device)
         self._all = len(places) == len(members)
         self._methods = [members[k].method for k in places]
         names = [*self._methods[0].state] if _has_own_reduce(self._methods[0]) else ["weight"]
@@ -180,14 +182,11 @@ def _alike_in_reduce(methods: list[Any]) -> list[list[int]]:
 
     def kind(k: int) -> str:
         method = methods[k]
-        return f"{type(method).__qualname__} {dict(method.hparams)!r}" if _has_own_reduce(method) else ""
+        if not _has_own_reduce(method):
+            return ""
+        # What a method of ours is made of stands in its hyperparameters; one of a person's own may hold more.
+        is_ours = type(method).__module__.startswith("drurank.")
+        return f"{type(method).__qualname__} {dict(method.hparams)!r} {'' if is_ours else k}"
 
     places = sorted(range(len(methods)), key=kind)
     return [list(found) for _, found in groupby(places, key=kind)]
-
-
-def structure(network: nn.Module) -> str:
-    """A text that is equal for networks that can be stacked."""
-    tensors = [*network.named_parameters(), *network.named_buffers()]
-    shapes = [(name, tuple(value.shape), str(value.dtype), value.requires_grad) for name, value in tensors]
-    return f"{network!r} {shapes}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
@@ -42,7 +43,8 @@ class Member:
         largest: most parameters of a network that trains with others; any number, if not given.
 
     Attributes:
-        alone: why this fit, or its present epoch, trains alone; ``None`` where it is stacked.
+        alone: why this fit trains alone; ``None`` where it is stacked.
+        draw: a random number of the epoch, from the seed of the run.
     """
 
     def __init__(self, trainer: Any, method: Any, wait: Callable[[], None], largest: int | None) -> None:
@@ -51,6 +53,7 @@ class Member:
         self._advance = self._loop.advance
         self._loop.advance = self.advance
         self.alone: str | None = None
+        self.draw = 0
 
     @property
     def loader(self) -> Any:
@@ -71,7 +74,8 @@ class Member:
             return
         reason = why_alone(self.trainer, self.method, self._largest)
         if reason is None:
-            self.method.on_train_batch_start(None, 0)
+            self.method.on_train_batch_start(None, 0)  # which seeds what is drawn now
+            self.draw = int(torch.randint(2**31, ()))
             self._wait()
             reason = self.alone
         else:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule
 from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.strategies import SingleDeviceStrategy
 from lightning.pytorch.utilities.model_helpers import is_overridden
 
 from drurank.data.dataset import GroupedDataset, InMemory
@@ -28,8 +29,17 @@ OF_A_STEP = (
     "lr_scheduler_step",
 )
 """Hooks of a module that a step calls, none of which is ours."""
-OURS = ("training_step", "forward", "objective", "logits_of", "unpack", "configure_gradient_clipping")
-"""Parts of a step that are ours; a class that has its own trains alone."""
+OURS = (
+    "training_step",
+    "forward",
+    "objective",
+    "logits_of",
+    "unpack",
+    "sample_losses",
+    "is_correct",
+    "configure_gradient_clipping",
+)
+"""Parts of a step that are ours, and are called once for all; a class that has its own trains alone."""
 OF_CALLBACKS = (
     "on_train_batch_start",
     "on_before_zero_grad",
@@ -80,7 +90,8 @@ def _of_trainer(trainer: Any, method: Any) -> str | None:
     for name, wanted in TRAINER.items():
         if getattr(trainer, name) != wanted:
             return f"trainer.{name} is {getattr(trainer, name)!r}"
-    return None
+    kind = type(trainer.strategy)
+    return None if kind is SingleDeviceStrategy else f"the strategy is {kind.__name__}"
 
 
 def _of_method(trainer: Any, method: Any) -> str | None:
@@ -93,6 +104,10 @@ def _of_method(trainer: Any, method: Any) -> str | None:
     for name in OF_A_STEP:
         if is_overridden(name, method, LightningModule):
             return f"{kind.__name__} has a {name} of its own"
+    if not kind.on_train_batch_start.__module__.startswith("drurank."):
+        return f"{kind.__name__} has an on_train_batch_start of its own"
+    if method.relabels:
+        return "the data module has a hook between loader and step"
     if method.watch.skips or method.watch.detect:
         return "on_nonfinite='skip' and detect look at each step"
     if any(True for _ in method.loss.parameters()):

@@ -11,6 +11,7 @@ from torch import nn
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP
+from drurank.training.losses import CrossEntropy
 from fits import network
 from runs import plain, read_json
 from side_by_side import Trained, distance, fit_alone, fit_stacked, sgd, stacks_seen
@@ -297,3 +298,54 @@ def test_what_cannot_be_stacked_trains_alone_and_says_why(tmp_path, monkeypatch,
     assert len(told) == 2
     assert said in told[0]
     assert distance(alone.method, stacked[0].method) == 0
+
+
+class Scaled(ERM):
+    """An option that Lightning does not know as a hyperparameter."""
+
+    def __init__(self, scale, **kwargs):
+        super().__init__(**kwargs)
+        self.times = scale
+
+    def reduce(self, losses, batch, state):
+        return self.times * losses.mean()
+
+
+class Warm(nn.Module):
+    """A network with an option that its printed form does not show."""
+
+    def __init__(self, sizes, temperature):
+        super().__init__()
+        self.layer, self.temperature = nn.Linear(sizes.in_features, 2), temperature
+
+    def forward(self, inputs):
+        return self.layer(inputs) / self.temperature
+
+
+class Begins(ERM):
+    def on_train_batch_start(self, batch, batch_idx):
+        super().on_train_batch_start(batch, batch_idx)
+        self.rows = len(batch["index"])
+
+
+@pytest.mark.parametrize(
+    ("make", "sizes"),
+    [
+        (lambda k: Scaled(k + 1, network=network(), optimizer=sgd(0.1)), [2]),
+        (lambda k: ERM(network=lambda sizes: Warm(sizes, k + 1.0), optimizer=sgd(0.1)), []),
+        (lambda k: ERM(network=network(), optimizer=sgd(0.1), loss=CrossEntropy([1.0, k + 1.0])), []),
+        (lambda k: Begins(network=network(), optimizer=sgd(0.1)), []),
+    ],
+    ids=["method", "network", "loss", "hook"],
+)
+def test_options_that_no_list_has_stay_those_of_the_candidate(tmp_path, monkeypatch, make, sizes):
+    def fits(root):
+        return [Trained(lambda k=k: make(k), root / str(k), seed=k, epochs=1) for k in range(2)]
+
+    alone = fit_alone(fits(tmp_path / "alone"))
+    seen = stacks_seen(monkeypatch)
+    stacked = fit_stacked(fits(tmp_path / "stacked"))
+    assert [len(titles) for titles in seen] == sizes
+    for one, other in zip(alone, stacked, strict=True):
+        assert (one.error, other.error) == (None, None)
+        assert distance(one.method, other.method) < 1e-5
