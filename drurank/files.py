@@ -8,8 +8,7 @@ import json
 import os
 import re
 import secrets
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -148,19 +147,6 @@ def remove_empty(folders: Iterable[Path]) -> None:
             folder.rmdir()
 
 
-@contextmanager
-def taken_back(folder: Path) -> Iterator[None]:
-    """Remove a folder again, and the parents made for it, where it is new and what is done inside fails."""
-    missing = missing_folders(folder)
-    try:
-        yield
-    except BaseException:
-        if missing:
-            shutil.rmtree(folder, ignore_errors=True)
-            remove_empty(missing[1:])
-        raise
-
-
 def begins_with(file: Path, line: str) -> bool:
     """Whether the first line of a text file is this one, with or without quotes; not where there is no file."""
     if not file.is_file():
@@ -176,12 +162,13 @@ def write_json(path: Path, content: Any) -> None:
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
-def refuse_existing(files: Iterable[Path], *, overwrite: bool) -> None:
-    """Refuse outputs that are folders, and to replace files unasked.
+def refuse_existing(files: Iterable[Path], *, overwrite: bool, inputs: Sequence[str] = ()) -> None:
+    """Refuse outputs that are folders or are read themselves, and to replace files unasked.
 
     Args:
         files: what is to be written.
         overwrite: whether files that exist are replaced.
+        inputs: files that are read, which are never replaced.
 
     Raises:
         InputError: naming the first that is there.
@@ -189,6 +176,9 @@ def refuse_existing(files: Iterable[Path], *, overwrite: bool) -> None:
     for file in files:
         if file.is_dir():
             raise InputError(f"{file} is a folder; give another output")
+        read = [name for name in inputs if file.exists() and os.path.exists(name) and file.samefile(name)]
+        if read:
+            raise InputError(f"{file} would be written over, and is what is read; give another output")
         if file.is_file() and not overwrite:
             raise InputError(f"{file} exists; give another output, or overwrite=True to replace it")
 

@@ -21,6 +21,7 @@ from drurank.processes import gather_objects
 from drurank.run_folder.layout import PREDICTIONS_FILE
 from drurank.tabular.columns import Names
 from drurank.tabular.reading import PARQUET
+from drurank.tabular.several import read_files
 from drurank.tabular.writing import WRITTEN, write_table
 from drurank.terminal import say
 from drurank.training.loaders import as_list
@@ -83,15 +84,13 @@ class PredictionWriter(BasePredictionWriter):
         """
         if self.keep:
             self._kept(data, np.zeros(0, np.int64))
-        source = Path(str(getattr(data, "path", "")))
-        if self.output is not None and self.output.exists() and source.exists() and self.output.samefile(source):
-            raise InputError(f"output is {str(self.output)!r}, which is the data; give another name")
-        refuse_existing([] if self.output is None else [self.output], overwrite=self.overwrite)
+        files = [] if self.output is None else [self.output]
+        refuse_existing(files, overwrite=self.overwrite, inputs=read_files(data))
 
     def write_on_epoch_end(
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]
     ) -> None:
-        """Gather the predictions of all processes and write them by split and row."""
+        """Gather the predictions of all processes and write them in the order of the rows of the data."""
         datasets = [loader.dataset for loader in as_list(trainer.predict_dataloaders)]
         by_loader = predictions if len(datasets) > 1 else [predictions]
         data = trainer.datamodule  # type: ignore[attr-defined]
@@ -103,7 +102,7 @@ class PredictionWriter(BasePredictionWriter):
             return
         by_class = self.by_class or file.suffix.lower() not in PARQUET
         tables = [_table(rows, dataset, names, by_class) for rows, dataset in zip(gathered, datasets, strict=True)]
-        table = pa.concat_tables(tables).sort_by([("split", "ascending"), ("row", "ascending")])
+        table = pa.concat_tables(tables).sort_by([("row", "ascending"), ("split", "ascending")])
         if self.keep:
             kept = self._kept(data, table["row"].to_numpy())
             for place, name in enumerate(self.keep):

@@ -19,6 +19,7 @@ from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
+from drurank.tabular.several import read_files
 from drurank.tabular.taken import columns_taken
 from drurank.terminal import Terminal, say
 from drurank.words import counted
@@ -56,7 +57,8 @@ def run(words: list[str]) -> Inspection:
     folder = None if settings.output is None else Path(os.path.expanduser(settings.output))
     with named_as_flags(lambda: flags):
         if folder is not None:
-            refuse_existing((folder / GROUPS_FILE, folder / FINDINGS_FILE), overwrite=settings.overwrite)
+            read = read_files(parser.instantiate(settings).data)
+            refuse_existing((folder / GROUPS_FILE, folder / FINDINGS_FILE), overwrite=settings.overwrite, inputs=read)
         inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
     print_inspection(inspection, flags=flags)
     if folder is not None:

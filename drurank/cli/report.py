@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})
     output = None if settings["output"] is None else Path(settings["output"]).expanduser()
     files = [None if output is None else output / f"comparison_{one.split}.csv" for one in found]
-    refuse_existing(filter(None, files), overwrite=settings["overwrite"])
+    read = [os.path.expanduser(path) for path in (settings["predictions"], second)]
+    refuse_existing(filter(None, files), overwrite=settings["overwrite"], inputs=read)
     for one, file in zip(found, files, strict=True):
         print_comparison(one)
         if file is not None:

@@ -45,7 +45,8 @@ def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool)
             f"output is {str(target)!r}, and the manifest beside it, <output>.manifest.json, would have a name of more "
             f"than 255 bytes; give a name of {longest} at most"
         )
-    refuse_existing((target, manifest_file), overwrite=overwrite)
+    read = [os.path.expanduser(file) for file in files]
+    refuse_existing((target, manifest_file), overwrite=overwrite, inputs=read)
 
 
 def refuse_columns(path: str, table: pa.Table, wanted: list[str], split: str) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from drurank.cli.compare_shown import gathered, show_comparison
@@ -19,11 +20,10 @@ from drurank.cli.study_shown import draw, export, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.cli.words import trust_named
 from drurank.errors import InputError, check_count, is_count, nearest
-from drurank.files import taken_back
 from drurank.imports import import_words, trust
 from drurank.recipes import find_config
 from drurank.run_folder.links import refuse_links
-from drurank.study.folder import LOG_FOLDER, is_finished, shared_folder, write_plan, write_shared
+from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue, database_of, naming_database, optuna_installed
 from drurank.study.runs import Rehearse, check_options
@@ -110,10 +110,9 @@ def run_study(
     optuna_installed()
     plan, folder = Plan.read(config), Path(output).expanduser()
     trust(plan.shared)  # of the configurations that the plan names
-    with taken_back(folder):
-        prepare(folder, plan)
-        with naming_database(database_of(folder, storage)):
-            queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
+    prepare(folder, plan)
+    with naming_database(database_of(folder, storage)):
+        queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
     with naming_database(database_of(folder, storage)), StopSignals(*STOP) as stop:
         words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER]
         number = min(workers, len(plan.candidates))
@@ -142,9 +141,10 @@ def prepare(folder: Path, plan: Plan) -> None:
     """
     if folder.is_dir():
         refuse_links(folder)
-    with taken_back(shared_folder(folder, plan)):
-        write_shared(folder, plan)
-        check_options(folder, plan, _rehearsal())
+    with TemporaryDirectory() as beside:  # a plan that is refused leaves nothing in the folder
+        write_shared(Path(beside), plan)
+        check_options(folder, plan, _rehearsal(), Path(beside))
+    write_shared(folder, plan)
     write_plan(folder, plan)
 
 

@@ -77,7 +77,7 @@ def report_predictions(
     check_count("min_count", min_count)
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
-    refuse_existing((folder / name for name in REPORT_FILES), overwrite=overwrite)
+    refuse_existing((folder / name for name in REPORT_FILES), overwrite=overwrite, inputs=[str(source)])
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
     splits = counts_of_table(predictions, table, label, prediction, as_names(group), split, as_names(labels))
     if split is None and "split" in table.column_names:

@@ -43,13 +43,14 @@ SEVERAL = {"devices", "num_nodes", "strategy"}
 """Options of a trainer with which a run may be of several processes."""
 
 
-def check_options(study: Path, plan: Plan, rehearse: Rehearse) -> None:
+def check_options(study: Path, plan: Plan, rehearse: Rehearse, shared: Path) -> None:
     """Refuse settings with which ``fit`` cannot begin, before the first run.
 
     Args:
-        study: folder of the study, in which the shared configurations are.
+        study: folder of the study.
         plan: of the study.
         rehearse: goes through a fit up to its first step, and gives the trainer's options.
+        shared: folder in which ``write_shared`` has written the shared configurations.
 
     Raises:
         InputError: naming the first candidate that has one.
@@ -63,7 +64,7 @@ def check_options(study: Path, plan: Plan, rehearse: Rehearse) -> None:
             seen.add(candidate.setting)
             splits.add(split)
             try:
-                _check_trainer(rehearse(_fit_words(study, plan, candidate, study, several=False)))
+                _check_trainer(rehearse(_fit_words(shared, plan, candidate, study, several=False)))
             except InputError as error:
                 raise InputError(f"{plan.source}: {candidate.setting}: {str(error).removeprefix('error: ')}") from error
 

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +75,12 @@ class Source:
         digests = [digest for file in paths for digest in _digests(file)]
         alone = len(paths) == 1 and not paths[0].is_dir()
         return digests[0] if alone else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def read_files(data: Any) -> list[str]:
+    """The files that a data module reads, as far as it has a ``path``."""
+    path = getattr(data, "path", None)
+    return [os.path.expanduser(file) for file in files_of(path)] if isinstance(path, str) else []
 
 
 def files_of(path: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Every command that is given an output refuses to replace what is there, unless it is told to."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,34 @@ def test_what_exists_is_replaced_only_if_that_is_said(words, there, results, don
     if words[1] != "plot":  # which takes long
         main([*words, "--overwrite"])
         assert Path(there).read_bytes() != b"mine"
+
+
+READ = {
+    "report": (["report", "--predictions", "out/groups.csv", *COLUMNS, "--output", "out"], "out/groups.csv"),
+    "report of two": (
+        ["report", "--predictions", "out/comparison_all.csv", "u.csv", *COLUMNS, "--output", "out"],
+        "out/comparison_all.csv",
+    ),
+    "inspect": (
+        ["inspect", "--data.path", "out/groups.csv", *DATA[2:], "--output", "out"],
+        "out/groups.csv",
+    ),
+    "split, and its manifest": (
+        ["split", "--path", "s.manifest.json", *COLUMNS[:2], *COLUMNS[4:], "--output", "s.csv"],
+        "s.manifest.json",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "read"), READ.values(), ids=READ)
+def test_what_is_read_is_never_replaced(words, read, capsys):
+    Path("out").mkdir()
+    rows = [dict(zip(ROWS[0].split(","), row.split(","), strict=True)) for row in ROWS[1:]]
+    content = "\n".join(map(json.dumps, rows)) if read.endswith(".json") else "\n".join(ROWS)
+    for name in (read, "u.csv"):
+        Path(name).write_text(content + "\n")
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--overwrite"])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith(f"{read} would be written over, and is what is read; give another output\n")
+    assert Path(read).read_text() == content + "\n"

@@ -24,29 +24,35 @@ def with_path(path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"candidates": [{"model": "DRU", "cutoff": -5}]}, "DRU cutoff=-5: cutoff is -5.0.*from 0 to 100"),
+        ({"candidates": [{"model": "DRU", "cutoff": -5}]}, "DRU cutoff=-5: --model.cutoff is -5.0.*from 0 to 100"),
         ({"candidates": [{"model": "DRU", "cutof": 5}]}, "DRU cutof=5: .*did you mean 'cutoff'"),
         (
             {"candidates": [{"model": "DRU", "cutoff": [5, 7.5, -5.5]}]},
-            "DRU cutoff=-5.5: cutoff is -5.5",
+            "DRU cutoff=-5.5: --model.cutoff is -5.5",
         ),
         (
             {"candidates": [{"model": "ERM", "optimizer": "SGD", "model.optimizer.lr": [0.1, 0.2, -1.5]}]},
             "ERM .*lr=-1.5.*Invalid learning rate",
         ),
-        ({"candidates": [{"model": "JTT", "first_stage_epochs": [1, 2]}]}, "max_epochs is 2 and first_stage_epochs 2"),
+        (
+            {"candidates": [{"model": "JTT", "first_stage_epochs": [1, 2]}]},
+            "max_epochs is 2 and --model.first_stage_epochs 2",
+        ),
         (
             {
                 "candidates": [{"model": "ERM", "model.network.hidden": [4, 0]}],
                 "model": {"init_args": {"network": {"class_path": "MLP"}}},
             },
-            "ERM network.hidden=0: hidden is 0",
+            "ERM network.hidden=0: --model.network.hidden is 0",
         ),
         ({"candidates": [{"model": "DRUU"}]}, "no model 'DRUU': did you mean 'DRU'"),
         ({"candidates": [{"model": "ERM", "optimizer": "Adamm"}]}, "no optimizer 'Adamm': did you mean 'Adam'"),
         ({"candidates": [{"model": "ERM", "model.optimizer.lr": 0.1}]}, "--model.optimizer <class> first"),
         ({"candidates": [{"model": "ERM", "optimizer": "AdamW", "model.optimizer.lr": -1}]}, "Invalid learning rate"),
-        ({"candidates": [{"model": "JTT", "first_stage_epochs": 2}]}, "max_epochs is 2 and first_stage_epochs 2"),
+        (
+            {"candidates": [{"model": "JTT", "first_stage_epochs": 2}]},
+            "max_epochs is 2 and --model.first_stage_epochs 2",
+        ),
         ({"candidates": [{"model": "DRU", "cutoff": {"low": 5, "high": 500}}], **OPEN}, "cutoff is 500"),
         ({"candidates": [{"model": "DRU", "cutoff": [5, -1]}], **OPEN}, "cutoff is -1"),
         ({"data": with_path("missing.csv")}, "there is no file missing.csv"),

@@ -1,5 +1,6 @@
 """A command that ends before it has done anything leaves everything as it was."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -89,3 +90,32 @@ def test_an_interrupt_before_the_first_checkpoint_removes_the_folder_and_says_so
     own = ending("on_train_epoch_end", interrupts=True, writes=True)
     assert "removed" not in interrupted(capsys, *FIT, *own)
     assert (tmp_path / "runs/version_0/mine.txt").is_file()
+
+
+def test_folders_of_other_loggers_and_of_the_user_are_never_touched(refused, run, tmp_path):
+    """Those that a resume names, and one that holds what is somebody else's."""
+    home = tmp_path / "home"
+    (home / "sub").mkdir(parents=True)
+    for name in ("thesis.txt", "sub/config.yaml", "hparams.yaml"):
+        (home / name).write_text("mine")
+    loggers = [{"class_path": "CSVLogger", "init_args": {"save_dir": "logs"}}]
+    loggers += [{"class_path": "TensorBoardLogger", "init_args": {"save_dir": "board"}}]
+    run(*FIT, "--trainer.max_epochs", 1, "--trainer.logger", json.dumps(loggers))
+    last = next(tmp_path.rglob("last.ckpt"))
+    other = [loggers[0], {"class_path": "CSVLogger", "init_args": {"save_dir": str(home), "name": "", "version": ""}}]
+    before = contents(tmp_path)
+    resume = ["fit", "--ckpt_path", last, "--trainer.max_epochs", 9]
+    for more in ([], ["--trainer.logger", json.dumps(other)]):
+        assert "SGD" in refused(*resume, *more, "--model.optimizer", "SGD", "--model.optimizer.lr", 0.5)
+        assert contents(tmp_path) == before
+    refused("fit", "--ckpt_path", last, "--trainer.max_epochs", 0, "--trainer.logger", json.dumps(other))
+    assert contents(tmp_path) == before
+
+
+def test_what_another_program_writes_meanwhile_stays(refused, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("old")
+    named = json.dumps([{"class_path": "CSVLogger", "init_args": {"save_dir": str(folder), "name": "", "version": ""}}])
+    refused(*FIT, "--trainer.logger", named, *ending("on_train_start", writes=True))
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.txt", "notes.txt"]
