@@ -107,7 +107,7 @@ def test_two_started_apart_share_the_work(tmp_path, capsys):
     def taken():
         return [key for log in folder.glob("logs/*") for key in re.findall("^== .*/(.*)$", log.read_text(), re.M)]
 
-    with in_process(path, folder, "--storage", storage) as process:
+    with in_process(path, folder, "--storage", storage, "--engine", "single") as process:
         wait_until(taken, process)
         finish(path, folder, storage=storage)
         mine = re.findall("^== .*/(.*)$", capsys.readouterr().out, re.MULTILINE)

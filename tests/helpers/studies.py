@@ -16,7 +16,10 @@ from drurank.study.candidates import Repeat
 from drurank.study.working import StopSignals, work
 from runs import read_json
 
+NETWORK = {"class_path": "drurank.networks.MLP", "init_args": {"dropout": 0.0}}
+"""Without dropout, so that candidates are the same alone and trained together."""
 SMALL = {
+    "model": {"init_args": {"network": NETWORK}},
     "data": {
         "class_path": "drurank.data.Shortcut",
         "init_args": {"groups": [6, 4, 4], "group_size": 10, "batch_size": 16},

@@ -152,7 +152,7 @@ def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     (tmp_path / "r.yaml").write_text(block.replace("../data", str(CONFIGS / "data")) + repeats, encoding="utf-8")
     assert len(Plan.read(tmp_path / "r.yaml").candidates) == 5 * len(plan.candidates)
     write_shared(tmp_path, plan)
-    check_options(tmp_path, plan, Rehearsal())
+    check_options(tmp_path, plan, Rehearsal(), tmp_path)
 
 
 def test_names_of_labels_are_text(tmp_path):
