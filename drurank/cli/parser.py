@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, set_dumper, set_loader
+from yaml import YAMLError
 
 from drurank.cli.explaining import explain
 from drurank.errors import InputError
 from drurank.terminal import visible
+from drurank.yaml_files import dump_yaml, read_yaml
+
+MODE = "drurank"
+"""How values and configurations are read."""
+
+
+def read_value(content: str) -> Any:
+    """As ``read_yaml``; but a pattern such as ``{step}`` or ``{epoch}, {step}``, of which YAML makes a set, is text.
+
+    Raises:
+        yaml.YAMLError: if it is not YAML.
+    """
+    read = read_yaml(content)
+    pattern = isinstance(read, dict) and set(content.strip(" {}").replace(" ", "").split(",")) == set(read)
+    return content if pattern else read
+
+
+set_loader(MODE, read_value, (YAMLError,))
+set_dumper(MODE, dump_yaml)
 
 
 class SentenceParser(ArgumentParser):
@@ -16,6 +36,7 @@ class SentenceParser(ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
+        kwargs.setdefault("parser_mode", MODE)
         super().__init__(*args, **kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from jsonargparse import DefaultHelpFormatter, set_dumper, set_loader
+from jsonargparse import DefaultHelpFormatter
 from lightning.pytorch import LightningDataModule, LightningModule
 from lightning.pytorch.cli import LightningArgumentParser
 from torch import nn
 from torchmetrics import Metric
-from yaml import YAMLError
 
 from drurank.cli.flags import class_flags
 from drurank.cli.own_defaults import own_defaults
@@ -25,26 +24,8 @@ from drurank.cli.words import trust_named, usual_text
 from drurank.files import replace_file
 from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
-from drurank.yaml_files import dump_yaml, read_yaml
 
 MANY = 25
-MODE = "drurank"
-"""How values and configurations are read."""
-
-
-def read_value(content: str) -> Any:
-    """As ``read_yaml``; but a pattern such as ``{step}`` or ``{epoch}, {step}``, of which YAML makes a set, is text.
-
-    Raises:
-        yaml.YAMLError: if it is not YAML.
-    """
-    read = read_yaml(content)
-    pattern = isinstance(read, dict) and set(content.strip(" {}").replace(" ", "").split(",")) == set(read)
-    return content if pattern else read
-
-
-set_loader(MODE, read_value, (YAMLError,))
-set_dumper(MODE, dump_yaml)
 
 
 class ShortHelp(DefaultHelpFormatter):
@@ -64,7 +45,6 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", ShortHelp)
-        kwargs.setdefault("parser_mode", MODE)
         start_no_python()
         super().__init__(*args, **kwargs)
 

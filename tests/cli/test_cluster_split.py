@@ -188,7 +188,7 @@ WORDS = {
     "misspelt": (f"{COLUMNS} --method cluster --clustres 2", ["no option --clustres", "'--clusters'"]),
     "few writers": (
         f"{COLUMNS} --method cluster --text review",
-        ["r.csv: groups with at least min_count 25 rows are 0"],
+        ["r.csv: groups with at least --min_count 25 rows are 0"],
     ),
 }
 

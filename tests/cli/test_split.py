@@ -4,6 +4,7 @@ import csv
 import datetime
 import errno
 import hashlib
+import json
 import os
 import shlex
 import subprocess
@@ -497,3 +498,11 @@ def test_copies_of_a_row_stay_in_one_split():
         splits.setdefault((row["x"], row["g"]), set()).add(row["split"])
     assert all(len(found) == 1 for found in splits.values())
     assert manifest["splits"]["id_val"]["rows"] + manifest["splits"]["id_test"]["rows"] == 6 * 2 * 3
+
+
+def test_labels_of_a_configuration_are_the_text_that_is_typed(tmp_path):
+    rows = [f"{'abcdefgh'[row % 8]},{('yes', 'Yes', 'no')[row // 8 % 3]}" for row in range(96)]
+    (tmp_path / "t.csv").write_text("\n".join(["g,y", *rows]) + "\n")
+    (tmp_path / "s.yaml").write_text("path: t.csv\nlabel: y\ngroup: g\nrelabel: {yes: Yes, no: No}\noutput: out.csv\n")
+    main(["split", "--config", "s.yaml"])
+    assert json.loads((tmp_path / "out.manifest.json").read_text())["renames"]["relabel"] == {"yes": "Yes", "no": "No"}
