@@ -8,13 +8,5 @@ def share_below_80(groups: Groups):
     return groups.mean(groups.accuracy < 0.8)
 
 
-register_criterion(
-    Criterion(
-        "below80",
-        share_below_80,
-        higher_is_better=False,
-        unit="share of groups",
-        in_percent=True,
-        is_monotone=True,
-    )
-)
+below80 = Criterion("below80", share_below_80, higher_is_better=False, unit="share of groups", in_percent=True)
+register_criterion(below80)

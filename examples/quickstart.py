@@ -9,7 +9,7 @@ from pathlib import Path
 
 from drurank.cli import main
 from drurank.report import criteria_table
-from drurank.terminal import Terminal
+from drurank.terminal import Terminal, say
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 METHODS = {"ERM": "erm", "qDRU+M": "qdru_m"}
@@ -32,7 +32,8 @@ def compare() -> None:
         words += ["--data.setting", options.setting, "--config", str(CONFIGS / "trainer/converged.yaml")]
     reports = {method: train_and_test(method, words) for method in METHODS}
     columns = {method: report["splits"]["ood_test"] for method, (report, _) in reports.items()}
-    Terminal().print(criteria_table(columns, title="Groups never seen (OOD test), chosen by qdcg10 on OOD validation"))
+    say("Groups never seen (OOD test), chosen by qdcg10 on OOD validation")
+    Terminal().print(criteria_table(columns))
     for method, (_, folder) in reports.items():
         print(f"{method}: look at {folder}/criteria.png and {folder}/test/qdcg10/groups.png")
 

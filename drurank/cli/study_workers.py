@@ -18,7 +18,7 @@ from rich.table import Table
 from drurank.study.calling import PRCTL
 from drurank.study.queue import Queue, worker_name
 from drurank.study.working import ASKED, PATIENCE, StopSignals
-from drurank.terminal import Terminal
+from drurank.terminal import Terminal, say
 
 LOOK = 1.0
 """Seconds between two looks at the queue."""
@@ -124,6 +124,8 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
     with suppress(SQLAlchemyError) if stop.status is not None else nullcontext():
         queue.put_back_from(workers.killed)  # or they are missed after a while
     if stop.status is not None:
+        name = signal.Signals(stop.status - 128).name
+        say(f"stopped by {name}: {counts['COMPLETE']} of {total} candidates are finished; the same command goes on")
         raise SystemExit(stop.status)
 
 

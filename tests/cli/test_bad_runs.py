@@ -265,7 +265,10 @@ def test_options_that_differ_from_those_of_the_checkpoint_are_said(run, copied):
             ["--model.optimizer", "SGD", "--model.optimizer.lr", 0.5],
             "this run's is SGD(lr=0.5, momentum=0",
         ),
-        (["--model.lr_scheduler", "LinearDecay"], "made with lr_scheduler constant(), this run's is LinearDecay("),
+        (
+            ["--model.lr_scheduler", "LinearDecay"],
+            "made with --model.lr_scheduler constant(), this run's is LinearDecay(",
+        ),
     ],
 )
 def test_another_optimizer_or_schedule_is_refused_on_resume(refused, copied, words, said):
@@ -409,5 +412,5 @@ def test_a_resume_that_is_over_is_refused_and_leaves_the_run_as_it_was(refused, 
     saved.pop("drurank_written")
     torch.save({**saved, "epoch": 7}, file)
     said = refused(*resume, "--trainer.max_epochs", 3)
-    assert said.endswith("last.ckpt is of epoch 7, and max_epochs is 3; give --trainer.max_epochs 9")
+    assert said.endswith("last.ckpt is of epoch 7, and --trainer.max_epochs is 3; give --trainer.max_epochs 9")
     assert contents(copied) == {**before, file: file.read_bytes()}

@@ -72,7 +72,7 @@ def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_p
 
 def in_process(path, folder, *words):
     """A program that runs a study in processes of its own."""
-    return Program(["-m", "drurank", *words_of(path, folder), *words])
+    return Program(["-m", "drurank", *words_of(path, folder), *words], path.with_suffix(".log"))
 
 
 def wait_until(happened, process):
@@ -153,6 +153,8 @@ def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, s
     assert process.wait(100) == 128 + stop
     assert not processes_of(tmp_path)
     assert list(queue.states().values()) == ["WAITING"]
+    said = f"stopped by {stop.name}: 0 of 1 candidates are finished; the same command goes on\n"
+    assert (tmp_path / "s.log").read_text().endswith(said)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells a process of its parent's end")

@@ -288,11 +288,11 @@ def test_resume_is_exact_until_the_end_and_refused_after_it(trainer, tmp_path):
         (["--model.split", "ood_val"], "ood_val"),
         (["--model.split", "id_val"], "rows of split 'id_val' and there is only train, ood_val"),
         (["--trainer.fast_dev_run", "true"], "fast_dev_run ends before DFR fits"),
-        (["--trainer.max_steps", 5], "no max_steps or max_time"),
-        (["--trainer.max_time", "00:01:00:00"], "no max_steps or max_time"),
-        (["--trainer.max_epochs", -1], "no max_steps or max_time"),
+        (["--trainer.max_steps", 5], "no --trainer.max_steps or --trainer.max_time"),
+        (["--trainer.max_time", "00:01:00:00"], "no --trainer.max_steps or --trainer.max_time"),
+        (["--trainer.max_epochs", -1], "no --trainer.max_steps or --trainer.max_time"),
         (["--trainer.check_val_every_n_epoch", 2], "check_val_every_n_epoch that divides it"),
-        (["--trainer.val_check_interval", 0.5], "no val_check_interval"),
+        (["--trainer.val_check_interval", 0.5], "no --trainer.val_check_interval"),
         (
             [
                 "--trainer.callbacks",

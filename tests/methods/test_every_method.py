@@ -169,7 +169,9 @@ def test_options_about_groups_are_refused_without_them(refused, tmp_path, option
     path.write_text("a,y,part\n1,0,train\n2,1,train\n3,0,val\n4,1,val\n")
     data = ["--data", "Table", "--data.path", path, "--data.label", "y", "--data.split", "part"]
     where = ["--select", "overall", "--trainer.default_root_dir", tmp_path]
-    assert "shrink and min_count are about groups" in refused("fit", "--model", "ERM", *data, *options, *where)
+    assert "--model.shrink and --model.min_count are about groups" in refused(
+        "fit", "--model", "ERM", *data, *options, *where
+    )
 
 
 def test_interval_of_no_scheduler_is_refused():

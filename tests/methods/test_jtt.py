@@ -191,7 +191,7 @@ def test_command_line_chooses_in_the_second_stage_and_logs_both(fit, run, tmp_pa
             ["--model.first_stage_epochs", 0],
             "first_stage_epochs is 0; give a whole number of 1 or more: a network that",
         ),
-        (["--model.first_stage_epochs", 3], "max_epochs is 3 and first_stage_epochs 3"),
+        (["--model.first_stage_epochs", 3], "max_epochs is 3 and --model.first_stage_epochs 3"),
         (["--model.first_stage_epochs", 1, "--trainer.check_val_every_n_epoch", 2], "the errors of epoch 1 would not"),
         (["--model.first_stage_epochs", 1, "--trainer.max_steps", 4], "max_steps is 4 and the first stage has 4"),
         (["--trainer.limit_val_batches", 1], "limit_val_batches 1 leaves out training rows"),
