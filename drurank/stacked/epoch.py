@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from lightning.pytorch.utilities import GradClipAlgorithmType
 from torch import Tensor
-from torch.func import functional_call
+from torch.func import functional_call, stack_module_state
 
 from drurank.errors import InputError
 from drurank.stacked.member import Member
@@ -38,17 +38,8 @@ class Epoch:
         methods = [member.method for member in members]
         self._networks = [method.network for method in methods]
         self._base = copy.deepcopy(self._networks[0]).to("meta")
-        self._params = {
-            name: torch.stack([dict(network.named_parameters())[name].detach() for network in self._networks])
-            for name, value in self._networks[0].named_parameters()
-        }
-        self._buffers = {
-            name: torch.stack([dict(network.named_buffers())[name] for network in self._networks])
-            for name, value in self._networks[0].named_buffers()
-        }
-        trained = [name for name, value in self._networks[0].named_parameters() if value.requires_grad]
-        for name in trained:
-            self._params[name].requires_grad_()
+        self._params, self._buffers = stack_module_state(self._networks)
+        trained = [name for name, value in self._params.items() if value.requires_grad]
         self._trained = [self._params[name] for name in trained]
         self._forward = torch.vmap(self._of_one, randomness="different")
         self._optimizer = StackedOptimizer(self._trained, members, trained)

@@ -50,7 +50,8 @@ class _Slice:
         self._place = slice(start, start + len(members))
         self._own = [value.detach()[self._place] for value in params]
         self._optimizers = [member.optimizer for member in members]
-        self._theirs = [[dict(member.method.network.named_parameters())[name] for name in names] for member in members]
+        known = [dict(member.method.network.named_parameters()) for member in members]
+        self._theirs = [[params_of[name] for name in names] for params_of in known]
         first = self._optimizers[0]
         taken = inspect.signature(type(first)).parameters
         options = {name: value for name, value in first.param_groups[0].items() if name in taken and name != "params"}
