@@ -114,10 +114,7 @@ class Epoch:
             for own, stacked in ((network.named_parameters(), self._params), (network.named_buffers(), self._buffers)):
                 for name, value in own:
                     value.copy_(stacked[name][k])
-            watch = member.method.watch
-            watch._loss.copy_(self._loss[k])
-            watch._mark.copy_(self._mark[k])
-            watch._rows = self._rows
+            member.method.watch.take_epoch(self._loss[k], self._mark[k], self._rows)
         for row, k in enumerate(self._looks.tolist()):
             index = (self._seen[row] != UNKNOWN).nonzero().flatten()
             self.members[k].method.record.write(index, self._seen[row][index])

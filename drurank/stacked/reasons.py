@@ -120,11 +120,8 @@ def _of_callbacks(trainer: Any, method: Any) -> str | None:
         kind = type(callback)
         if kind.__module__.startswith("drurank."):
             continue
-        if (
-            isinstance(callback, ModelCheckpoint)
-            and not callback._every_n_train_steps
-            and not (callback._train_time_interval)
-        ):
+        by_steps = ("_every_n_train_steps", "_train_time_interval")
+        if isinstance(callback, ModelCheckpoint) and not any(getattr(callback, name) for name in by_steps):
             continue
         found = [name for name in OF_CALLBACKS if getattr(kind, name) is not getattr(Callback, name)]
         if found:

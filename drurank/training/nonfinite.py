@@ -112,6 +112,12 @@ class NonFiniteWatch(LeanCallback):
             self._loss.copy_(losses[0])
             self._rows = int(losses[1])
 
+    def take_epoch(self, loss: Tensor, mark: Tensor, rows: int) -> None:
+        """Take over what was noted and counted elsewhere of an epoch: the sums of losses and of the mark, and rows."""
+        self._loss.copy_(loss)
+        self._mark.copy_(mark)
+        self._rows = rows
+
     def loss_so_far(self) -> float | None:
         """Mean loss of the rows that this process drew since the last ``mean_loss``; waits for the device."""
         return float(self._loss) / self._rows if self._rows else None
