@@ -158,13 +158,30 @@ def _checked(path: str, table: pa.Table) -> pa.Table:
     table.validate(full=True)
     table = table.select([i for i, name in enumerate(table.column_names) if not UNNAMED_INDEX.fullmatch(name)])
     for place, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):
-            # As polars writes text; Arrow filters and hashes no such column.
-            table = table.set_column(place, field.name, table[place].cast(pa.large_string()))
+        column = table[place]
+        plain = _without_views(column)
+        if plain is not column:
+            table = table.set_column(place, field.name, plain)
     for name, labels in _label_names(table.schema).items():
         place = table.column_names.index(name)
         table = table.set_column(place, name, _named(path, name, table[name], labels))
     return table
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as it is, or with other text where it is as polars writes text and categories.
+
+    Arrow neither filters nor hashes views of text.
+    """
+    kind = column.type
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if not (pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type)):
+        return column
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string())) for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, pa.dictionary(kind.index_type, pa.large_string()))
 
 
 def _label_names(schema: pa.Schema) -> dict[str, list[str]]:

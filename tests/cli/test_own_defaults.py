@@ -4,6 +4,7 @@ import pytest
 from lightning.pytorch import LightningDataModule, Trainer
 
 from drurank.cli.training_parser import TrainingParser
+from drurank.cli.trusted import KINDS
 from drurank.methods import GroupModule
 
 NETWORK = {"hidden": 16, "layers": 1, "dropout": 0.0, "activation": "tanh"}
@@ -18,6 +19,14 @@ CASES = {
     "data": ("data", "Shortcut", "Data", {"batch_size": 7, "seed": 5, "agreement": 0.125}),
     "callbacks": ("trainer.callbacks", "EarlyStopping", "Stop", {"patience": 9, "min_delta": 0.5}),
     "logger": ("trainer.logger", "TensorBoardLogger", "Log", {"name": "mine", "flush_logs_every_n_steps": 3}),
+    "plugins": ("trainer.plugins", "HalfPrecision", "Precision", {"precision": "bf16-true"}),
+    "profiler": ("trainer.profiler", "SimpleProfiler", "Profile", {"filename": "mine", "extended": False}),
+    "strategy": (
+        "trainer.strategy",
+        "{class_path: lightning.pytorch.strategies.DDPStrategy}",
+        "{class_path: clashing.Spread}",
+        {"process_group_backend": "gloo", "start_method": "spawn"},
+    ),
     "of a method of one's own": ("model.head", "clashing.Head", "OtherHead", {"width": 11}),
 }
 """Option, built-in class, own class, its own defaults."""
@@ -45,11 +54,16 @@ def found(settings, key):
     return value.init_args.as_dict() if "init_args" in value else {}
 
 
+def test_every_option_that_takes_a_class_is_among_the_cases():
+    options = {key.rpartition(".")[2] for key, *_ in CASES.values()}
+    assert {*KINDS} - options == {"accelerator"}, "of which none takes arguments"
+
+
 @pytest.mark.parametrize("route", ["alone", "after another", "after its configuration", "in a later configuration"])
 @pytest.mark.parametrize("case", CASES)
 def test_named_class_has_its_own_defaults(parser, tmp_path, case, route):
     key, usual, own, defaults = CASES[case]
-    own = f"clashing.{own}"
+    own = own if own.startswith("{") else f"clashing.{own}"
     model = {"model": [], "model.head": ["--model", "clashing.WithHead"]}.get(key, ["--model", "ERM"])
     before = [*model, f"--{key}", usual, *NEEDED.get(usual, [])]
     if route == "alone":

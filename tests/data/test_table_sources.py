@@ -45,6 +45,19 @@ def with_index():
     return frame
 
 
+def of_polars(categories):
+    """Text as polars gives it: views, and categories whose names are views."""
+    table = pa.table(COLUMNS)
+    for place, name in enumerate(table.column_names):
+        if name != "x":
+            views = table[name].combine_chunks().cast(pa.string_view())
+            whole = table[name].combine_chunks().dictionary_encode()
+            names = whole.dictionary.cast(pa.string_view())
+            coded = pa.DictionaryArray.from_arrays(whole.indices.cast(pa.uint32()), names)
+            table = table.set_column(place, name, coded if categories else views)
+    return OnlyStream(table)
+
+
 def by_split():
     table = pa.table(COLUMNS)
     return {
@@ -59,6 +72,8 @@ TABLES = {
     "Arrow": lambda: pa.table(COLUMNS),
     "record batch": lambda: pa.RecordBatch.from_pydict(COLUMNS),
     "C stream": lambda: OnlyStream(pa.table(COLUMNS)),
+    "text of polars": lambda: of_polars(categories=False),
+    "categories of polars": lambda: of_polars(categories=True),
     "to_arrow": lambda: OnlyToArrow(pa.table(COLUMNS)),
     "by split": by_split,
 }

@@ -3,6 +3,9 @@
 import torch
 from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.plugins import HalfPrecision
+from lightning.pytorch.profilers import SimpleProfiler
+from lightning.pytorch.strategies import DDPStrategy
 from torch import nn
 
 from drurank.methods import ERM
@@ -63,6 +66,21 @@ class Stop(Callback):
 class Log(CSVLogger):
     def __init__(self, save_dir: str = "here", name: str = "mine", flush_logs_every_n_steps: int = 3):
         super().__init__(save_dir, name, flush_logs_every_n_steps=flush_logs_every_n_steps)
+
+
+class Precision(HalfPrecision):
+    def __init__(self, precision: str = "bf16-true"):
+        super().__init__(precision)
+
+
+class Profile(SimpleProfiler):
+    def __init__(self, filename: str = "mine", extended: bool = False):
+        super().__init__(filename=filename, extended=extended)
+
+
+class Spread(DDPStrategy):
+    def __init__(self, process_group_backend: str = "gloo", start_method: str = "spawn"):
+        super().__init__(process_group_backend=process_group_backend, start_method=start_method)
 
 
 class WithHead(ERM):
