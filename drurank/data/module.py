@@ -16,6 +16,7 @@ from drurank.data.loading import TrainingPass, loader_of, make_loader
 from drurank.data.orders import Draw
 from drurank.data.sampler import POOL_BATCHES, GlobalBatchSampler
 from drurank.errors import InputError, check_choice, check_count
+from drurank.namespace import warn_of_other_namespace
 from drurank.networks import Sizes
 from drurank.splits import TEST, VALIDATION, lacking
 from drurank.tabular.rows import GroupedRows
@@ -51,6 +52,7 @@ class GroupDataModule(LightningDataModule, ABC):
         drop_last: bool = False,
     ) -> None:
         super().__init__()
+        warn_of_other_namespace()
         self.batch_size = batch_size
         self.eval_batch_size = batch_size if eval_batch_size is None else eval_batch_size
         for name, value in (("batch_size", batch_size), ("eval_batch_size", self.eval_batch_size)):

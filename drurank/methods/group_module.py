@@ -32,6 +32,7 @@ from drurank.data.orders import Draw
 from drurank.errors import InputError, check_choice
 from drurank.methods import rebasing
 from drurank.metrics import predicted_class
+from drurank.namespace import warn_of_other_namespace
 from drurank.networks import MLP
 from drurank.networks.factory import NetworkFactory
 from drurank.processes import rank_and_world
@@ -129,7 +130,7 @@ class GroupModule(LightningModule):
         init_from: str | None = None,
     ) -> None:
         super().__init__()
-        rebasing.warn_of_other_namespace()
+        warn_of_other_namespace()
         if type(self) is GroupModule:
             raise InputError("GroupModule is the base of the methods; use one of them, such as ERM")
         self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler", "init_from"])

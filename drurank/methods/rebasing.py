@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast
@@ -14,6 +13,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import nn
 from torch.nn.modules.loss import _Loss
 
+from drurank import namespace
 from drurank.errors import InputError
 from drurank.training.evaluation import Evaluation
 from drurank.training.losses import CrossEntropy
@@ -48,18 +48,6 @@ ATTRIBUTES: dict[str, type | tuple[type, ...]] = {
 
 VALIDATION_HOOKS = {"validation_step": 2, "on_validation_batch_start": 2, "on_validation_batch_end": 3}
 """Hooks that see the rows of a validation batch, and how many arguments Lightning gives before ``dataloader_idx``."""
-
-OTHER_NAMESPACE = "pytorch_lightning"
-"""The package of the same code as ``lightning.pytorch``, with classes of its own."""
-
-
-def warn_of_other_namespace() -> None:
-    """Warn where the program has imported the other package, whose trainer refuses our methods."""
-    if OTHER_NAMESPACE in sys.modules:
-        rank_zero_warn(
-            f"{OTHER_NAMESPACE} is imported here; its Trainer, modules and callbacks do not work with drurank's, which "
-            "are of lightning.pytorch: import lightning.pytorch as pl"
-        )
 
 
 def warn_of_unused_loss(method: Any, base: type) -> None:
@@ -117,10 +105,10 @@ def check_class(cls: type, base: type) -> None:
     Raises:
         InputError: naming what to rename.
     """
-    other = next((one.__name__ for one in cls.__mro__ if one.__module__.partition(".")[0] == OTHER_NAMESPACE), None)
+    other = next((one.__name__ for one in cls.__mro__ if one.__module__.partition(".")[0] == namespace.OTHER), None)
     if other is not None:
         raise InputError(
-            f"{cls.__name__} derives from {other} of {OTHER_NAMESPACE}; drurank's methods are of lightning.pytorch, so "
+            f"{cls.__name__} derives from {other} of {namespace.OTHER}; drurank's methods are of lightning.pytorch, so "
             "import that in its place: import lightning.pytorch as pl"
         )
     for name, value in vars(cls).items():

@@ -179,7 +179,8 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not (pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type)):
         return column
     chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string())) for chunk in column.chunks
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+        for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, pa.dictionary(kind.index_type, pa.large_string()))
 

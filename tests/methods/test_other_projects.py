@@ -300,14 +300,16 @@ def test_a_collate_of_the_dataset_that_the_loader_does_not_call_is_noticed(train
     trainer().fit(ERM(network=own_network()), DataLoader(train, 5, collate_fn=doubled), make_loader(val, 5))
 
 
-def test_the_other_namespace_is_named(monkeypatch, recwarn):
-    ERM()
+@pytest.mark.parametrize("ours", [ERM, small], ids=["method", "data"])
+def test_the_other_namespace_is_named(monkeypatch, recwarn, ours):
+    monkeypatch.delitem(sys.modules, "pytorch_lightning", raising=False)
+    ours()
     assert not [one for one in recwarn if "pytorch_lightning" in str(one.message)]
     other = ModuleType("pytorch_lightning")
     other.LightningModule = type("LightningModule", (nn.Module,), {"__module__": "pytorch_lightning.core.module"})
     monkeypatch.setitem(sys.modules, "pytorch_lightning", other)
     with pytest.warns(UserWarning, match=r"pytorch_lightning is imported here.*import lightning.pytorch as pl"):
-        ERM()
+        ours()
     with pytest.raises(InputError, match=r"Theirs derives from LightningModule of pytorch_lightning.*import lightning"):
         type("Theirs", (ERM, other.LightningModule), {})
 

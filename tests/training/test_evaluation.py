@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, SubsetRandomSampler
 
 from drurank import methods
-from drurank.data import GroupedDataset, Shortcut, evaluation_loader
+from drurank.data import GroupedDataset, evaluation_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
 from drurank.training.evaluation import Evaluation, key_prefixes
@@ -252,17 +252,20 @@ def test_loss_of_a_split_is_the_mean_over_its_rows(trainer):
 
 
 def test_each_split_has_its_loss(trainer):
-    run, method = trainer(), ERM(network=network())
-    data = Shortcut(groups=[6, 4, 4], group_size=10, batch_size=16)
-    run.fit(method, datamodule=data)
-    for split in data.splits():
-        rows = data.dataset(split)
-        batch = rows[list(range(len(rows)))]
+    train, _ = own_loaders()
+    names = {"ood_val": "val_loss", "id_val": "id_val_loss", "ood_test": "test_loss", "id_test": "id_test_loss"}
+    parts = {name: GroupedDataset(*own_rows(seed=seed), split=name) for seed, name in enumerate(names, start=1)}
+    loaders = {name: DataLoader(part, batch_size=7) for name, part in parts.items()}
+    run, method = trainer(), ERM(network=own_network())
+    run.fit(method, train, [loaders["ood_val"], loaders["id_val"]])
+    found = {name: float(value) for name, value in run.callback_metrics.items()}
+    run.test(method, [loaders["id_test"], loaders["ood_test"]], verbose=False)
+    found |= {name: float(value) for name, value in run.callback_metrics.items()}
+    for name, key in names.items():
+        x, label = parts[name].dataset.tensors
         with torch.no_grad():
-            want = float(cross_entropy(method(batch["inputs"]), batch["label"]))
-        key = {"ood_val": "val_loss", "id_val": "id_val_loss"}.get(split)
-        if key is not None:
-            assert float(run.callback_metrics[key]) == pytest.approx(want, rel=1e-5)
+            want = float(cross_entropy(method(x), label))
+        assert found[key] == pytest.approx(want, rel=1e-5), key
 
 
 def test_a_row_that_is_read_twice_counts_once():
