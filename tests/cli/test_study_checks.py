@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 
+from clashing import Network
 from drurank.cli.study import prepare
 from drurank.cli.training_parser import RunParser
 from drurank.errors import InputError
@@ -110,6 +111,22 @@ def test_of_settings_that_differ_by_numbers_one_has_its_options_read_and_each_is
     assert sorted(found) == [(cutoff, lr) for cutoff in (5.0, 10.0) for lr in (0.5, 1.0, 2.0)]
     once = seen.index(found[0])
     assert seen.count("parsed") == 2 * once  # 0.5 is a number, and 1 and 2 are whole ones
+
+
+def test_a_class_that_a_candidate_names_has_its_own_defaults(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "drurank.cli.study_checks._RehearsedCLI.fit",
+        lambda cli, **_: seen.append(cli.config["fit"]["model"].init_args.network.init_args.as_dict()),
+    )
+    shared = {"init_args": {"network": {"class_path": "MLP", "init_args": {"hidden": 4}}}}
+    networks = ["MLP", f"{Network.__module__}.{Network.__name__}"]
+    plan = Plan.read(written(tmp_path / "s.yaml", model=shared, candidates=[{"model": "ERM", "network": networks}]))
+    prepare(tmp_path / "study", plan)
+    usual, own = seen
+    assert (usual["hidden"], usual["layers"], usual["dropout"]) == (4, 3, 0.5)
+    # What the plan says itself is meant for both.
+    assert own == {"hidden": 4, "layers": 1, "dropout": 0.0, "activation": "tanh"}
 
 
 def numbers_of(method):

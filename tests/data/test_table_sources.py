@@ -212,6 +212,15 @@ def test_blanks_at_the_ends_of_names_are_left_out_and_counted(tmp_path, caplog):
     assert "are left out, so that 'a' and 'a ' are one: g 2 cells, y 1 cell, s 1 cell" in caplog.text
 
 
+def test_a_fit_says_how_each_column_is_taken_and_warns_of_what_looks_like_something_else(caplog):
+    days = {"when": [f"2021-03-0{row + 1}" for row in range(len(ROWS))]}
+    said = r"column 'when' looks like a date and is taken as categories.*dates='when'"
+    with caplog.at_level(logging.INFO), pytest.warns(UserWarning, match=said):
+        Table(pa.table({**COLUMNS, **days}), **ROLES).setup("fit")
+    taken = "label: y (class 0: 'no', class 1: 'yes'); group: g; split: s; numbers: x; categories: c (2), when (8)"
+    assert f"the Table: {taken}" in caplog.messages
+
+
 def test_ids_that_became_decimals_in_some_rows_are_the_same(tmp_path):
     cells = {(row, "g"): {"g1": "1.0", "g2": "2.0"}[ROWS[row][3]] for row in range(4)}
     cells |= {(row, "g"): "1" for row in (4, 5)} | {(row, "g"): "7" for row in (6, 7)}

@@ -1,6 +1,8 @@
 """A job that SLURM starts again goes on from its own file, and no other fit does."""
 
+import logging
 import os
+from pathlib import Path
 
 import pytest
 from lightning.pytorch import Callback, seed_everything
@@ -56,11 +58,14 @@ def interrupt(trainer, **options):
         fit(trainer, callbacks=[Stop()], **options)
 
 
-def test_a_requeued_fit_goes_on_from_its_file_and_puts_it_away(trainer, tmp_path):
+def test_a_requeued_fit_goes_on_from_its_file_and_puts_it_away(trainer, tmp_path, caplog):
     straight, _ = fit(trainer)
     interrupt(trainer)
     assert plain("hpc_ckpt_1.ckpt")["drurank_job"] == {"job": "7", "seed": "3", "folder": str(tmp_path)}
-    again, _ = fit(trainer)
+    with caplog.at_level(logging.INFO):
+        again, _ = fit(trainer)
+    said = [message for message in caplog.messages if message.startswith("requeued job 7: the run goes on from ")]
+    assert [Path(message.rpartition(" ")[2]).name for message in said] == ["hpc_ckpt_1.ckpt"]
     assert again.global_step == straight.global_step
     for name, value in straight.callback_metrics.items():
         assert float(again.callback_metrics[name]) == float(value), name
