@@ -17,8 +17,7 @@ from drurank.training.progress import FitProgress
 
 def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
     """The training loader reads rows that know their groups, and groups to rank where the method ranks them."""
-    train = getattr(trainer.train_dataloader, "dataset", None)
-    check_map_style(train)
+    train = _dataset_of(trainer.train_dataloader, "the training loader")
     if not isinstance(train, GroupedDataset):
         raise not_grouped("the training set is", train)
     check_loader(trainer.train_dataloader)
@@ -136,11 +135,18 @@ def check_grouped(loaders: Any) -> None:
         InputError: naming what to wrap their dataset in.
     """
     for loader in as_list(loaders):
-        dataset = getattr(loader, "dataset", None)
-        check_map_style(dataset)
+        dataset = _dataset_of(loader, "an evaluation loader")
         if not isinstance(dataset, GroupedDataset | TrainingPass):
             raise not_grouped("an evaluation loader reads", dataset)
         check_loader(loader)
+
+
+def _dataset_of(loader: Any, what: str) -> Any:
+    """The dataset that a loader reads, which is neither of several loaders nor a stream."""
+    if not hasattr(loader, "dataset"):
+        raise InputError(f"{what} is a {type(loader).__name__}; give one DataLoader, of a GroupedDataset")
+    check_map_style(loader.dataset)
+    return loader.dataset
 
 
 def check_loader(loader: Any) -> None:

@@ -284,6 +284,27 @@ def test_iterable_datasets_are_refused(trainer):
     assert val is not None
 
 
+@pytest.mark.parametrize(
+    ("several", "kind"),
+    [
+        (lambda loader: [loader, loader], "list"),
+        (lambda loader: {"a": loader, "b": loader}, "dict"),
+        (lambda loader: list(loader), "list"),
+    ],
+    ids=["list", "dict", "batches"],
+)
+def test_several_training_loaders_are_refused(trainer, several, kind):
+    train, _ = own_loaders()
+    with pytest.raises(InputError, match=f"^the training loader is a {kind}; give one DataLoader, of a GroupedDataset"):
+        trainer().fit(ERM(network=own_network()), several(train))
+
+
+def test_an_evaluation_loader_that_is_none_is_refused(trainer):
+    train, val = own_loaders()
+    with pytest.raises(InputError, match="an evaluation loader is a list; give one DataLoader, of a GroupedDataset"):
+        trainer().fit(ERM(network=own_network()), train, [list(val)])
+
+
 def test_a_collate_of_the_dataset_that_the_loader_does_not_call_is_noticed(trainer):
     def doubled(items):
         batch = default_collate(items)
