@@ -37,6 +37,7 @@ from drurank.cli.trusted import check_kinds
 from drurank.cli.undoing import Begun, undone_if_not_begun
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
 from drurank.criteria import describe_criteria
+from drurank.data import GroupDataModule
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
@@ -311,7 +312,9 @@ class GroupCLI(LightningCLI):
             file = Path(os.path.relpath(entry["file"], folder))
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
         Terminal().print(table)
-        say(f"Test them: {shlex.join([*program(), *import_words(), 'test', '--run', str(folder)])}")
+        lacks_tests = isinstance(self.datamodule, GroupDataModule) and not self.datamodule.testable()
+        said, command = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
+        say(f"{said}: {shlex.join([*program(), *import_words(), command, '--run', str(folder)])}")
 
 
 def run(words: ArgsType) -> GroupCLI:

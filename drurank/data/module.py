@@ -171,8 +171,8 @@ class GroupDataModule(LightningDataModule, ABC):
         Raises:
             InputError: if none has.
         """
-        splits, unlabelled = self._need(*TEST), self.unlabelled()
-        labelled = [split for split in splits if split not in unlabelled]
+        self._need(*TEST)
+        unlabelled, labelled = self.unlabelled(), self.testable()
         said = f"{self.describe()}: {' and '.join(unlabelled)} has no labels and cannot be tested"
         if not labelled:
             raise InputError(f"{said}; give its labels, or predict instead")
@@ -183,6 +183,11 @@ class GroupDataModule(LightningDataModule, ABC):
     def unlabelled(self) -> list[str]:
         """Splits for testing of which no row has a label, so that they can only be predicted."""
         return []
+
+    def testable(self) -> list[str]:
+        """Splits for testing that have rows with labels."""
+        found, unlabelled = self.splits(), self.unlabelled()
+        return [split for split in TEST if split in found and split not in unlabelled]
 
     def predict_dataloader(self) -> list[DataLoader[Batch]]:
         """All splits."""

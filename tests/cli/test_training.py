@@ -2,7 +2,10 @@
 
 import math
 import re
+import shlex
 import shutil
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pa_parquet
@@ -12,6 +15,7 @@ import yaml
 from matplotlib.image import imread
 from scipy.stats import beta
 
+from drurank.cli.program import program
 from drurank.data import Shortcut
 from drurank.methods import DRU
 from drurank.spread import shrunk_accuracy
@@ -279,3 +283,23 @@ def test_checkpoint_is_tested_with_nothing_else_known(done, run, tmp_path):
 def test_a_moved_run_is_tested(copied, run):
     run("test", "--run", copied)
     assert read_json(copied / "test/p25/report.json")["checkpoint"] == str(copied / "checkpoints/p25.ckpt")
+
+
+@pytest.mark.parametrize(("test", "advised"), [("yes", "test"), ("", "predict"), (None, "predict")])
+def test_what_is_advised_after_a_fit_runs(run, capsys, test, advised):
+    """Also where test rows have no label, or there are none."""
+    splits = {"train": range(4), "ood_val": range(4, 6), "ood_test": range(6, 8)}
+    rows = [(split, group, row) for split, groups in splits.items() for group in groups for row in range(6)]
+    lines = [
+        f"{row + group / 9:.2f},{test if split == 'ood_test' else ('no', 'yes')[row % 2]},g{group},{split}"
+        for split, group, row in rows
+        if split != "ood_test" or test is not None
+    ]
+    Path("t.csv").write_text("\n".join(["x,y,g,s", *lines]) + "\n", encoding="utf-8")
+    columns = ["--data.label", "y", "--data.group", "g", "--data.split", "s"]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*has no label in any row")
+        run("fit", "--model", "ERM", "--data", "Table", "--data.path", "t.csv", *columns, "--trainer.max_epochs", 1)
+    command = shlex.split(capsys.readouterr().out.splitlines()[-1].partition(": ")[2])[len(program()) :]
+    assert command == [advised, "--run", "runs/version_0"]
+    run(*command)
