@@ -182,6 +182,8 @@ def _wrong_type(refused: Refused) -> str | None:
         wanted = _in_words([name for name in types if name != "NoneType"])
         return f"--{path} holds null; give {wanted}, and if the word null is meant put it in quotes"
     wanted = _in_words(types)
+    if path.rpartition(".")[2] == "path" and value.startswith("["):
+        wanted += ", with commas between several files"
     if wanted == PLAIN["NoneType"]:
         return f"--{path} {value!r} cannot be used here; see --{path}.help"
     return f"--{path} is {value!r}; give {wanted}"

@@ -38,6 +38,10 @@ from runs import FIT, SMALL, read_csv
         (["fit", "--model", "DRU"], "--data is missing"),
         (["fit", "--config", "{model: {class_path: DRU, init_args: {bta: 1}}}", *SMALL], "'bta'"),
         (["fit", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (
+            ["fit", "--model", "ERM", "--config", "{data: {class_path: Table, init_args: {path: [a.csv, b.csv]}}}"],
+            "--data.path is .*; give text, with commas between several files$",
+        ),
         ([*FIT, "--model.loss", "CrossEntropyLoss"], "give it --model.loss.reduction none"),
         ([*FIT, "--trainer.overfit_batches", "1"], "overfit_batches"),
         ([*FIT, "--data.batch_size", "0"], "batch_size is 0"),
