@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -202,6 +203,15 @@ def test_other_rows_are_read_as_training_read_its_own(copied, tiny, run, tmp_pat
         with torch.no_grad():
             expected = model({"input_ids": ids}).softmax(dim=1)[0]
         torch.testing.assert_close(torch.tensor(found["probabilities"][row]), expected, atol=1e-6, rtol=0)
+
+
+def test_blank_texts_are_counted_at_prediction_too(copied, run, tmp_path, caplog):
+    pq.write_table(pa.table({"text": ["good", "", " \n", "bad", None]}), tmp_path / "o.parquet")
+    with caplog.at_level(logging.INFO):
+        run("predict", "--ckpt_path", "runs/version_0/checkpoints/qdcg10.ckpt", "--data.path", "o.parquet")
+    (said,) = [message for message in caplog.messages if "tokens on average" in message]
+    assert said.startswith("o.parquet: 5 texts of ")
+    assert said.endswith(", 3 blank, of which nothing can be learned or predicted")
 
 
 def test_another_tokenizer_is_refused_with_a_checkpoint(copied, run, tmp_path, capsys):
