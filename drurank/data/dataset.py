@@ -239,6 +239,6 @@ def not_grouped(what: str, dataset: object) -> InputError:
         dataset: no ``GroupedDataset``.
     """
     return InputError(
-        f"{what} a {type(dataset).__name__}, whose rows have no group and no index; wrap it as "
+        f"{what} a {type(dataset).__name__}, of whose rows no group and no index is known; wrap it as "
         "GroupedDataset(dataset, groups), which adds both"
     )

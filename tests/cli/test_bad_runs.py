@@ -200,7 +200,7 @@ def test_loader_without_groups_is_nothing_to_predict(trainer):
     fitted = trainer()
     fitted.fit(ERM(), datamodule=Shortcut(groups=[4, 3, 3], group_size=6))
     plain = DataLoader(TensorDataset(torch.zeros(4, 2), torch.zeros(4)), batch_size=2)
-    with pytest.raises(InputError, match=r"reads a TensorDataset, whose rows have no group and no index; wrap"):
+    with pytest.raises(InputError, match=r"reads a TensorDataset, of whose rows no group and no index is known; wrap"):
         fitted.predict(fitted.lightning_module, plain)
 
 

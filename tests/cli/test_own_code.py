@@ -43,7 +43,7 @@ def test_batches_without_groups_are_refused(letters, refused):
     text = Path("letters.py").read_text().replace("GroupedDataset(plain, writers, split=split)", "plain")
     Path("plainly.py").write_text(text)
     said = refused("fit", "--data", "plainly.Letters", "--model", "ERM", "--model.network", "plainly.Small")
-    assert re.search(r"TensorDataset, whose rows have no group and no index; wrap it as GroupedDataset", said)
+    assert re.search(r"TensorDataset, of whose rows no group and no index is known; wrap it as GroupedDataset", said)
 
 
 @pytest.mark.parametrize(
