@@ -10,7 +10,7 @@ import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from json import JSONDecodeError
 from pathlib import Path
@@ -32,6 +32,8 @@ MISSING = "Record does not exist."
 """What Optuna says of a row that somebody has removed."""
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
+SUSPECT = 2
+"""Workers that have died with a candidate, from which on it is run alone, so that it takes no others with it."""
 KEY, REASON, WORKER = "key", "reason", "worker"
 PAUSE = 1.0
 
@@ -90,9 +92,11 @@ class Queue:
                 if state in (None, "PRUNED") or (again is not None and again(candidate, str(state))):
                     self._add(candidate.key)
 
-    def _add(self, key: str) -> None:
+    def _add(self, key: str, noted: Mapping[str, Any] | None = None) -> None:
         waiting = self._optuna.trial.TrialState.WAITING
-        self._study.add_trial(self._optuna.create_trial(state=waiting, user_attrs={KEY: key}))
+        self._study.add_trial(
+            self._optuna.create_trial(state=waiting, user_attrs={KEY: key}, system_attrs=dict(noted or {}))
+        )
 
     def take(self) -> tuple[int, str] | None:
         """Take a waiting candidate.
@@ -168,8 +172,14 @@ class Queue:
         """Let another worker take what this one has to leave."""
         trial = self._study.trials[number]
         if not trial.state.is_finished():
-            self._add(trial.user_attrs[KEY])
+            self._add(trial.user_attrs[KEY], trial.system_attrs)  # which say how many workers died with it
             self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED, skip_if_finished=True)
+
+    def is_suspect(self, number: int) -> bool:
+        """Whether so many workers have died with this candidate that it may be what killed them."""
+        with quiet():
+            died = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retry_history(self._study.trials[number])
+        return len(died) >= SUSPECT
 
     def put_back_from(self, workers: Collection[str]) -> None:
         """Let others take what these workers were running when they were killed; see ``worker_name``."""
