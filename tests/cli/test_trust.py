@@ -51,24 +51,9 @@ def test_checkpoint_with_code_is_refused_in_python(trainer, evil, tmp_path):
     assert not (tmp_path / "done").exists()
 
 
-NO_NETWORKS = [
-    "os.system",
-    "subprocess.Popen",
-    "tests.nowhere.Network",
-    "torch.load",
-    "torch.hub.load",
-    "torch.os.system",
-]
-NO_NETWORKS += [
-    "torch.optim.SGD",
-    "torch.Tensor",
-    "numpy.memmap",
-    "drurank.cli.main",
-    "builtins.exec",
-    "Linear",
-    ".",
-    "",
-]
+NO_NETWORKS = ["os.system", "subprocess.Popen", "tests.nowhere.Network", "builtins.exec", "drurank.cli.main"]
+NO_NETWORKS += ["torch.load", "torch.hub.load", "torch.os.system", "torch.optim.SGD", "torch.Tensor", "numpy.memmap"]
+NO_NETWORKS += ["Linear", ".", ""]
 
 
 @pytest.mark.parametrize("path", NO_NETWORKS)
