@@ -98,15 +98,19 @@ class Queue:
             self._optuna.create_trial(state=waiting, user_attrs={KEY: key}, system_attrs=dict(noted or {}))
         )
 
-    def take(self) -> tuple[int, str] | None:
+    def take(self, *, look: bool = True) -> tuple[int, str] | None:
         """Take a waiting candidate.
+
+        Args:
+            look: whether to look for dead workers first, which reads all trials once more.
 
         Returns:
             Number of its trial in the queue, and its key; ``None`` if none waits.
         """
         # On SQLite, which locks no row, Optuna gives two workers that ask at the same moment the same trial.
         with self._lock:
-            self._miss_dead_workers()
+            if look:
+                self._miss_dead_workers()
             return self._next()
 
     def _miss_dead_workers(self) -> None:
@@ -177,9 +181,12 @@ class Queue:
 
     def is_suspect(self, number: int) -> bool:
         """Whether so many workers have died with this candidate that it may be what killed them."""
+        # Not by the study's trials, of which all would be read.
+        trial = self.storage.get_trial(
+            self.storage.get_trial_id_from_study_id_trial_number(self._study._study_id, number)
+        )
         with quiet():
-            died = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retry_history(self._study.trials[number])
-        return len(died) >= SUSPECT
+            return len(self._optuna.storages.RetryHeartbeatStaleTrialCallback.retry_history(trial)) >= SUSPECT
 
     def put_back_from(self, workers: Collection[str]) -> None:
         """Let others take what these workers were running when they were killed; see ``worker_name``."""

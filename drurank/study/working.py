@@ -130,7 +130,7 @@ def work(
     run = partial(run_candidate, study, plan, command=command)
     while stop.status is None:
         taken: dict[int, Candidate | SearchTrial] = {}
-        while len(taken) < stack_size and (one := queue.take()) is not None:
+        while len(taken) < stack_size and (one := queue.take(look=not taken)) is not None:
             number, key = one
             if key not in entries:
                 raise InputError(
