@@ -6,7 +6,6 @@ import codecs
 import logging
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +15,8 @@ from rich.text import Text
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What a terminal acts upon: all but tabs and ends of lines, and the marks that turn the direction of writing."""
-LOGGERS = ("lightning.pytorch", "lightning.fabric")
+LOGGERS = ("lightning", "transformers", "datasets", "optuna")
+"""Libraries that log names of files, columns and groups."""
 REPLACES = "drurank.replace"
 """Name of what writes ``?`` for letters that an encoding lacks."""
 _told: set[str] = set()
@@ -86,24 +86,19 @@ codecs.register_error(REPLACES, _replaced)
 
 @contextmanager
 def plain_messages() -> Iterator[None]:
-    """Write out control characters in warnings and in what Lightning logs, while the command line runs."""
+    """Write out control characters in what libraries log, while the command line runs."""
     replace_letters()
-    before = warnings.formatwarning
-    handlers = [handler for name in LOGGERS for handler in logging.getLogger(name).handlers]
+    before = logging.getLogRecordFactory()
 
-    def formatted(message: Any, *rest: Any, **more: Any) -> str:
-        return visible(before(message, *rest, **more))
+    def plain(*args: Any, **more: Any) -> logging.LogRecord:
+        record = before(*args, **more)
+        if record.name.partition(".")[0] in LOGGERS:
+            record.msg, record.args = visible(record.getMessage()), ()
+        return record
 
-    def escape(record: logging.LogRecord) -> bool:
-        record.msg, record.args = visible(record.getMessage()), ()
-        return True
-
-    warnings.formatwarning = formatted
-    for handler in handlers:
-        handler.addFilter(escape)
+    # Not a filter of handlers, which these libraries make when they are imported, and that may be later.
+    logging.setLogRecordFactory(plain)
     try:
         yield
     finally:
-        warnings.formatwarning = before
-        for handler in handlers:
-            handler.removeFilter(escape)
+        logging.setLogRecordFactory(before)

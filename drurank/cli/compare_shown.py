@@ -14,8 +14,9 @@ from drurank.errors import InputError
 from drurank.files import refuse_existing, replace_file
 from drurank.study.comparing import Compared, Comparison
 from drurank.study.comparing_candidates import compare_in_study
-from drurank.study.comparing_files import compare_runs
+from drurank.study.comparing_files import compare_runs, files_compared
 from drurank.study.finished import Study
+from drurank.study.folder import files_read
 from drurank.study.shipping import in_words
 from drurank.terminal import Terminal, say
 from drurank.words import as_names, joined, shortened
@@ -55,11 +56,13 @@ def show_comparison(
         The comparison.
 
     Raises:
-        InputError: if there are no such two, they were tested on other groups, or the file exists.
+        InputError: if there are no such two, they were tested on other groups, or the file exists or is read.
     """
     names = None if cells is None else as_names(cells)
     file = None if output is None else Path(output).expanduser()
-    refuse_existing([] if file is None else [file], overwrite=overwrite)
+    read = [] if folder is None else files_read(Path(folder).expanduser())
+    read += [name for run in runs or [] for name in files_compared(run)]
+    refuse_existing([] if file is None else [file], overwrite=overwrite, inputs=read)
     if runs is not None:
         if folder or first or second or len(runs) != 2:
             raise InputError("give two folders of runs, as runs=[a,b], or folder, first and second")

@@ -22,6 +22,7 @@ from drurank.cli.class_paths import options_of
 from drurank.cli.parser import reason_of
 from drurank.errors import InputError
 from drurank.splits import SPLITS
+from drurank.terminal import visible
 
 QUOTED = r"`[^`]*`|\bb'[^']*'|(?<!\w)'[^']*'(?!\w)|(?<!\w)\"[^\"]*\"(?!\w)"
 CALL = r"[A-Za-z_][\w.]*\((?:[^()]|\([^()]*\))*\)"
@@ -136,6 +137,8 @@ def logged_as_flags(loggers: Iterable[str], known: Callable[[], Iterable[str]]) 
 def warned_as_flags(known: Callable[[], Iterable[str]] = tuple) -> Iterator[None]:
     """Show warnings of the package in one plain line, their arguments as flags; others as ever.
 
+    No control characters are among them.
+
     Args:
         known: gives the flags.
     """
@@ -145,8 +148,8 @@ def warned_as_flags(known: Callable[[], Iterable[str]] = tuple) -> Iterator[None
         message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
     ) -> str:
         if not Path(filename).is_relative_to(PACKAGE):
-            return before(message, category, filename, lineno, line)
-        said = " ".join(str(message).split())
+            return visible(before(message, category, filename, lineno, line))
+        said = visible(" ".join(str(message).split()))
         return f"warning: {in_flags(said, known()) if '=' in said else said}\n"
 
     warnings.formatwarning = plain

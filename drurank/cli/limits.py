@@ -1,4 +1,4 @@
-"""What is more than the machine has, or no text: a sentence in place of the error of a library."""
+"""What is more than the machine has, no text, or a link to itself: a sentence in place of the error of a library."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ OF_SIZES = re.compile(
 )
 
 
+LOOP = "Symlink loop from "
+"""Begins what Python says of a link that leads to itself, which is no ``OSError`` before Python 3.13."""
+
+
 def too_much(error: BaseException | None) -> str | None:
-    """A sentence about memory that ran out, a number that is too large, or text that is none; else ``None``."""
+    """A sentence about memory that ran out, a number that is too large, or a name that cannot be; else ``None``."""
     while error is not None:
         said = " ".join(str(error).split())[:200]
         if isinstance(error, MemoryError) or (isinstance(error, RuntimeError | OSError) and OF_MEMORY.search(said)):
@@ -28,6 +32,8 @@ def too_much(error: BaseException | None) -> str | None:
             )
         if isinstance(error, OverflowError | RuntimeError | ValueError | TypeError) and OF_SIZES.search(said):
             return f"a number is too large ({said}); give smaller ones"
+        if isinstance(error, RuntimeError) and said.startswith(LOOP):
+            return f"{said.removeprefix(LOOP)} is a link that leads to itself; give another path"
         if isinstance(error, UnicodeEncodeError) and _bytes_in(str(error.object)):
             return _said(str(error.object))
         error = error.__cause__ or error.__context__

@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-PATHS = ("dirpath", "save_dir", "output", "default_root_dir", "root_dir", "log_dir")
+DIRPATH = "dirpath"
+PATHS = (DIRPATH, "save_dir", "output", "default_root_dir", "root_dir", "log_dir", "exclude_batches_path")
 """Options of callbacks that say where something is written."""
+NAME = "filename"
+"""An option of callbacks that is the name of a file in such a folder."""
 LAUNCHED = frozenset({"LOCAL_RANK", "WORLD_SIZE", "SLURM_NTASKS"})
 """What is set in the environment of one of several processes that something else has launched."""
 ONLY_FIT = ("profiler", "plugins", "model_registry")
@@ -23,8 +26,8 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
     a logger may send figures to any place; the profiler, which writes files; plugins and the registry of models, which
     evaluation does not need; more devices than this machine has cores, and several nodes, in place of which there is
     one, unless this process was launched as one of several; and ``default_root_dir`` and options of callbacks that are
-    paths (``PATHS``), where they lead out of the run's folder and the current one. The folder that the run lies in
-    stays the ``default_root_dir``.
+    paths (``PATHS``), where they lead out of the run's folder and the current one, or a ``NAME`` with a folder in it.
+    The folder that the run lies in stays the ``default_root_dir``, and a ``dirpath`` becomes the run's folder.
 
     Args:
         trainer: as the run's configuration has it.
@@ -68,8 +71,12 @@ def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:
     if not isinstance(arguments, dict):
         return callback
     away = [name for name in PATHS if arguments.get(name) is not None and not _is_inside(arguments[name], run)]
+    away += [NAME] if os.path.basename(str(arguments.get(NAME))) != str(arguments.get(NAME)) else []
     left += [f"callbacks.{name}" for name in away]
-    return {**callback, "init_args": {name: value for name, value in arguments.items() if name not in away}}
+    kept = {name: value for name, value in arguments.items() if name not in away}
+    if DIRPATH in away:  # which a class may need
+        kept[DIRPATH] = str(run)
+    return {**callback, "init_args": kept}
 
 
 def _is_inside(path: Any, run: Path) -> bool:

@@ -17,6 +17,7 @@ from drurank.run_folder.links import refuse_links
 from drurank.study.choosing import criteria_concordance
 from drurank.study.chosen import Test
 from drurank.study.finished import Study
+from drurank.study.folder import files_read
 from drurank.study.markdown import code, markdown
 from drurank.study.shipping import Recommendation, export_best
 from drurank.study.tables import Format, StudyTable
@@ -138,7 +139,8 @@ def draw(
     }
     for option in pictures.options_with_grid(study):
         figures[f"{option}.png"] = partial(pictures.draw_option, study, option, by, on, names[0])
-    refuse_existing((where / name for name in figures), overwrite=overwrite or output is None)
+    read = files_read(study.folder)  # to which a picture that is there may be a link
+    refuse_existing((where / name for name in figures), overwrite=overwrite or output is None, inputs=read)
     drawn = {name: figure() for name, figure in figures.items()}
     for name, figure in drawn.items():
         replace_file(where / name, lambda path, figure=figure: save_picture(figure, path))  # type: ignore[misc]

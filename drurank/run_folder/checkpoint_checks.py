@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.serialization import get_crc32_options
 
 from drurank.errors import InputError
+from drurank.limits import LIFT, are_lifted, refuse_growth
 from drurank.shapes import check_shape, wrong
 
 KEY = "drurank"
@@ -92,6 +93,7 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
     Raises:
         InputError: naming the first part that is damaged.
     """
+    _check_sizes(of, checkpoint)
     written = checkpoint.get(WRITTEN)
     check_shape(of, checkpoint, NEEDED, REMEDY)
     if written is not None:
@@ -129,6 +131,19 @@ def check_bytes(path: str | Path, checkpoint: Mapping[str, Any]) -> None:
         _check_sums(str(path), about.st_ino, about.st_mtime_ns, about.st_size)
 
 
+def refuse_compressed(path: str | Path) -> None:
+    """Refuse a checkpoint file that is compressed, as torch writes none: a small one may become as large as it likes.
+
+    Raises:
+        InputError: naming the file.
+        OSError: if it cannot be opened.
+        zipfile.BadZipFile: if it is no file of torch's.
+    """
+    with zipfile.ZipFile(path) as whole:
+        if any(part.compress_type != zipfile.ZIP_STORED for part in whole.infolist()) and not are_lifted():
+            raise InputError(f"{path} is compressed, as no checkpoint of torch's is; {LIFT}")
+
+
 @lru_cache(maxsize=64)
 def _check_sums(path: str, *_: int) -> None:
     try:
@@ -139,6 +154,26 @@ def _check_sums(path: str, *_: int) -> None:
                         pass
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise InputError(f"{path} is damaged ({' '.join(str(error).split())[:100]}); {REMEDY}") from error
+
+
+def _check_sizes(of: str, checkpoint: Mapping[str, Any]) -> None:
+    """Refuse tensors far larger than what is held of them: one number may stand for all of a tensor."""
+    tensors = list(_tensors(checkpoint))
+    held = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
+        for tensor in tensors
+        if tensor.layout == torch.strided
+    }
+    grown = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    refuse_growth(of, sum(held.values()), grown)
+
+
+def _tensors(part: Any) -> Iterator[Tensor]:
+    if isinstance(part, Tensor):
+        yield part
+    elif isinstance(part, Mapping | list | tuple):
+        for value in part.values() if isinstance(part, Mapping) else part:
+            yield from _tensors(value)
 
 
 def _check_tables(of: str, training: Mapping[str, Any]) -> None:

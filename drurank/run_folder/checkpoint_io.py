@@ -11,7 +11,7 @@ from lightning.fabric.plugins import TorchCheckpointIO
 
 from drurank.errors import InputError
 from drurank.files import replace_file
-from drurank.run_folder.checkpoint_checks import KEY, check_bytes, check_structure, note_structure
+from drurank.run_folder.checkpoint_checks import KEY, check_bytes, check_structure, note_structure, refuse_compressed
 
 
 class ReplacingCheckpointIO(TorchCheckpointIO):
@@ -40,11 +40,14 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     """A checkpoint file, mapped, so that only what is looked at is read, and not the weights.
 
     Raises:
-        InputError: if it cannot be read, was not made by drurank, or is not as it was written.
+        InputError: if it cannot be read, was not made by drurank, is compressed, or is not as it was written.
     """
     try:
+        refuse_compressed(path)
         checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         checkpoint[KEY].keys()
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"{path} is not a checkpoint of drurank; give one that `fit` wrote") from error
     check_bytes(path, checkpoint)

@@ -38,7 +38,7 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
         try:
             criterion(name)  # refuses one that is not registered: the report would lack it
             inside = entry["file"].resolve().is_relative_to(run.resolve())
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RuntimeError) as error:  # the last of a link that leads to itself
             raise InputError(f"{file}: {' '.join(str(error).split())}; {REMEDY}") from error
         if not inside:
             raise InputError(f"{file} names {entry['file']}, a file outside of the run; give a run that `fit` made")

@@ -13,7 +13,7 @@ import torch
 from drurank.data.dataset import GroupedDataset, InMemory
 from drurank.errors import InputError
 from drurank.stacked.epoch import Epoch
-from drurank.stacked.member import JOIN, Member
+from drurank.stacked.member import PLACE, Member
 from drurank.stacked.optimizers import settings
 from drurank.stacked.reasons import size_of
 from drurank.stacked.structure import content, plain, structure
@@ -50,12 +50,17 @@ class Fit:
         if self.turn.over:
             self._ended(self.turn.error)
 
+    def end_if_told(self) -> None:
+        """Raise the error by which it is to end, if there is one; called by the fit itself."""
+        self.turn.end_if_told()
+
     def _run(self, work: Callable[[], object]) -> None:
         context = copy_context()
-        context.run(JOIN.set, self._join)
+        context.run(PLACE.set, self)
         context.run(work)
 
-    def _join(self, trainer: Any, method: Any) -> None:
+    def join(self, trainer: Any, method: Any) -> None:
+        """Have an epoch of it be trained with those of others; called by the fit itself as its training begins."""
         self.member = Member(trainer, method, self.turn.pause, self._largest)
 
 

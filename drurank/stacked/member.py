@@ -4,33 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from lightning.pytorch import Callback
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.stacked.reasons import why_alone
-
-JOIN: ContextVar[Callable[[Any, Any], None] | None] = ContextVar("join", default=None)
-"""What a fit that begins in this context calls with its trainer and its method, to be stacked with others."""
+from drurank.training.lean_callback import LeanCallback
 
 
-class Joins(Callback):
-    """Has a fit join a stack as its training begins."""
+class Place(Protocol):
+    """What a fit knows of the stack that it is to be in."""
 
-    def __init__(self, join: Callable[[Any, Any], None]) -> None:
-        self.join = join
+    def join(self, trainer: Any, method: Any) -> None:
+        """Be stacked with others."""
+
+    def end_if_told(self) -> None:
+        """Raise the error by which the fit is to end, if there is one."""
+
+
+PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+"""The place of a fit that begins in this context."""
+
+
+class Joins(LeanCallback):
+    """Has a fit join a stack as its training begins, and end between two batches if it is told to."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Join."""
-        self.join(trainer, pl_module)
+        self.place.join(trainer, pl_module)
+
+    def on_train_batch_start(self, *of_batch: Any) -> None:
+        """Look whether it is to end, as it trains alone."""
+        self.place.end_if_told()
+
+    def on_validation_batch_start(self, *of_batch: Any) -> None:
+        """The same."""
+        self.place.end_if_told()
+
+    def on_test_batch_start(self, *of_batch: Any) -> None:
+        """The same."""
+        self.place.end_if_told()
 
 
 def joins() -> list[Callback]:
     """The callback of a fit that is to be stacked; none elsewhere."""
-    join = JOIN.get()
-    return [] if join is None else [Joins(join)]
+    place = PLACE.get()
+    return [] if place is None else [Joins(place)]
 
 
 class Member:

@@ -38,62 +38,77 @@ class Turn:
         work: what is done.
 
     Attributes:
-        over: whether it has ended.
         error: what ended it, if it did not end by itself.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work, self._thread = work, threading.Thread(target=self._run, daemon=True)
-        self._turn, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        # Events, which stay set: a signal may raise an error in whoever waits, right after the wait is over.
+        self._turn, self._back, self._ended = threading.Event(), threading.Event(), threading.Event()
         self._own = _globals()
         self._own[lock, "_held"] = {}
         self._ending: BaseException | None = None
-        self._works = False
-        self.over = False
         self.error: BaseException | None = None
 
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._ended.is_set()
+
     def go_on(self) -> None:
-        """Let it work until it pauses or ends."""
+        """Let it work until it pauses or ends; whatever interrupts this ends it."""
         if not self._thread.is_alive():
             self._thread.start()
+        self._back.clear()
+        self._give_turn(self._back)
+
+    def pause(self) -> None:
+        """Give the turn back, and wait for the next one; called by the work itself."""
+        self.end_if_told()
+        self._back.set()
+        self._take_turn()
+        self.end_if_told()
+
+    def end(self, error: BaseException) -> None:
+        """Have it end by an error where it paused, or looks next; returns once it has."""
+        self._ending = error
+        if self._thread.is_alive() and not self.over:
+            self._give_turn(self._ended)
+
+    def end_if_told(self) -> None:
+        """Raise the error by which it is to end, if there is one; called by the work itself."""
+        if self._ending is not None:
+            raise self._ending
+
+    def _give_turn(self, until: threading.Event) -> None:
         others = _globals()
         _restore(self._own)
-        self._works = True
-        self._turn.release()
         try:
-            self._wait()  # which a signal may interrupt
+            self._turn.set()
+            until.wait()
+        except BaseException as error:
+            self._ending = error
+            self._turn.set()
+            self._ended.wait()
+            raise
         finally:
             self._own = _globals()
             _restore(others)
 
-    def pause(self) -> None:
-        """Give the turn back, and wait for the next one; called by the work itself."""
-        self._back.release()
-        self._turn.acquire()
-        if self._ending is not None:
-            raise self._ending
-
-    def end(self, error: BaseException) -> None:
-        """Have it end by an error where it paused, or pauses next."""
-        self._ending = error
-        if self._works:
-            self._wait()
-        if not self.over and self._thread.is_alive():
-            self.go_on()
-
-    def _wait(self) -> None:
-        self._back.acquire()
-        self._works = False
+    def _take_turn(self) -> None:
+        self._turn.wait()
+        self._turn.clear()
 
     def _run(self) -> None:
-        self._turn.acquire()
+        self._take_turn()
         try:
+            self.end_if_told()
             self._work()
         except BaseException as error:  # whoever gave the turn decides
             self.error = error
         finally:
-            self.over = True
-            self._back.release()
+            self._ended.set()
+            self._back.set()
 
 
 def _globals() -> dict[Any, Any]:

@@ -66,6 +66,13 @@ def compare_runs(
     return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), (ONE_RUN,))
 
 
+def files_compared(run: str | Path) -> list[str]:
+    """Files of a run, or of a test, that comparisons read."""
+    folder, names = Path(run).expanduser(), (GROUPS_PARQUET, REPORT_FILE)
+    places = [folder, *folder.glob(f"{TEST_FOLDER}/*")]
+    return [str(place / name) for place in places for name in names if (place / name).is_file()]
+
+
 def _least(file: Path) -> int:
     report: dict[str, int] = read_json(file, TEST_AGAIN, {"min_count": int})
     return report["min_count"]

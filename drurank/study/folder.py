@@ -16,7 +16,7 @@ from drurank.study.plan import Plan
 CANDIDATE_FOLDER = "candidates"
 """One folder a candidate, each with its run, manifest and counts by group."""
 RUN_FOLDER = "version_0"
-MANIFEST_FILE, COUNTS_FILE = "manifest.json", "groups.parquet"
+OF_RESULT = MANIFEST_FILE, COUNTS_FILE = "manifest.json", "groups.parquet"
 PLAN_FILE = "plan.json"
 """Key of each candidate of the plan that was started last to its setting and seed."""
 TRIAL_FOLDER = "trials"
@@ -77,6 +77,12 @@ def write_shared(study: Path, plan: Plan) -> None:
 def write_plan(study: Path, plan: Plan) -> None:
     """Write which candidates there are, for the tables."""
     write_json(study / PLAN_FILE, {entry.key: entry.name for entry in plan.candidates})
+
+
+def files_read(study: Path) -> list[str]:
+    """Files of a study that its results are read from."""
+    patterns = (PLAN_FILE, f"{TRIAL_FOLDER}/*.json", *(f"{CANDIDATE_FOLDER}/*/{name}" for name in OF_RESULT))
+    return [str(file) for pattern in patterns for file in study.glob(pattern)]
 
 
 def write_trial(study: Path, trial: SearchTrial, candidate: Candidate) -> None:

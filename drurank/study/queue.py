@@ -10,7 +10,7 @@ import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from json import JSONDecodeError
 from pathlib import Path
@@ -32,6 +32,8 @@ MISSING = "Record does not exist."
 """What Optuna says of a row that somebody has removed."""
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
+SUSPECT = 2
+"""Workers that have died with a candidate, from which on it is run alone, so that it takes no others with it."""
 KEY, REASON, WORKER = "key", "reason", "worker"
 PAUSE = 1.0
 
@@ -90,19 +92,25 @@ class Queue:
                 if state in (None, "PRUNED") or (again is not None and again(candidate, str(state))):
                     self._add(candidate.key)
 
-    def _add(self, key: str) -> None:
+    def _add(self, key: str, noted: Mapping[str, Any] | None = None) -> None:
         waiting = self._optuna.trial.TrialState.WAITING
-        self._study.add_trial(self._optuna.create_trial(state=waiting, user_attrs={KEY: key}))
+        self._study.add_trial(
+            self._optuna.create_trial(state=waiting, user_attrs={KEY: key}, system_attrs=dict(noted or {}))
+        )
 
-    def take(self) -> tuple[int, str] | None:
+    def take(self, *, look: bool = True) -> tuple[int, str] | None:
         """Take a waiting candidate.
+
+        Args:
+            look: whether to look for dead workers first, which reads all trials once more.
 
         Returns:
             Number of its trial in the queue, and its key; ``None`` if none waits.
         """
         # On SQLite, which locks no row, Optuna gives two workers that ask at the same moment the same trial.
         with self._lock:
-            self._miss_dead_workers()
+            if look:
+                self._miss_dead_workers()
             return self._next()
 
     def _miss_dead_workers(self) -> None:
@@ -168,8 +176,17 @@ class Queue:
         """Let another worker take what this one has to leave."""
         trial = self._study.trials[number]
         if not trial.state.is_finished():
-            self._add(trial.user_attrs[KEY])
+            self._add(trial.user_attrs[KEY], trial.system_attrs)  # which say how many workers died with it
             self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED, skip_if_finished=True)
+
+    def is_suspect(self, number: int) -> bool:
+        """Whether so many workers have died with this candidate that it may be what killed them."""
+        # Not by the study's trials, of which all would be read.
+        trial = self.storage.get_trial(
+            self.storage.get_trial_id_from_study_id_trial_number(self._study._study_id, number)
+        )
+        with quiet():
+            return len(self._optuna.storages.RetryHeartbeatStaleTrialCallback.retry_history(trial)) >= SUSPECT
 
     def put_back_from(self, workers: Collection[str]) -> None:
         """Let others take what these workers were running when they were killed; see ``worker_name``."""

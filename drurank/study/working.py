@@ -130,16 +130,22 @@ def work(
     run = partial(run_candidate, study, plan, command=command)
     while stop.status is None:
         taken: dict[int, Candidate | SearchTrial] = {}
-        while len(taken) < stack_size and (one := queue.take()) is not None:
+        while len(taken) < stack_size and (one := queue.take(look=not taken)) is not None:
             number, key = one
             if key not in entries:
                 raise InputError(
                     f"the database of {study} has the candidate {key!r:.80}, which is not of this plan; if it is "
                     "damaged, remove it: finished candidates stay finished"
                 )
+            alone = isinstance(entries[key], SearchTrial)  # what it proposes depends on those before it
+            if stack_size > 1 and queue.is_suspect(number):
+                if taken:
+                    queue.put_back(number)  # for the next round, or another worker
+                    break
+                alone = True
             taken[number] = entries[key]
-            if isinstance(entries[key], SearchTrial):
-                break  # what it proposes depends on those before it
+            if alone:
+                break
         together = {number: entry for number, entry in taken.items() if isinstance(entry, Candidate)}
         for number in taken.keys() - together.keys() if len(together) > 1 else taken:
             _run_taken(queue, number, study, taken[number], run, stop)
@@ -224,7 +230,10 @@ def run_stack(
         _announce(study, candidate)
         return run(candidate)
 
-    fits = [Fit(partial(begin, candidate), partial(ended, number), largest) for number, candidate in taken.items()]
+    # Each holds its folder once it has begun. Two workers that begin some of the same in another order might wait for
+    # each other for ever.
+    ordered = sorted(taken.items(), key=lambda one: one[1].key)
+    fits = [Fit(partial(begin, candidate), partial(ended, number), largest) for number, candidate in ordered]
     try:
         with queue.alive(left), stop.interrupting():
             return run_together(fits)

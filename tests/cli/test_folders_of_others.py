@@ -1,17 +1,25 @@
 """A run, study or checkpoint of somebody else writes, removes and waits nowhere outside of its own folder."""
 
+import inspect
+import io
 import json
 import os
+import re
 import shutil
+import zipfile
 
 import pyarrow.parquet as pa_parquet
 import pytest
 import torch
 import yaml
+from lightning.pytorch import callbacks
 from lightning.pytorch.callbacks import ModelCheckpoint
 
-from drurank.cli import main
+from drurank import callbacks as own_callbacks
+from drurank.cli import main, saved_trainer
 from drurank.cli.saved_trainer import to_evaluate
+from drurank.errors import InputError
+from drurank.methods import DRU
 from drurank.training.kept_files import moved_state
 from runs import QUIET, SMALL, plain
 
@@ -210,6 +218,7 @@ def test_a_noted_version_is_no_path(copied, refused, victim, version):
     assert f"loggers.json has the version {version!r}, which is a path" in refused(*words)
 
 
+KEEPS = "lightning.pytorch.callbacks.ModelCheckpoint"
 AWAY = {
     "profiler": {"class_path": "lightning.pytorch.profilers.SimpleProfiler", "init_args": {"dirpath": "{}"}},
     "logger": {"class_path": "lightning.pytorch.loggers.CSVLogger", "init_args": {"save_dir": "{}"}},
@@ -218,7 +227,9 @@ AWAY = {
     "num_nodes": 2,
     "callbacks": [
         {"class_path": "drurank.callbacks.PredictionWriter", "init_args": {"output": "{}/diary.csv"}},
-        {"class_path": "lightning.pytorch.callbacks.ModelCheckpoint", "init_args": {"dirpath": "{}", "filename": "x"}},
+        {"class_path": KEEPS, "init_args": {"dirpath": "{}", "filename": "x"}},
+        {"class_path": KEEPS, "init_args": {"filename": "{}/x", "monitor": "a"}},
+        {"class_path": "lightning.pytorch.callbacks.OnExceptionCheckpoint", "init_args": {"dirpath": "{}"}},
     ],
 }
 
@@ -232,8 +243,30 @@ def test_a_runs_configuration_writes_nowhere_else_in_evaluation(copied, tmp_path
     main([*words_for(words, copied), *QUIET])
     assert held(victim) == before
     left = "profiler, logger, devices, num_nodes, default_root_dir, callbacks.output, callbacks.dirpath"
+    left += ", callbacks.filename, callbacks.dirpath"
     said = next(str(one.message) for one in recwarn if "of the trainer" in str(one.message))
     assert f"of the trainer {left} are not taken to {words[0]}; type what you want of it" in said
+
+
+@pytest.mark.parametrize("name", ["../victim/evil", "{victim}/evil", "a/../../victim/evil", "victim/../../victim/evil"])
+def test_a_callback_that_writes_when_a_test_fails_writes_nowhere_else(copied, refused, victim, name):
+    init = {"dirpath": str(copied), "filename": name.format(victim=victim)}
+    callback = {"class_path": "lightning.pytorch.callbacks.OnExceptionCheckpoint", "init_args": init}
+    changed(copied, lambda trainer: trainer.update(callbacks=[callback]))
+    file, before = copied / "checkpoints/qdcg10.ckpt", held(victim)
+    saved = plain(file)
+    saved["state_dict"]["network.more"] = torch.zeros(3)
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    assert "cannot be restored" in refused("test", "--run", copied)
+    assert held(victim) == before
+
+
+def test_each_option_of_a_callback_that_names_a_file_is_known():
+    kinds = [kind for of in (callbacks, own_callbacks) for kind in vars(of).values() if isinstance(kind, type)]
+    names = {name for kind in kinds for name in inspect.signature(kind).parameters}
+    known = {*saved_trainer.PATHS, saved_trainer.NAME, "auto_insert_metric_name"}
+    assert {name for name in names if re.search("path|dir|file|output|root|url", name)} <= known
 
 
 def test_what_bears_on_evaluation_is_taken(tmp_path):
@@ -281,6 +314,36 @@ def test_a_checkpoints_network_is_no_larger_than_its_weights(copied, refused, ne
     said = refused("test", "--ckpt_path", file)
     assert f"network {network['class_path']} cannot be built from what it holds (" in said
     assert "far larger than the weights that the checkpoint holds" in said
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_checkpoint_that_is_compressed_is_not_unpacked(copied, refused, method):
+    file = copied / "checkpoints/qdcg10.ckpt"
+    whole = file.read_bytes()
+    with zipfile.ZipFile(io.BytesIO(whole)) as parts, zipfile.ZipFile(file, "w", method) as smaller:
+        for name in parts.namelist():
+            smaller.writestr(name, parts.read(name))
+    for words in (["test", "--ckpt_path", file], ["predict", "--ckpt_path", file], ["fit", "--ckpt_path", file]):
+        said = refused(*words)
+        assert said.startswith(f"{file} is compressed, as no checkpoint of torch's is; if it is right, set DRURANK_LIM")
+
+
+@pytest.mark.parametrize("where", ["state_dict", "optimizer_states", "anything"])
+@pytest.mark.parametrize("large", [lambda: torch.zeros(1).expand(10**12), lambda: torch.zeros(9, 1).expand(9, 10**9)])
+def test_one_number_of_a_checkpoint_does_not_stand_for_many(copied, refused, where, large):
+    file = copied / "checkpoints/last.ckpt"
+    saved = plain(file)
+    place = saved["optimizer_states"][0] if where == "optimizer_states" else saved.setdefault(where, {})
+    place["more"] = large()
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    assert file.stat().st_size < 10**6
+    for words in (RESUME, PREDICT):
+        said = refused(*words_for(words, copied))
+        assert said.startswith(f"{file} has ")
+        assert "as files do that are made to fill the memory" in said
+    with pytest.raises(InputError, match="made to fill the memory"):
+        DRU.load_from_checkpoint(file)
 
 
 @pytest.mark.parametrize("damage", ["groups.parquet", "manifest.json"])

@@ -1,14 +1,19 @@
 """Names of columns, groups, labels and folders are shown as they are, by every command and in every encoding."""
 
 import io
+import logging
+import os
 import shutil
+import subprocess
 import sys
+import warnings
 
 import pytest
 
 from drurank import terminal
 from drurank.cli import main
-from runs import FIT, QUIET
+from drurank.cli.flags import warned_as_flags
+from runs import FIT, QUIET, ROOT
 
 NAMES = ["[bold]x[/bold]", "[/y]", ":warning:", "\x1b[2J\x1b]0;t\x07", "Zürich €", "\u202egnp", "$x$", "^{a}~\\_%"]
 SHOWN = [*NAMES[:3], "\\x1b[2J\\x1b]0;t\\x07", "Zürich €", "\\u202egnp", *NAMES[6:]]
@@ -106,3 +111,38 @@ def test_results_of_a_study(results, narrow, capsys, tmp_path):
         main(["study", words[0], "--folder", folder, *words[1:]])
     assert "Traceback" not in capsys.readouterr().err
     assert "higher is better" in narrow.text or "qDRU+M" in narrow.text
+
+
+def logged(name, text):
+    """What a logger that is made now prints."""
+    handler = logging.StreamHandler(out := io.StringIO())
+    logger = logging.getLogger(name)
+    logger.addHandler(handler)
+    logger.warning("in %s", text)
+    logger.removeHandler(handler)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", ["lightning.pytorch", "lightning.fabric.later", "transformers.later"])
+def test_what_libraries_log_is_shown_so_whenever_they_are_imported(name):
+    with terminal.plain_messages():
+        assert logged(name, NAMES[3]) == f"in {SHOWN[3]}\n"
+    assert logged(name, NAMES[3]) == f"in {NAMES[3]}\n"
+
+
+@pytest.mark.parametrize("file", [terminal.__file__, logging.__file__], ids=["ours", "other"])
+def test_warnings_are_shown_so(file):
+    with warned_as_flags():
+        said = warnings.formatwarning(UserWarning(f"a {NAMES[3]}={NAMES[5]}"), UserWarning, file, 1, "")
+    assert SHOWN[3] in said
+    assert not any(sign in said for sign in RAW)
+
+
+def test_nothing_that_a_new_process_prints_acts_on_a_terminal(done, tmp_path):
+    """It imports the libraries after the command has begun."""
+    run = shutil.copytree(done, tmp_path / "\x1b[2Jrun")
+    words = [sys.executable, "-m", "drurank", "predict", "--ckpt_path", str(run / "checkpoints/worst.ckpt"), *QUIET]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert "\\x1b[2Jrun" in said.stderr
+    assert not any(sign in said.stdout + said.stderr for sign in RAW)

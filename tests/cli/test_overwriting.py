@@ -1,6 +1,7 @@
 """Every command that is given an output refuses to replace what is there, unless it is told to."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,35 @@ def test_what_is_read_is_never_replaced(words, read, capsys):
     assert stop.value.code == 2
     assert capsys.readouterr().err.endswith(f"{read} would be written over, and is what is read; give another output\n")
     assert Path(read).read_text() == content + "\n"
+
+
+READ_BY_STUDIES = ["plan.json", "candidates/*/manifest.json", "candidates/*/groups.parquet", "trials/*.json"]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("pattern", [*READ_BY_STUDIES, "test/worst/groups.parquet", "test/worst/report.json"])
+def test_what_a_comparison_reads_is_never_replaced(results, done, tmp_path, capsys, pattern, linked):
+    folder = shutil.copytree(done if pattern.startswith("test") else results, tmp_path / "copied")
+    (folder / "trials").mkdir(exist_ok=True)
+    (folder / "trials/one.json").write_text('{"key": "x"}')
+    file, link = next(folder.glob(pattern)), tmp_path / "c.csv"
+    link.symlink_to(file)
+    output, before = link if linked else file, file.read_bytes()
+    of = ["--runs", str(done), str(folder)] if pattern.startswith("test") else ["--folder", str(folder), *COMPARED]
+    with pytest.raises(SystemExit) as stop:
+        main(["study", "compare", *of, "--output", str(output), "--overwrite"])
+    assert stop.value.code == 2
+    assert f"{output} would be written over, and is what is read" in capsys.readouterr().err
+    assert file.read_bytes() == before
+
+
+def test_pictures_of_a_study_replace_nothing_that_they_are_drawn_from(results, tmp_path, capsys):
+    study = shutil.copytree(results, tmp_path / "study")
+    (tmp_path / "drawn").mkdir()
+    (tmp_path / "drawn/methods.png").symlink_to(study / "plan.json")
+    before = (study / "plan.json").read_bytes()
+    with pytest.raises(SystemExit):
+        main(["study", "plot", "--folder", str(study), "--output", str(tmp_path / "drawn"), "--overwrite"])
+    assert "drawn/methods.png would be written over, and is what is read" in capsys.readouterr().err
+    assert (study / "plan.json").read_bytes() == before
+    assert [path.name for path in (tmp_path / "drawn").iterdir()] == ["methods.png"]

@@ -272,6 +272,17 @@ def test_run_and_checkpoint_are_tested_on_other_groups_and_numbers_of_rows(copie
     assert content["criteria"]["overall"]["value"] == pytest.approx(float(right.mean()))
 
 
+def test_a_run_that_is_tested_again_holds_the_last_test_alone(copied, run):
+    names = ("metrics.csv", "groups.csv")
+    first = {name: (copied / "test/worst" / name).read_bytes() for name in names}
+    run("test", "--run", copied, *OTHER)
+    other = {name: (copied / "test/worst" / name).read_bytes() for name in names}
+    assert all(other[name] != first[name] for name in names)
+    assert [content["metrics.csv"].count(b"\n") for content in (first, other)] == [2, 2], "head and row"
+    run("test", "--run", copied)
+    assert {name: (copied / "test/worst" / name).read_bytes() for name in names} == first
+
+
 def test_checkpoint_is_tested_with_nothing_else_known(done, run, tmp_path):
     """From a folder that is no run: model and data are typed, the network is that of the checkpoint."""
     shutil.copy(done / "checkpoints/worst.ckpt", "alone.ckpt")

@@ -51,7 +51,12 @@ def test_checkpoint_with_code_is_refused_in_python(trainer, evil, tmp_path):
     assert not (tmp_path / "done").exists()
 
 
-@pytest.mark.parametrize("path", ["os.system", "subprocess.Popen", "tests.nowhere.Network"])
+NO_NETWORKS = ["os.system", "subprocess.Popen", "tests.nowhere.Network", "builtins.exec", "drurank.cli.main"]
+NO_NETWORKS += ["torch.load", "torch.hub.load", "torch.os.system", "torch.optim.SGD", "torch.Tensor", "numpy.memmap"]
+NO_NETWORKS += ["Linear", ".", ""]
+
+
+@pytest.mark.parametrize("path", NO_NETWORKS)
 def test_checkpoint_cannot_name_what_is_called(made, tmp_path, path):
     saved = torch.load(made / "checkpoints/last.ckpt", weights_only=True)
     saved["drurank"]["network"] = {"class_path": path, "init_args": {}}

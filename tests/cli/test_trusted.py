@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from drurank.cli.trusted import KINDS, check_kinds
 from drurank.errors import InputError
 from drurank.imports import trust, why_not_trusted
 from runs import ROOT, SMALL, plain
+from studies import finish
 
 MODULE = """
 open({mark!r}, "w").close()
@@ -339,6 +341,24 @@ def test_what_a_checkpoint_holds_as_hyperparameters_replaces_nothing(copied, evi
     torch.save({**plain(file), "hyper_parameters": {"_class_path": f"{name}.Mine"}}, file)
     for command in ("validate", "predict"):
         run(command, "--ckpt_path", file)  # as it is without them
+    assert unharmed(tmp_path)
+    assert name not in sys.modules
+
+
+@pytest.mark.parametrize("stack_size", [1, 8])
+def test_a_candidate_that_lies_in_the_folder_of_a_study_calls_and_imports_nothing(
+    undisturbed, evil, tmp_path, stack_size
+):
+    name, study = evil(f"evil_candidate_{stack_size}"), shutil.copytree(undisturbed, tmp_path / "study")
+    specs = [(option, {"class_path": "os.system", "init_args": {"command": "touch owned"}}) for option in OPTIONS]
+    specs += [("network", {"class_path": f"{name}.Net"}), ("loss", STARTS)]
+    unfinished = sorted(study.glob("candidates/*/manifest.json"))
+    for manifest, (option, spec) in zip(unfinished, specs, strict=True):
+        manifest.unlink()
+        with_class(manifest.parent / "version_0/config.yaml", option, spec)
+    reasons = finish(undisturbed.parent / "s.yaml", study, stack_size).reasons()
+    for manifest, (_, spec) in zip(unfinished, specs, strict=True):
+        assert spec["class_path"] in reasons[manifest.parent.name]
     assert unharmed(tmp_path)
     assert name not in sys.modules
 

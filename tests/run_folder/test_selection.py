@@ -1,7 +1,12 @@
-"""Criteria that chose the same weights: they are tested once."""
+"""What ``selection.json`` may name, and criteria that chose the same weights: they are tested once."""
 
+import json
+import shutil
+
+import pytest
 import torch
 
+from drurank.errors import InputError
 from drurank.run_folder.selection import alike_in_weights, read_selection
 from runs import plain, read_json
 
@@ -50,3 +55,57 @@ def test_what_is_tested_apart_has_its_own_report(fit, run, tmp_path):
     run("test", "--run", folder)
     one, other = (read_json(folder / f"test/{name}/report.json") for name in ("qdcg10", "worst"))
     assert one["splits"] != other["splits"]
+
+
+@pytest.fixture(scope="module")
+def fitted(fit, tmp_path_factory):
+    return fit(tmp_path_factory.mktemp("runs"), epochs=1)
+
+
+NAMES = ["../../victim", "/victim", "qdcg10/../../../victim", "qdcg10/x", ".", "..", "", "qdcg10 ", "QDCG10", "qdcg010"]
+NAMES += ["qdcg10\n", "\0", "qdcg\u0661\u0660", "qdcg+10", "qdcg1_0", "qdcg10\\x", "C:x", "x" * 300, "qdcg0", "qdcg101"]
+
+
+@pytest.fixture
+def noting(fitted, tmp_path):
+    """Makes a copy of a run that notes one more checkpoint, by this name."""
+
+    def make(name):
+        run = shutil.copytree(fitted, tmp_path / "runs/deep/run")
+        noted = read_json(run / "selection.json")
+        (run / "selection.json").write_text(json.dumps({**noted, name: noted["qdcg10"]}))
+        return run
+
+    return make
+
+
+@pytest.mark.parametrize("name", NAMES, ids=repr)
+def test_only_criteria_are_names(noting, name):
+    with pytest.raises(InputError, match=r"selection\.json: (there is no criterion|criterion .* the number must be)"):
+        read_selection(noting(name))
+
+
+@pytest.mark.parametrize("command", ["test", "validate", "predict"])
+def test_no_folder_is_made_of_another_name(noting, refused, tmp_path, command):
+    run = noting("../../../victim")
+    before = sorted(tmp_path.rglob("*"))
+    assert refused(command, "--run", run).startswith(f"{run / 'selection.json'}: there is no criterion '../../../vic")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+FILES = [
+    "{outside}/checkpoints/qdcg10.ckpt",
+    "../{name}/checkpoints/qdcg10.ckpt",
+    "checkpoints/../../{name}/weights.csv",
+]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_files_outside_of_the_run_are_not_read(fitted, tmp_path, file):
+    run = shutil.copytree(fitted, tmp_path / "run")
+    outside = shutil.copytree(fitted, tmp_path / "outside")
+    noted = read_json(run / "selection.json")["qdcg10"]
+    named = file.format(outside=outside, name=outside.name)
+    (run / "selection.json").write_text(json.dumps({"qdcg10": {**noted, "file": named}}))
+    with pytest.raises(InputError, match=r"selection\.json names .*, a file outside of the run"):
+        read_selection(run)

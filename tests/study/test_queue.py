@@ -88,7 +88,7 @@ def test_what_was_lost_while_it_was_put_back_waits_again(tmp_path, monkeypatch):
     queue.put(plan.candidates[:1])
     number, key = queue.take()
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "_add", lambda key: None)
+        patch.setattr(queue, "_add", lambda *trial: None)
         queue.put_back(number)
     queue.put(plan.candidates[:1])
     assert queue.states() == {key: "WAITING"}
@@ -106,6 +106,31 @@ def test_a_candidate_that_kills_its_workers_is_not_taken_for_ever(tmp_path, monk
         pass_time(queue)
     assert queue.take() is None
     assert queue.reasons() == {key: "its worker died"}
+
+
+def test_a_candidate_with_which_two_workers_died_takes_no_others_with_it(tmp_path, monkeypatch):
+    plan, rounds = Plan.read(written(tmp_path / "s.yaml", seeds=[0])), []
+    queue = Queue(tmp_path / "study", plan.digest, grace=1)
+    suspect, *others = plan.candidates
+    queue.put([suspect])
+    for _ in range(2):
+        number, _ = queue.take()
+        assert not queue.is_suspect(number)
+        pass_time(queue)
+    queue.put(others)
+
+    def together(queue, study, taken, *more):
+        rounds.append(sorted(candidate.key for candidate in taken.values()))
+        for number in taken:
+            queue.end(number)
+        return True
+
+    monkeypatch.setattr("drurank.study.working.run_stack", together)
+    monkeypatch.setattr(
+        "drurank.study.working.run_candidate", lambda study, plan, candidate, command: rounds.append([candidate.key])
+    )
+    work(queue, tmp_path / "study", plan, None, StopSignals(), 8)
+    assert rounds == [sorted(candidate.key for candidate in others), [suspect.key]]
 
 
 def test_each_plan_has_its_own_queue(tmp_path):

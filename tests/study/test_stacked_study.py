@@ -90,3 +90,30 @@ def test_a_signal_puts_all_that_are_not_finished_back_and_they_are_finished_late
         alone, together = lines_of(undisturbed, name), lines_of(study, name)
         assert len(together) == 4
         assert {path: alone[path] for path in together} == together
+
+
+def test_a_signal_ends_a_candidate_that_trains_alone_beside_a_stack_between_two_batches(tmp_path):
+    alone = {"model": "ERM", "trainer.accumulate_grad_batches": 2, "trainer.max_epochs": 5000}
+    path, study = written(tmp_path / "s.yaml", candidates=[*SMALL["candidates"][1:], alone]), tmp_path / "study"
+    plan, batches = Plan.read(path), []
+    prepare(study, plan)
+    queue = filled_queue(study, plan)
+    with pytest.MonkeyPatch.context() as patch, StopSignals(signal.SIGTERM) as stop:
+        from drurank.stacked.member import Member
+
+        advance = Member.advance
+
+        def noted(self, fetcher):
+            if self.alone is not None:
+                batches.append(self)
+                if len(batches) == 6:
+                    os.kill(os.getpid(), signal.SIGTERM)
+            advance(self, fetcher)
+
+        patch.setattr(Member, "advance", noted)
+        with pytest.raises(SystemExit) as end:
+            work(queue, study, plan, run, stop, 8)
+    assert end.value.code == 128 + signal.SIGTERM
+    assert 6 <= len(batches) < 100, "of 20,000"
+    assert "WAITING" in queue.states().values()
+    assert set(queue.states().values()) <= {"WAITING", "COMPLETE"}
