@@ -216,6 +216,8 @@ def run_stack(
         with stop.held():
             left.remove(number)
             if error is None:
+                if fits[number].member is not None:
+                    queue.note_alone(number, fits[number].alone)
                 queue.end(number)
             else:
                 _note_failure(queue, number, error)
@@ -224,10 +226,12 @@ def run_stack(
         _announce(study, candidate)
         return run(candidate)
 
-    fits = [Fit(partial(begin, candidate), partial(ended, number), largest) for number, candidate in taken.items()]
+    fits = {
+        number: Fit(partial(begin, candidate), partial(ended, number), largest) for number, candidate in taken.items()
+    }
     try:
         with queue.alive(left), stop.interrupting():
-            return run_together(fits)
+            return run_together([*fits.values()])
     except BaseException as error:
         for number in left:
             queue.put_back(number)
