@@ -23,7 +23,7 @@ from rich.table import Table
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.cli.class_paths import import_problem
-from drurank.cli.early import TRAINING, options_of_others
+from drurank.cli.early import TRAINING, needed_weights, options_of_others
 from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import reason_of
@@ -231,9 +231,7 @@ class GroupCLI(LightningCLI):
                 "<run>/checkpoints/last.ckpt"
             )
         if self.subcommand != "fit" and bool(config.get("ckpt_path")) == bool(config.get("run")):
-            raise InputError(
-                f"{self.subcommand} needs trained weights; give either --run <folder of the run> or --ckpt_path <file>"
-            )
+            raise InputError(needed_weights(self.subcommand))
         if self.subcommand in ("validate", "predict") and config.get("run"):
             name, entry = next(iter(read_selection(Path(config["run"])).items()))
             config["ckpt_path"] = str(entry["file"])
