@@ -103,7 +103,7 @@ def _parser() -> SentenceParser:
     )
     for made in OPTIONS.values():
         parser.add_class_arguments(made, skip=SHARED)
-    parser.let_stand_alone("overwrite", "stratify", "drop_missing")
+    parser.let_stand_alone("overwrite", "join_twins", "stratify", "drop_missing")
     return parser
 
 

@@ -21,6 +21,7 @@ from drurank.tabular.coding import code_groups
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.gathering import gather_rows
+from drurank.tabular.joining import with_twins_joined
 from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rules.spelling import as_commonest, twins
 from drurank.tabular.several import Source
@@ -71,6 +72,7 @@ def split_file(
     text_encoding: str | None = None,
     relabel: dict[str, str] | None = None,
     regroup: dict[str, str] | None = None,
+    join_twins: bool = False,
     options: SplitOptions | TextOptions | None = None,
 ) -> dict[str, Any]:
     """Write a table again with a column for the split of each row, and beside it ``<output>.manifest.json``.
@@ -90,6 +92,8 @@ def split_file(
         text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
         relabel: labels that stand for others; they stay as written in the output, and a fit needs the same option.
         regroup: the same of groups, in each column of the group.
+        join_twins: whether groups whose names differ only by case, blanks, Unicode form or zeros of a number are one;
+            they stay as written in the output, and the commands that are printed have the option.
         options: how groups and rows are shared out, which says the method; the defaults of ``SplitOptions``, if not
             given.
 
@@ -112,6 +116,8 @@ def split_file(
     kept, dropped = kept_rows(source, labels[0], groups, text, drop=drop_missing)
     label_code, label_names = code_groups(labels, kept)
     group_code, group_names = code_groups(groups, kept)
+    if join_twins:
+        group_code, group_names = with_twins_joined(group_code, group_names)
     rows = _at(whole.table, kept)
     facts: dict[str, Any] = {}
     if isinstance(options, TextOptions):
@@ -130,14 +136,8 @@ def split_file(
         "splits": {name: asdict(summary) for name, summary in held.items()},
         "left_out": _left_out(code, group_code, group_names),
         "padded": {column.name: column.padded for column in [*labels, *groups] if column.is_text and column.padded},
-        "renames": {"relabel": relabel, "regroup": regroup},
-        "twins": twins_of(code, group_code, group_names),
-        "group_twins": {
-            written: meant
-            for column in groups
-            if column.is_text and column.name != label
-            for written, meant in as_commonest(column, twins(column.texts)).items()
-        },
+        "renames": {"relabel": relabel, "regroup": regroup, "join_twins": join_twins},
+        "twins": twins_of(code, group_code, group_names, options.min_count),
         "label_twins": as_commonest(labels[0], twins(labels[0].texts)),
         "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
         **facts,

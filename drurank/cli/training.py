@@ -231,7 +231,7 @@ class GroupCLI(LightningCLI):
                 "<run>/checkpoints/last.ckpt"
             )
         if self.subcommand != "fit" and bool(config.get("ckpt_path")) == bool(config.get("run")):
-            raise InputError(needed_weights(self.subcommand))
+            raise InputError(needed_weights(str(self.subcommand)))
         if self.subcommand in ("validate", "predict") and config.get("run"):
             name, entry = next(iter(read_selection(Path(config["run"])).items()))
             config["ckpt_path"] = str(entry["file"])

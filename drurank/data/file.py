@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.encoding import Names
@@ -29,7 +30,7 @@ from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
 from drurank.tabular.several import Source
 from drurank.tabular.text import check_delimiter, check_encoding
-from drurank.words import as_names
+from drurank.words import as_names, quoted, some
 
 NEW = "new"
 """What messages call rows to predict whose split no column says."""
@@ -57,6 +58,8 @@ class FileData(GroupDataModule):
         relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. A fit warns of one that
             no row has.
         regroup: the same of groups, as ``{branch 17: Branch 17}``, in each column of the group.
+        join_twins: whether groups whose names differ only by case, blanks, Unicode form or zeros of a number are one,
+            called as in most rows; of other data as in training.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         delimiter: delimiter of a CSV or TSV file. If not given, the one the file name implies; if that does not split
             the header, the one of ``, ; tab |`` that splits all rows into equally many cells.
@@ -79,6 +82,7 @@ class FileData(GroupDataModule):
         split_names: dict[str, str] | None = None,
         relabel: dict[str | int, str | int] | None = None,
         regroup: dict[str | int, str | int] | None = None,
+        join_twins: bool = False,
         group_in: GroupIn = "all",
         delimiter: str | None = None,
         text_encoding: str | None = None,
@@ -94,7 +98,7 @@ class FileData(GroupDataModule):
         self.regroup = checked_labels(regroup, "regroup")
         if split in (label, *self.group):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
-        self.group_in = group_in
+        self.join_twins, self.group_in = join_twins, group_in
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
         self._encoder: Any = None
@@ -147,10 +151,23 @@ class FileData(GroupDataModule):
         if stage == "fit":
             refuse(self._rows, "start")
         super().setup(stage)
+        if stage == "predict":
+            self._say_unseen_groups()
         if stage == "fit" and self._unlabelled is None:
             self.unlabelled()
             say_taken(self._rows)
         self.__dict__.pop("_rows", None)  # It holds each column once more.
+
+    def _say_unseen_groups(self) -> None:
+        """Say how many rows to predict are of groups that training did not have."""
+        data = self._rows
+        group = data.group[data.used]
+        unseen = group[(group >= 0) & ~data.group_is_trained[group]] if data.group_names else group[:0]
+        if len(unseen):
+            names = some(quoted(data.group_names[code]) for code in np.unique(unseen))
+            rank_zero_info(
+                f"{self.path}: {len(unseen):,} of {len(group):,} rows are of groups that training did not have ({names})"
+            )
 
     def splits(self) -> list[str]:
         """Splits that have rows.
@@ -319,6 +336,7 @@ class FileData(GroupDataModule):
             split_names=self.split_names,
             files=self._source.several,
             places=self._places,
+            join_twins=self.join_twins,
             group_in=self.group_in,
             trained_labels=None if self._encoder is None else self._encoder.label_names,
             trained_groups=None if self._encoder is None else self._encoder.group_names,
