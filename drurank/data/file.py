@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.encoding import Names
 from drurank.data.module import GroupDataModule
 from drurank.data.options import TablePath, checked_splits, named
 from drurank.data.saying import say_taken
+from drurank.data.unseen import say_unseen_groups
 from drurank.errors import InputError, check_choice, nearest
 from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets
@@ -30,7 +30,7 @@ from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
 from drurank.tabular.several import Source
 from drurank.tabular.text import check_delimiter, check_encoding
-from drurank.words import as_names, quoted, some
+from drurank.words import as_names
 
 NEW = "new"
 """What messages call rows to predict whose split no column says."""
@@ -151,23 +151,10 @@ class FileData(GroupDataModule):
         if stage == "fit":
             refuse(self._rows, "start")
         super().setup(stage)
-        if stage == "predict":
-            self._say_unseen_groups()
         if stage == "fit" and self._unlabelled is None:
             self.unlabelled()
             say_taken(self._rows)
         self.__dict__.pop("_rows", None)  # It holds each column once more.
-
-    def _say_unseen_groups(self) -> None:
-        """Say how many rows to predict are of groups that training did not have."""
-        data = self._rows
-        group = data.group[data.used]
-        unseen = group[(group >= 0) & ~data.group_is_trained[group]] if data.group_names else group[:0]
-        if len(unseen):
-            names = some(quoted(data.group_names[code]) for code in np.unique(unseen))
-            rank_zero_info(
-                f"{self.path}: {len(unseen):,} of {len(group):,} rows are of groups that training did not have ({names})"
-            )
 
     def splits(self) -> list[str]:
         """Splits that have rows.
@@ -219,6 +206,8 @@ class FileData(GroupDataModule):
         if not self._checked:
             refuse(data.only(split), "predict" if self._predicts() else "evaluate")
         group, group_names = encoder.group(data, rows)
+        if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
+            say_unseen_groups(self.path, group, group_names, len(encoder.group_names))
         return GroupedDataset(
             self.make_rows(data, rows),
             group,
