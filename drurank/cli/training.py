@@ -269,6 +269,9 @@ class GroupCLI(LightningCLI):
 
     def before_predict(self) -> None:
         """Read the data before a folder is made."""
+        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
+            if isinstance(callback, PredictionWriter):
+                callback.check_early(self.datamodule)
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
         for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
             if isinstance(callback, PredictionWriter):

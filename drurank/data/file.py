@@ -24,11 +24,11 @@ from drurank.tabular.arrow import from_datasets
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.gathering import gather_rows
-from drurank.tabular.reading import checked_names
+from drurank.tabular.reading import checked_names, read_head
 from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
-from drurank.tabular.several import Source
+from drurank.tabular.several import Source, files_of
 from drurank.tabular.text import check_delimiter, check_encoding
 from drurank.words import as_names
 
@@ -149,6 +149,7 @@ class FileData(GroupDataModule):
                 f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
             )
         if stage == "fit":
+            self.refuse_unknown([self.label, *self.group, *([self.split] if self.split else [])])
             refuse(self._rows, "start")
         super().setup(stage)
         if stage == "fit" and self._unlabelled is None:
@@ -169,6 +170,18 @@ class FileData(GroupDataModule):
                 f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, {self.required})"
             )
         return list(self._index)
+
+    def refuse_unknown(self, names: Sequence[str]) -> None:
+        """Refuse names that are no columns of the file, as far as that is known without reading its rows.
+
+        Raises:
+            InputError: naming the first.
+        """
+        if self._given is not None:
+            return
+        head = read_head(files_of(self.path)[0], delimiter=self.delimiter, text_encoding=self.text_encoding)
+        if head is not None:
+            refuse_unknown(self.path, head, names)
 
     @abstractmethod
     def make_rows(self, data: GroupedRows, rows: np.ndarray) -> Any:

@@ -56,7 +56,7 @@ def say_unseen_groups(source: str, group: Tensor, names: Sequence[str], trained:
     """
     unseen = group[group >= trained]
     if len(unseen):
-        said = some(quoted(names[number]) for number in unseen.unique().tolist())
+        said = some(quoted(names[number]) for number in sorted(set(unseen.tolist())))
         rank_zero_info(
             f"{source}: {len(unseen):,} of {len(group):,} rows are of groups that training did not have: {said}"
         )
