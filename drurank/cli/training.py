@@ -53,7 +53,7 @@ from drurank.terminal import Terminal, say
 from drurank.training import requeue
 from drurank.training.loaders import as_list
 from drurank.training.resume import first_step_to_log
-from drurank.training.stopping import SIGTERM_STATUS, STOPPING
+from drurank.training.stopping import SIGINT_STATUS, SIGTERM_STATUS, STOPPING
 from drurank.words import joined
 
 DEFAULT_EPOCHS = 20
@@ -343,6 +343,12 @@ def run(words: ArgsType) -> GroupCLI:
         # Lightning ends with status 0, as if the run were finished.
         STOPPING.say()
         raise ended_with(SIGTERM_STATUS) from stop
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, KeyboardInterrupt):
+            raise
+        # Lightning ends with status 1, as of an error.
+        rank_zero_only(STOPPING.say_interrupted)("stopped by SIGINT")
+        raise ended_with(SIGINT_STATUS) from stop
     except Exception as error:
         let_workers_end()
         ending = ending_of(error)
@@ -364,4 +370,5 @@ def _said_as_flags(flags: Callable[[], list[str]]) -> Iterator[None]:
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:
-    return "Tip:" not in record.getMessage()
+    """Whether a message is neither a tip nor what we say ourselves."""
+    return not any(said in record.getMessage() for said in ("Tip:", "Detected KeyboardInterrupt"))
