@@ -332,7 +332,14 @@ class GroupModule(LightningModule):
         return contract.checked_correct(self.is_correct(output, label), output, drop_nan=not is_ours)
 
     def _losses(self, output: Tensor, label: Tensor) -> Tensor:
-        return contract.checked_losses(self.sample_losses(output, label), label, "sample_losses")
+        try:
+            losses = self.sample_losses(output, label)
+        except IndexError as error:
+            found = contract.OUT_OF_RANGE.search(str(error))
+            if found is None:
+                raise
+            raise contract.out_of_range(f"the label {found[1]}", output) from error
+        return contract.checked_losses(losses, label, "sample_losses")
 
     @property
     def searching(self) -> bool:
@@ -354,6 +361,8 @@ class GroupModule(LightningModule):
         self.watch.begin_step(self, batch_idx)
         batch = contract.checked_batch(self.unpack(batch))
         output = self.logits_of(batch["inputs"])
+        if self.trainer.global_step == 0 and batch_idx == 0 and not output.is_cpu:
+            contract.check_classes(output, batch["label"])  # on the CPU the loss refuses any
         losses = self._losses(output, batch["label"])
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
