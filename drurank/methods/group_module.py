@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from lightning.pytorch import Callback, LightningModule
+from lightning.pytorch.callbacks import StochasticWeightAveraging
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.model_helpers import is_overridden
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
@@ -570,6 +571,9 @@ class GroupModule(LightningModule):
         trainer: Any = self._trainer
         if self.network is None and not self.forwards_itself and trainer is not None and trainer.state.fn == "fit":
             self.network = self.builder.build(preflight.sizes_of(trainer.datamodule, needed=self.builder.takes_sizes))
+            for callback in trainer.callbacks:
+                if isinstance(callback, StochasticWeightAveraging):
+                    callback.setup(trainer, self, "fit")  # it has copied the method without a network
 
     def configure_callbacks(self) -> Sequence[Callback]:
         """The watch for nan and inf, the roll call of our hooks, and two for signals and SLURM, unless attached."""
