@@ -14,6 +14,7 @@ from lightning.pytorch.callbacks import BasePredictionWriter
 from torch import Tensor
 
 from drurank.callbacks.pictures import folder_of
+from drurank.data.file import FileData
 from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.methods import GroupModule
@@ -82,10 +83,20 @@ class PredictionWriter(BasePredictionWriter):
         Raises:
             InputError: naming the column or the file.
         """
+        self.check_early(data)
         if self.keep:
             self._kept(data, np.zeros(0, np.int64))
+
+    def check_early(self, data: Any) -> None:
+        """The same as far as it is known before the rows of the data are read.
+
+        Raises:
+            InputError: naming the column or the file.
+        """
         files = [] if self.output is None else [self.output]
         refuse_existing(files, overwrite=self.overwrite, inputs=read_files(data))
+        if self.keep and isinstance(data, FileData):
+            data.refuse_unknown(self.keep)
 
     def write_on_epoch_end(
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]

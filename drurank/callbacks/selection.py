@@ -8,7 +8,7 @@ from typing import Any
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
-from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
+from lightning.pytorch.utilities.rank_zero import rank_zero_only, rank_zero_warn
 
 from drurank.criteria import criterion
 from drurank.criterion_keys import key_of
@@ -203,7 +203,7 @@ class LastCheckpoint(RunCheckpoint):
         """Of a run that a signal ends, say where it goes on; what the file holds stays that of an epoch's end."""
         super().on_exception(trainer, pl_module, exception)
         if isinstance(exception, KeyboardInterrupt):
-            rank_zero_info(self._stopped_by("SIGINT", trainer))
+            rank_zero_only(STOPPING.say_interrupted)(self._stopped_by("SIGINT", trainer))
         elif STOPPING.is_told(exception):
             STOPPING.say()
 

@@ -17,7 +17,7 @@ from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.comparing_files import compare_runs, files_compared
 from drurank.study.finished import Study
 from drurank.study.folder import files_read
-from drurank.study.shipping import in_words
+from drurank.study.shipping import POINTS, in_words
 from drurank.terminal import Terminal, say
 from drurank.words import as_names, joined, shortened
 
@@ -132,7 +132,7 @@ def verdict(comparison: Comparison) -> list[str]:
     ]
     if open_:
         what = joined([f"{one.criterion} ({_possible(one)})" for one in open_])
-        lines.append(f"No difference larger than chance, but still possible: {what}.")
+        lines.append(f"No difference larger than chance on {comparison.split}, but still possible: {what}.")
     return lines
 
 
@@ -142,7 +142,7 @@ def _gain(one: Compared) -> float:
 
 def _possible(one: Compared) -> str:
     low, high = (_signed(one.criterion, end) for end in one.difference.interval)
-    return f"{low} to {high}"
+    return f"{low} to {high} {POINTS}" if criterion(one.criterion).in_percent else f"{low} to {high}"
 
 
 def _print_groups(comparison: Comparison, console: Terminal) -> None:

@@ -15,12 +15,13 @@ from typing import Any, NoReturn
 
 from drurank.cli.hints import nearest_argument, nearest_option
 from drurank.cli.program import usage
-from drurank.cli.words import Given, given_options, named_classes, with_recipes
+from drurank.cli.words import WEIGHTS, Given, given_options, named_classes, with_recipes
 from drurank.errors import InputError, nearest
 
 KNOWN = Path(__file__).parent / "known"
 CLASSES_FILE = KNOWN / "classes.json"
-TRAINING = ("fit", "validate", "test", "predict")
+EVALUATING = ("validate", "test", "predict")
+TRAINING = ("fit", *EVALUATING)
 COMMANDS = (*TRAINING, "inspect")
 VERSIONS = ("lightning", "jsonargparse")
 SPEC = ("init_args", "dict_kwargs", "class_path", "help")
@@ -44,6 +45,12 @@ def check(words: list[str]) -> None:
     words = with_recipes(words)
     given = list(given_options(words))
     _check_configurations(given)
+    _check_data(given)
+    _check_options(words, given)
+    _check_weights(words[0], given)
+
+
+def _check_options(words: list[str], given: list[Given]) -> None:
     if "torch" in sys.modules or "--import" in " ".join(words):
         return  # Nothing is gained, and classes that are not ours may be known by their short names.
     _check_files(given)
@@ -145,6 +152,30 @@ def _check_configurations(given: list[Given]) -> None:
             raise InputError(
                 f"--config {option.value} cannot be read: there is no such file; give a YAML file of options, or "
                 "drurank:<name> for one that comes with the package"
+            )
+
+
+def _check_weights(command: str, given: list[Given]) -> None:
+    """Refuse to evaluate no weights; a configuration may name them, and help needs none."""
+    named = {part for option in given for part in option.option.split(".")}
+    if command in EVALUATING and not named & {*WEIGHTS, "config", "help", "-h", "print_config"}:
+        raise InputError(needed_weights(command))
+
+
+def needed_weights(command: str) -> str:
+    """What to give a command that evaluates."""
+    return (
+        f"{command} needs trained weights; give either --run FOLDER, of a run that `fit` made, as --run "
+        "runs/version_0, or --ckpt_path FILE"
+    )
+
+
+def _check_data(given: list[Given]) -> None:
+    for option in given:
+        if option.option == "data" and FILE.fullmatch(option.value):
+            raise InputError(
+                f"--data is {option.value!r}, a file; give the kind of data, and the file by its option, as --data "
+                f"Table --data.path {option.value}"
             )
 
 

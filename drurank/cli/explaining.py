@@ -24,6 +24,14 @@ PLAIN = {
 ANY_CLASS = ("torch.optim.Optimizer", "torch.nn.Module", "typing.Union")
 """What jsonargparse takes for the class of an option that names none."""
 SIZES_INSTEAD = ", or let the network take what the data says: an argument `sizes`, with .in_features and .num_classes"
+BASES = {"LightningDataModule": "data", "GroupDataModule": "data", "GroupModule": "model"}
+"""Classes that jsonargparse takes where an option names none."""
+TYPED = {
+    "data": "--data Table --data.path FILE --data.label COLUMN --data.group COLUMN --data.split COLUMN",
+    "model": "--model DRU",
+}
+"""What may be typed for an option that is missing."""
+USUAL = {"data": "Table", "model": "DRU"}
 FEW = 200
 """Letters of an unreadable configuration that are shown."""
 
@@ -79,7 +87,9 @@ def _missing(refused: Refused) -> str | None:
     given = [name.strip() for name in missing[1].split(",")]
     names = [f"{refused.path}.{name}" if refused.path else name.partition(".")[2] or name for name in given]
     are, them = ("are", "them") if len(names) > 1 else ("is", "it")
+    typed = " ".join(TYPED[name] for name in names if name in TYPED)
     said = f"{', '.join(f'--{name}' for name in names)} {are} missing; give {them} on the command line"
+    said = f"{said}, as {typed}," if typed else said
     said = f"{said} or by --config" if "--config" in refused.options else said
     return f"{said}{SIZES_INSTEAD}" if any(".network." in name for name in names) else said
 
@@ -111,7 +121,9 @@ def _option_of_class(refused: Refused) -> str | None:
     if not name:
         return f"there is no option --{option[1]}: {nearest_option(f'--{option[1]}', refused.options)}"
     if name in ANY_CLASS:
-        return _no_class(refused, option[1])
+        return _no_class(refused, refused.path, option[1])
+    if name.rpartition(".")[2] in BASES:
+        return _no_class(refused, BASES[name.rpartition(".")[2]], option[1])
     return f"{name.rpartition('.')[2]} has no option {option[1]!r}: {nearest_argument(option[1], options_of(name))}"
 
 
@@ -145,7 +157,7 @@ def _class_not_named(refused: Refused) -> str | None:
     unnamed = refused.found(r"Given value: NestedArg\(key='([\w.]+)'")
     if unnamed is None or "Problem with given class_path" in refused.message:
         return None
-    return _no_class(refused, unnamed[1])
+    return _no_class(refused, refused.path, unnamed[1])
 
 
 def _config_without_names(refused: Refused) -> str | None:
@@ -218,7 +230,6 @@ SENTENCES: tuple[Callable[[Refused], str | None], ...] = (
 """What may have been refused; the first that fits is said."""
 
 
-def _no_class(refused: Refused, option: str) -> str:
-    path = refused.path
-    known = nearest("", refused.class_names(path.rpartition(".")[2]))
-    return f"--{path}.{option} is an option of a class, but no class is given; write --{path} <class> first, {known}"
+def _no_class(refused: Refused, path: str, option: str) -> str:
+    known, first = nearest("", refused.class_names(path.rpartition(".")[2])), USUAL.get(path, "<class>")
+    return f"--{path}.{option} is an option of a class, but no class is given; write --{path} {first} first, {known}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from drurank.errors import SHORTEST, nearest
 
@@ -11,6 +12,11 @@ OF_OPTIMIZER = {
     **{name: ("AdamW", name) for name in ("weight_decay", "betas", "eps")},
     "momentum": ("SGD", "momentum"),
 }
+GPU = re.compile(r"((n|num|use|no)_?)?(gpus?|cuda)|device", re.IGNORECASE)
+"""Names by which GPUs are asked for."""
+FOR_GPUS = (
+    "for GPUs give --trainer.accelerator gpu --trainer.devices <how many>, and for none --trainer.accelerator cpu"
+)
 """Names by which options of an optimizer are asked for, to a class that has the option, and what it is called."""
 CLOSE = 0.8
 """Likeness of a name from which on it is meant for an option of another section."""
@@ -26,6 +32,8 @@ def nearest_option(word: str, options: list[str]) -> str:
         return "to continue a run give --ckpt_path <run>/checkpoints/last.ckpt"
     if not rest and len([option for option in top if option.startswith(head)]) == 1:
         return nearest(head, top)
+    if GPU.fullmatch(_last_part(word)) and "--trainer.accelerator" in known:
+        return FOR_GPUS
     alike = _with_last_part(_last_part(word), same or known)
     if alike is None and "--model" in known:
         alike = of_optimizer(_last_part(word))

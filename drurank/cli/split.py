@@ -26,6 +26,27 @@ RENAMES = {
     "that are printed have the option",
     "regroup": "the same of groups, as '{branch 17: Branch 17}', in each column of the group",
 }
+
+
+class _Names:
+    """Reads a mapping of names, all of them text as it is typed; the help shows it as its type."""
+
+    def __call__(self, value: Any) -> dict[str, str | None]:
+        """The mapping.
+
+        Raises:
+            ValueError: if it is none.
+        """
+        read = read_text(value) if isinstance(value, str) else value
+        if not isinstance(read, dict):
+            raise ValueError("give a mapping, as '{old: new}'")
+        return {str(written): meant if meant is None else str(meant) for written, meant in read.items()}
+
+    def __repr__(self) -> str:
+        return "dict[str, str] | null"
+
+
+NAMES = _Names()
 SHARED = {"min_count", "seed"}
 OPTIONS: dict[str, type[SplitOptions | TextOptions]] = {"group": SplitOptions, "cluster": TextOptions}
 """Method to the class of its options."""
@@ -66,7 +87,7 @@ def _parser() -> SentenceParser:
     )
     parser.add_function_arguments(split_file, skip={"options", *RENAMES})
     for name, what in RENAMES.items():
-        parser.add_argument(f"--{name}", type=_names_of, default=None, help=what)
+        parser.add_argument(f"--{name}", type=NAMES, default=None, help=what)
     parser.add_argument(
         "--min_count",
         type=int | None,
@@ -82,7 +103,7 @@ def _parser() -> SentenceParser:
     )
     for made in OPTIONS.values():
         parser.add_class_arguments(made, skip=SHARED)
-    parser.let_stand_alone("overwrite", "stratify", "drop_missing")
+    parser.let_stand_alone("overwrite", "join_twins", "stratify", "drop_missing")
     return parser
 
 
@@ -115,18 +136,6 @@ def _data(manifest: Mapping[str, Any], output: str, suggested: Mapping[str, str 
     for name, value in suggested.items():
         words += [f"--data.{name}", value if isinstance(value, str) else as_value(value)]
     return words
-
-
-def _names_of(value: Any) -> dict[str, str | None]:
-    """A mapping of names, all of them text as it is typed.
-
-    Raises:
-        ValueError: if it is none.
-    """
-    read = read_text(value) if isinstance(value, str) else value
-    if not isinstance(read, dict):
-        raise ValueError("give a mapping, as '{old: new}'")
-    return {str(written): meant if meant is None else str(meant) for written, meant in read.items()}
 
 
 def _method(manifest: Mapping[str, Any]) -> list[str]:

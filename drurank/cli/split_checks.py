@@ -15,7 +15,7 @@ from drurank.files import refuse_existing
 from drurank.splits import SPLITS
 from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.reading import DELIMITERS, may_be_on_hub, suffix_of
-from drurank.tabular.rules.spelling import plain_spelling, twins
+from drurank.tabular.rules.spelling import plain_group, twins
 from drurank.tabular.several import files_of
 from drurank.tabular.splitting import OOD_TEST, OOD_VAL, TRAIN
 from drurank.tabular.writing import WRITTEN
@@ -72,19 +72,21 @@ def refuse_lost_label(path: str, split: np.ndarray, label: np.ndarray, label_nam
         )
 
 
-def twins_of(split: np.ndarray, group: np.ndarray, group_names: Sequence[str]) -> list[dict[str, Any]]:
+def twins_of(split: np.ndarray, group: np.ndarray, group_names: Sequence[str], least: int) -> list[dict[str, Any]]:
     """Groups whose names differ only by case, blanks, Unicode form or zeros, those on both sides first.
 
     Args:
         split: code of each row's split, its place in ``SPLITS``, int64 ``[n]``; -1 for none.
         group: group number, int64 ``[n]``.
         group_names: name by group number.
+        least: rows that a group has at least, or it is left out.
 
     Returns:
-        Of each name that is written in several ways ``names``, the ``splits`` that these have rows in, and whether both
-        training and an OOD split are among them, ``across``.
+        Of each name that is written in several ways ``names``, the ``splits`` that these have rows in, whether both
+        training and an OOD split are among them, ``across``, and how many rows are left out that would not be if the
+        names were one, ``lost``.
     """
-    alike = twins(group_names, lambda name: " | ".join(map(plain_spelling, name.split(" | "))))
+    alike, count = twins(group_names, plain_group), np.bincount(group, minlength=len(group_names))
     place = {name: number for number, name in enumerate(group_names)}
     present = np.zeros((len(group_names), len(SPLITS) + 1), dtype=bool)
     present[group, split] = True
@@ -93,5 +95,7 @@ def twins_of(split: np.ndarray, group: np.ndarray, group_names: Sequence[str]) -
         here = {code for name in names for code in np.flatnonzero(present[place[name]]).tolist()}
         across = TRAIN in here and bool(here & {OOD_VAL, OOD_TEST})
         splits = [name for code, name in enumerate(SPLITS) if code in here]
-        found.append({"names": sorted(names), "splits": splits, "across": across})
+        sizes = count[[place[name] for name in names]]
+        lost = int(sizes[sizes < least].sum()) if sizes.sum() >= least else 0
+        found.append({"names": sorted(names), "splits": splits, "across": across, "lost": lost})
     return sorted(found, key=lambda twin: not twin["across"])

@@ -21,9 +21,11 @@ from drurank.tabular.coding import code_groups
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.gathering import gather_rows
+from drurank.tabular.joining import with_twins_joined
+from drurank.tabular.reading import read_head
 from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rules.spelling import as_commonest, twins
-from drurank.tabular.several import Source
+from drurank.tabular.several import Source, files_of
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
 from drurank.tabular.suggesting import suggested_options
 from drurank.tabular.writing import write_table
@@ -71,6 +73,7 @@ def split_file(
     text_encoding: str | None = None,
     relabel: dict[str, str] | None = None,
     regroup: dict[str, str] | None = None,
+    join_twins: bool = False,
     options: SplitOptions | TextOptions | None = None,
 ) -> dict[str, Any]:
     """Write a table again with a column for the split of each row, and beside it ``<output>.manifest.json``.
@@ -90,6 +93,8 @@ def split_file(
         text_encoding: encoding of a text file, if not UTF-8. The output is in UTF-8.
         relabel: labels that stand for others; they stay as written in the output, and a fit needs the same option.
         regroup: the same of groups, in each column of the group.
+        join_twins: whether groups whose names differ only by case, blanks, Unicode form or zeros of a number are one;
+            they stay as written in the output, and the commands that are printed have the option.
         options: how groups and rows are shared out, which says the method; the defaults of ``SplitOptions``, if not
             given.
 
@@ -103,8 +108,13 @@ def split_file(
     text = as_names(options.text) if isinstance(options, TextOptions) else []
     manifest_file = target.with_name(f"{target.stem}.manifest.json")
     refuse_output(path, target, manifest_file, overwrite)
-    source, group_columns = Source.read(path, delimiter=delimiter, text_encoding=text_encoding), as_names(group)
-    refuse_columns(path, source.table, [label, *group_columns, *text], split)
+    group_columns = as_names(group)
+    columns = [label, *group_columns, *text]
+    head = read_head(files_of(path)[0], delimiter=delimiter, text_encoding=text_encoding)
+    if head is not None:
+        refuse_columns(path, head, columns, split)
+    source = Source.read(path, delimiter=delimiter, text_encoding=text_encoding)
+    refuse_columns(path, source.table, columns, split)
     relabel, regroup = checked_labels(relabel), checked_labels(regroup, "regroup")
     source, whole = replace(source, table=with_names(source, label, group_columns, relabel, regroup)), source
     labels = [source.column(label)]
@@ -112,6 +122,8 @@ def split_file(
     kept, dropped = kept_rows(source, labels[0], groups, text, drop=drop_missing)
     label_code, label_names = code_groups(labels, kept)
     group_code, group_names = code_groups(groups, kept)
+    if join_twins:
+        group_code, group_names = with_twins_joined(group_code, group_names)
     rows = _at(whole.table, kept)
     facts: dict[str, Any] = {}
     if isinstance(options, TextOptions):
@@ -130,14 +142,8 @@ def split_file(
         "splits": {name: asdict(summary) for name, summary in held.items()},
         "left_out": _left_out(code, group_code, group_names),
         "padded": {column.name: column.padded for column in [*labels, *groups] if column.is_text and column.padded},
-        "renames": {"relabel": relabel, "regroup": regroup},
-        "twins": twins_of(code, group_code, group_names),
-        "group_twins": {
-            written: meant
-            for column in groups
-            if column.is_text and column.name != label
-            for written, meant in as_commonest(column, twins(column.texts)).items()
-        },
+        "renames": {"relabel": relabel, "regroup": regroup, "join_twins": join_twins},
+        "twins": twins_of(code, group_code, group_names, options.min_count),
         "label_twins": as_commonest(labels[0], twins(labels[0].texts)),
         "dropped": None if dropped is None else {"rows": source.table.num_rows - len(kept), "blank": dropped},
         **facts,

@@ -64,7 +64,9 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
     renamed = manifest["label_twins"]
     if renamed:
         said = some(f"{quoted(one)} = {quoted(other)}" for other, one in renamed.items())
-        remedy = _remedy("relabel", renamed)
+        remedy = "write them alike, and split again"
+        if len(renamed) <= MOST_RENAMED:
+            remedy = in_flags(f"split again with relabel={renamed!r}", ["--relabel"])
         say(
             f"Warning: labels differ only by case, blanks, Unicode form or zeros, and each counts apart: {said}; if "
             f"they are one, {remedy}"
@@ -74,17 +76,13 @@ def _show_names(manifest: Mapping[str, Any]) -> None:
         said = some(" = ".join(map(quoted, twin["names"])) for twin in twins)
         across = sum(twin["across"] for twin in twins)
         sides = f", {across:,} of them in training and in an OOD split" if across else ""
-        remedy = _remedy("regroup", manifest["group_twins"])
+        lost, least = sum(twin["lost"] for twin in twins), manifest["options"]["min_count"]
+        kept = f"; {counted(lost, 'row')} that --min_count {least} leaves out then stay" if lost else ""
         say(
             f"Warning: {counted(len(twins), 'group')} may be written in several ways{sides}, by case, blanks, Unicode "
-            f"form or zeros, and each way counts apart: {said}; if they are one, {remedy}"
+            f"form or zeros, and each way counts apart: {said}; if they are one, split again with --join_twins "
+            f"true{kept}"
         )
-
-
-def _remedy(option: str, renamed: Mapping[str, str]) -> str:
-    if not 0 < len(renamed) <= MOST_RENAMED:
-        return "write them alike, and split again"
-    return in_flags(f"split again with {option}={renamed!r}", [f"--{option}"])
 
 
 def _show_left_out(manifest: Mapping[str, Any]) -> None:

@@ -30,12 +30,17 @@ from drurank.study.runs import Rehearse, check_options
 from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, end_with_parent, work
 from drurank.terminal import say
+from drurank.words import counted
 
 Engine = Literal["auto", "stacked", "single"]
 WORKER = "work"
 """What ``run`` starts in processes of its own."""
 SMALL_NETWORK = 1_000_000
 """Parameters up to which ``auto`` trains candidates together: a step of larger networks keeps the machine busy."""
+TAKEN_ALONE = (
+    "a worker had one at a time, as of a search, of runs of several processes, or where there are as many workers as "
+    "candidates"
+)
 SHORTEST = 3
 """Least ``grace`` in seconds; a worker then gives a sign of life each second."""
 STOP = (signal.SIGTERM, signal.SIGINT)
@@ -125,9 +130,13 @@ def run_study(
             engine,
             str(together),
         ]
+        before = queue.states()
         watch(queue, Workers(words, folder / LOG_FOLDER, number), len(plan.candidates), stop)
         states, reasons = queue.states(), queue.reasons()
+        alone = queue.alone()
     _show(plan, states, reasons, folder)
+    if engine == "stacked":
+        _show_alone(alone, [key for key in states if states[key] == "COMPLETE" != before.get(key)])
     if set(states.values()) != {"COMPLETE"}:
         raise SystemExit(1)
     return states
@@ -186,6 +195,21 @@ def _rehearsal() -> Rehearse:
     from drurank.cli.study_checks import Rehearsal  # here, since it is slow to import
 
     return Rehearsal()
+
+
+def _show_alone(alone: dict[str, str | None], ended: list[str]) -> None:
+    """Say whether candidates that were to train together did not, and why.
+
+    Args:
+        alone: see ``Queue.alone``.
+        ended: keys of the candidates that were trained now.
+    """
+    why = [alone[key] for key in ended if key in alone]
+    reasons = "; ".join(dict.fromkeys(filter(None, why)))
+    if ended and None not in why:
+        say(f"No candidates were trained together: {reasons or TAKEN_ALONE}.")
+    elif reasons:
+        say(f"{sum(map(bool, why)):,} of {counted(len(ended), 'candidate')} were trained alone: {reasons}.")
 
 
 def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: Path) -> None:

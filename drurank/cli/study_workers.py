@@ -32,14 +32,16 @@ class Workers:
         logs: folder for what they print.
         number: how many.
 
-    Attributes:
-        killed: those that did not end when they were told to, as the queue calls them.
     """
 
     def __init__(self, words: list[str], logs: Path, number: int) -> None:
         self._words, self._logs, self._number = words, logs, number
         self._started: list[subprocess.Popen[bytes]] = []
-        self.killed: list[str] = []
+
+    @property
+    def names(self) -> list[str]:
+        """Those that were started, as the queue calls them."""
+        return [worker_name(process.pid) for process in self._started]
 
     def start(self) -> None:
         """Start all of them."""
@@ -79,7 +81,6 @@ class Workers:
                 return
         for process in self._started:
             if process.poll() is None:
-                self.killed.append(worker_name(process.pid))
                 process.kill()
                 process.wait()
 
@@ -110,19 +111,21 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
     """
     from sqlalchemy.exc import SQLAlchemyError  # here, since it is optional
 
-    begun, first, counts = time.time(), None, Counter[str]()
-    with workers, Live(console=Terminal(), refresh_per_second=1) as live:
-        workers.start()
-        while stop.status is None:
-            counts = _counted(queue, counts)
-            done = counts["COMPLETE"] + counts["FAIL"]
-            first = done if first is None else first
-            live.update(_progress(counts, total, done - first, time.time() - begun))
-            if workers.have_ended():
-                break
-            time.sleep(LOOK)
-    with suppress(SQLAlchemyError) if stop.status is not None else nullcontext():
-        queue.put_back_from(workers.killed)  # or they are missed after a while
+    begun, counts = time.time(), queue.count()
+    first = _done(counts)
+    with Live(console=Terminal(), refresh_per_second=1) as live:
+        with workers:
+            workers.start()
+            while stop.status is None:
+                counts = _counted(queue, counts)
+                live.update(_progress(counts, total, first, begun))
+                if workers.have_ended():
+                    break
+                time.sleep(LOOK)
+        with suppress(SQLAlchemyError) if stop.status is not None else nullcontext():
+            queue.put_back_from(workers.names)  # what one that was killed had; or it is missed after a while
+        counts = _counted(queue, counts)
+        live.update(_progress(counts, total, first, begun))
     if stop.status is not None:
         name = signal.Signals(stop.status - 128).name
         say(f"stopped by {name}: {counts['COMPLETE']} of {total} candidates are finished; the same command goes on")
@@ -138,9 +141,14 @@ def _counted(queue: Queue, before: Counter[str]) -> Counter[str]:
     return before
 
 
-def _progress(counts: Counter[str], total: int, done: int, seconds: float) -> Table:
-    table = Table()
-    for column in ("finished", "failed", "running", "waiting", "of", "time left"):
+def _done(counts: Counter[str]) -> int:
+    return counts["COMPLETE"] + counts["FAIL"]
+
+
+def _progress(counts: Counter[str], total: int, first: int, begun: float) -> Table:
+    """How many candidates are in which state, ``first`` of them finished or failed since before this began."""
+    table, done, seconds = Table(), _done(counts) - first, time.time() - begun
+    for column in ("finished", "failed", "taken", "waiting", "of", "time left"):
         table.add_column(column, justify="right")
     left = counts["RUNNING"] + counts["WAITING"]
     estimate = str(timedelta(seconds=round(seconds / done * left))) if done else "?"

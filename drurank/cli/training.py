@@ -23,7 +23,7 @@ from rich.table import Table
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.cli.class_paths import import_problem
-from drurank.cli.early import TRAINING, options_of_others
+from drurank.cli.early import TRAINING, needed_weights, options_of_others
 from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import reason_of
@@ -54,7 +54,7 @@ from drurank.terminal import Terminal, say
 from drurank.training import requeue
 from drurank.training.loaders import as_list
 from drurank.training.resume import first_step_to_log
-from drurank.training.stopping import SIGTERM_STATUS, STOPPING
+from drurank.training.stopping import SIGINT_STATUS, SIGTERM_STATUS, STOPPING
 from drurank.words import joined
 
 DEFAULT_EPOCHS = 20
@@ -232,9 +232,7 @@ class GroupCLI(LightningCLI):
                 "<run>/checkpoints/last.ckpt"
             )
         if self.subcommand != "fit" and bool(config.get("ckpt_path")) == bool(config.get("run")):
-            raise InputError(
-                f"{self.subcommand} needs trained weights; give either --run <folder of the run> or --ckpt_path <file>"
-            )
+            raise InputError(needed_weights(str(self.subcommand)))
         if self.subcommand in ("validate", "predict") and config.get("run"):
             name, entry = next(iter(read_selection(Path(config["run"])).items()))
             config["ckpt_path"] = str(entry["file"])
@@ -272,6 +270,9 @@ class GroupCLI(LightningCLI):
 
     def before_predict(self) -> None:
         """Read the data before a folder is made."""
+        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
+            if isinstance(callback, PredictionWriter):
+                callback.check_early(self.datamodule)
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
         for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
             if isinstance(callback, PredictionWriter):
@@ -345,6 +346,12 @@ def run(words: ArgsType) -> GroupCLI:
         # Lightning ends with status 0, as if the run were finished.
         STOPPING.say()
         raise ended_with(SIGTERM_STATUS) from stop
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, KeyboardInterrupt):
+            raise
+        # Lightning ends with status 1, as of an error.
+        rank_zero_only(STOPPING.say_interrupted)("stopped by SIGINT")
+        raise ended_with(SIGINT_STATUS) from stop
     except Exception as error:
         let_workers_end()
         ending = ending_of(error)
@@ -366,4 +373,5 @@ def _said_as_flags(flags: Callable[[], list[str]]) -> Iterator[None]:
 
 
 def _is_no_tip(record: logging.LogRecord) -> bool:
-    return "Tip:" not in record.getMessage()
+    """Whether a message is neither a tip nor what we say ourselves."""
+    return not any(said in record.getMessage() for said in ("Tip:", "Detected KeyboardInterrupt"))

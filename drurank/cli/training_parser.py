@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,13 +27,14 @@ from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
 
 MANY = 25
+CLASS = re.compile(r"<class '(?:\w+\.)*(\w+)'>")
 
 
 class ShortHelp(DefaultHelpFormatter):
-    """Help without lists of hundreds of subclasses."""
+    """Help without lists of hundreds of subclasses, and with classes by their names."""
 
     def _expand_help(self, action: Any) -> str:
-        text = str(super()._expand_help(action))
+        text = CLASS.sub(r"\1", str(super()._expand_help(action)))
         head, _, known = text.partition(", known subclasses: ")
         names = known.split(", ")
         if len(names) <= MANY:

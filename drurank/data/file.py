@@ -17,17 +17,18 @@ from drurank.data.encoding import Names
 from drurank.data.module import GroupDataModule
 from drurank.data.options import TablePath, checked_splits, named
 from drurank.data.saying import say_taken
+from drurank.data.unseen import say_unseen_groups
 from drurank.errors import InputError, check_choice, nearest
 from drurank.splits import SPLITS
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.gathering import gather_rows
-from drurank.tabular.reading import checked_names
+from drurank.tabular.reading import checked_names, read_head
 from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
-from drurank.tabular.several import Source
+from drurank.tabular.several import Source, files_of
 from drurank.tabular.text import check_delimiter, check_encoding
 from drurank.words import as_names
 
@@ -57,6 +58,8 @@ class FileData(GroupDataModule):
         relabel: labels that stand for others, as ``{9: 5, 10: 5}``; the rest stay as they are. A fit warns of one that
             no row has.
         regroup: the same of groups, as ``{branch 17: Branch 17}``, in each column of the group.
+        join_twins: whether groups whose names differ only by case, blanks, Unicode form or zeros of a number are one,
+            called as in most rows; of other data as in training.
         group_in: ``eval`` allows training rows without a group, for methods that need none.
         delimiter: delimiter of a CSV or TSV file. If not given, the one the file name implies; if that does not split
             the header, the one of ``, ; tab |`` that splits all rows into equally many cells.
@@ -79,6 +82,7 @@ class FileData(GroupDataModule):
         split_names: dict[str, str] | None = None,
         relabel: dict[str | int, str | int] | None = None,
         regroup: dict[str | int, str | int] | None = None,
+        join_twins: bool = False,
         group_in: GroupIn = "all",
         delimiter: str | None = None,
         text_encoding: str | None = None,
@@ -94,7 +98,7 @@ class FileData(GroupDataModule):
         self.regroup = checked_labels(regroup, "regroup")
         if split in (label, *self.group):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
-        self.group_in = group_in
+        self.join_twins, self.group_in = join_twins, group_in
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
         self._encoder: Any = None
@@ -145,6 +149,7 @@ class FileData(GroupDataModule):
                 f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
             )
         if stage == "fit":
+            self.refuse_unknown([self.label, *self.group, *([self.split] if self.split else [])])
             refuse(self._rows, "start")
         super().setup(stage)
         if stage == "fit" and self._unlabelled is None:
@@ -165,6 +170,18 @@ class FileData(GroupDataModule):
                 f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, {self.required})"
             )
         return list(self._index)
+
+    def refuse_unknown(self, names: Sequence[str]) -> None:
+        """Refuse names that are no columns of the file, as far as that is known without reading its rows.
+
+        Raises:
+            InputError: naming the first.
+        """
+        if self._given is not None:
+            return
+        head = read_head(files_of(self.path)[0], delimiter=self.delimiter, text_encoding=self.text_encoding)
+        if head is not None:
+            refuse_unknown(self.path, head, names)
 
     @abstractmethod
     def make_rows(self, data: GroupedRows, rows: np.ndarray) -> Any:
@@ -202,6 +219,8 @@ class FileData(GroupDataModule):
         if not self._checked:
             refuse(data.only(split), "predict" if self._predicts() else "evaluate")
         group, group_names = encoder.group(data, rows)
+        if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
+            say_unseen_groups(self.path, group, group_names, len(encoder.group_names))
         return GroupedDataset(
             self.make_rows(data, rows),
             group,
@@ -319,6 +338,7 @@ class FileData(GroupDataModule):
             split_names=self.split_names,
             files=self._source.several,
             places=self._places,
+            join_twins=self.join_twins,
             group_in=self.group_in,
             trained_labels=None if self._encoder is None else self._encoder.label_names,
             trained_groups=None if self._encoder is None else self._encoder.group_names,

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from torch import Tensor
 
 from drurank.data.encoding import UNSEEN, CategoricalFeature
 from drurank.tabular.columns import Column
+from drurank.words import quoted, some
 
 SHOWN = 3
 
@@ -40,6 +42,23 @@ def say_unseen(
         rank_zero_info(
             f"{source}: {found:,} of {len(rows):,} rows have a category that training did not have, which is read as "
             f"unknown, by column: {'; '.join(said)}"
+        )
+
+
+def say_unseen_groups(source: str, group: Tensor, names: Sequence[str], trained: int) -> None:
+    """Say how many rows are of groups that training lacks, with examples.
+
+    Args:
+        source: what the rows were read from.
+        group: of each row, int64 ``[n]``.
+        names: of the groups, those of training first.
+        trained: how many groups training has.
+    """
+    unseen = group[group >= trained]
+    if len(unseen):
+        said = some(quoted(names[number]) for number in sorted(set(unseen.tolist())))
+        rank_zero_info(
+            f"{source}: {len(unseen):,} of {len(group):,} rows are of groups that training did not have: {said}"
         )
 
 

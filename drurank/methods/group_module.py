@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from lightning.pytorch import Callback, LightningModule
+from lightning.pytorch.callbacks import StochasticWeightAveraging
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.utilities.model_helpers import is_overridden
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
@@ -333,7 +334,14 @@ class GroupModule(LightningModule):
         return contract.checked_correct(self.is_correct(output, label), output, drop_nan=not is_ours)
 
     def _losses(self, output: Tensor, label: Tensor) -> Tensor:
-        return contract.checked_losses(self.sample_losses(output, label), label, "sample_losses")
+        try:
+            losses = self.sample_losses(output, label)
+        except IndexError as error:
+            found = contract.OUT_OF_RANGE.search(str(error))
+            if found is None:
+                raise
+            raise contract.out_of_range(f"the label {found[1]}", output) from error
+        return contract.checked_losses(losses, label, "sample_losses")
 
     @property
     def searching(self) -> bool:
@@ -355,6 +363,8 @@ class GroupModule(LightningModule):
         self.watch.begin_step(self, batch_idx)
         batch = contract.checked_batch(self.unpack(batch))
         output = self.logits_of(batch["inputs"])
+        if self.trainer.global_step == 0 and batch_idx == 0 and not output.is_cpu:
+            contract.check_classes(output, batch["label"])  # on the CPU the loss refuses any
         losses = self._losses(output, batch["label"])
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
@@ -562,6 +572,9 @@ class GroupModule(LightningModule):
         trainer: Any = self._trainer
         if self.network is None and not self.forwards_itself and trainer is not None and trainer.state.fn == "fit":
             self.network = self.builder.build(preflight.sizes_of(trainer.datamodule, needed=self.builder.takes_sizes))
+            for callback in trainer.callbacks:
+                if isinstance(callback, StochasticWeightAveraging):
+                    callback.setup(trainer, self, "fit")  # it has copied the method without a network
 
     def configure_callbacks(self) -> Sequence[Callback]:
         """The watch for nan and inf, the roll call of our hooks, and two for signals and SLURM, unless attached."""

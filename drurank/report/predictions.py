@@ -21,7 +21,7 @@ from drurank.report.write import REPORT_FILES, print_report, write_report
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
-from drurank.tabular.reading import read_table
+from drurank.tabular.reading import read_head, read_table
 from drurank.tabular.rules.cells import blank_cells
 from drurank.terminal import say
 from drurank.words import as_names
@@ -78,6 +78,9 @@ def report_predictions(
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
     refuse_existing((folder / name for name in REPORT_FILES), overwrite=overwrite, inputs=[str(source)])
+    head = read_head(predictions, delimiter=delimiter, text_encoding=text_encoding)
+    if head is not None:
+        refuse_unknown(predictions, head, [label, prediction, *as_names(group), *([split] if split else [])])
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
     splits = counts_of_table(predictions, table, label, prediction, as_names(group), split, as_names(labels))
     if split is None and "split" in table.column_names:

@@ -16,7 +16,7 @@ try:
 except ImportError:  # Windows has no such lock, and runs are not locked there
     fcntl = None  # type: ignore[assignment]
 
-LOCK_FILE = ".lock"
+LOCK_FILE = ".drurank.lock"
 _held: dict[Path, tuple[int, list[Path]]] = {}
 """Folders that this process writes to: the open file by which it holds each, and the folders made for that."""
 

@@ -32,6 +32,9 @@ class Fit:
         work: trains, and whatever comes before and after it.
         ended: called with the error that ended it, or ``None``, when it is over.
         largest: most parameters of a network that trains with others; any number, if not given.
+
+    Attributes:
+        together: whether an epoch of it was trained with others.
     """
 
     def __init__(
@@ -43,6 +46,12 @@ class Fit:
         self._ended, self._largest = ended, largest
         self.turn = Turn(partial(self._run, work))
         self.member: Member | None = None
+        self.together = False
+
+    @property
+    def alone(self) -> str | None:
+        """Why it trained alone; ``None`` if it did not, or trained nothing here."""
+        return None if self.together or self.member is None else self.member.alone
 
     def go_on(self) -> None:
         """Let it go on until it waits for an epoch, or is over."""
@@ -76,7 +85,6 @@ def run_together(fits: Sequence[Fit]) -> bool:
         Whether any of them trained together.
     """
     tables: dict[Any, InMemory] = {}
-    together = False
     try:
         for fit in fits:
             fit.go_on()
@@ -84,22 +92,22 @@ def run_together(fits: Sequence[Fit]) -> bool:
                 _share_rows(_member(fit), tables)
         while waiting := [fit for fit in fits if not fit.turn.over]:
             for stack in _alike(waiting):
-                together |= _train(stack)
+                _train(stack)
                 for fit in stack:
                     fit.go_on()
     except BaseException as error:
         for fit in fits:
             fit.turn.end(error)
         raise
-    return together
+    return any(fit.together for fit in fits)
 
 
-def _train(stack: list[Fit]) -> bool:
-    """Train an epoch of a stack, or have its fits train alone where that cannot be done; tells which it was."""
+def _train(stack: list[Fit]) -> None:
+    """Train an epoch of a stack, or have its fits train alone where that cannot be done."""
     members = [_member(fit) for fit in stack]
     if len(members) == 1:
         members[0].leave(NONE_ALIKE)
-        return False
+        return
     state = torch.get_rng_state()
     try:
         torch.manual_seed(sum(member.draw for member in members))
@@ -107,10 +115,11 @@ def _train(stack: list[Fit]) -> bool:
     except (InputError, RuntimeError, ValueError, TypeError, KeyError) as error:
         for member in members:
             member.leave(" ".join(f"{type(error).__name__}: {error}".split())[:200])
-        return False
+    else:
+        for fit in stack:
+            fit.together = True
     finally:
         torch.set_rng_state(state)
-    return True
 
 
 def _share_rows(member: Member, tables: dict[Any, InMemory]) -> None:

@@ -100,12 +100,12 @@ def _of_method(trainer: Any, method: Any) -> str | None:
     kind = type(method)
     for name in OURS:
         if getattr(kind, name) is not getattr(GroupModule, name):
-            return f"{kind.__name__} has a {name} of its own"
+            return f"{kind.__name__} has its own {name}"
     for name in OF_A_STEP:
         if is_overridden(name, method, LightningModule):
-            return f"{kind.__name__} has a {name} of its own"
+            return f"{kind.__name__} has its own {name}"
     if not kind.on_train_batch_start.__module__.startswith("drurank."):
-        return f"{kind.__name__} has an on_train_batch_start of its own"
+        return f"{kind.__name__} has its own on_train_batch_start"
     if method.relabels:
         return "the data module has a hook between loader and step"
     if method.watch.skips or method.watch.detect:
@@ -143,8 +143,10 @@ def _of_data(trainer: Any, method: Any) -> str | None:
     dataset: Any = getattr(loader, "dataset", None)
     sampler = getattr(loader, "sampler", None)
     in_memory = type(dataset) is GroupedDataset and type(dataset.dataset) is InMemory
-    if not in_memory or not isinstance(dataset.dataset.inputs, torch.Tensor):
-        return "the training rows are not one tensor in memory"
+    if not in_memory:
+        return "the training rows are not a tensor in memory, as texts are not"
+    if not isinstance(dataset.dataset.inputs, torch.Tensor):
+        return "the training rows are several tensors, as of a table with columns of categories; numbers alone are one"
     if type(sampler) is not GlobalBatchSampler or loader.num_workers:
         return "the batches are not drawn by the library's sampler in this process"
     return None

@@ -34,7 +34,7 @@ RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
 SUSPECT = 2
 """Workers that have died with a candidate, from which on it is run alone, so that it takes no others with it."""
-KEY, REASON, WORKER = "key", "reason", "worker"
+KEY, REASON, WORKER, ALONE = "key", "reason", "worker", "alone"
 PAUSE = 1.0
 
 
@@ -172,6 +172,11 @@ class Queue:
             self.storage.set_trial_user_attr(trial._trial_id, REASON, reason)
         self._study.tell(number, state=self._optuna.trial.TrialState.FAIL, skip_if_finished=True)
 
+    def note_alone(self, number: int, why: str | None) -> None:
+        """Note why a trial that was to train with others trained alone; ``None`` if it did not."""
+        with suppress(self._optuna.exceptions.UpdateFinishedTrialError):
+            self.storage.set_trial_user_attr(self._study.trials[number]._trial_id, ALONE, why)
+
     def put_back(self, number: int) -> None:
         """Let another worker take what this one has to leave."""
         trial = self._study.trials[number]
@@ -209,6 +214,10 @@ class Queue:
             for key, trial in last.items()
             if trial.state.name == "FAIL"
         }
+
+    def alone(self) -> dict[str, str | None]:
+        """Key of each candidate that was to train with others to what ``note_alone`` said of its last trial."""
+        return {trial.user_attrs[KEY]: trial.user_attrs[ALONE] for trial in self._trials() if ALONE in trial.user_attrs}
 
     def count(self) -> Counter[str]:
         """Number of candidates by state."""

@@ -21,6 +21,7 @@ from drurank.words import joined
 from drurank.yaml_files import dump_yaml, read_options
 
 BASELINE, AVERAGE = "ERM", "average"
+POINTS = "percentage points"
 FEW = 20
 """Tested groups below which you are told that another split may say otherwise."""
 
@@ -135,7 +136,7 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
         left = _amount(by, max(others[most][2], 0.0))
         return BASELINE, (
             f"None beats ERM by {by} on {split}: no other method is better by more than chance, so take ERM. Still "
-            f"possible: {most} better by up to {left} (95 %{together}).{few}"
+            f"possible on {split}: {most} better by up to {left} (95 %{together}).{few}"
         )
     taken = max(better, key=on_validation.__getitem__)
     value, low, high, p = others[taken]
@@ -153,7 +154,7 @@ def _on_average(side: Chosen, by: str, baseline: int, taken: str) -> str:
         return ""
     value, low, high, _ = _turned(side.compared(AVERAGE, baseline)[side.methods.index(taken)], -1)
     change, *ends = (f"{100 * number + 0.0:+.1f}" for number in (value, low, high))
-    return f" Its average group accuracy differs from ERM's by {change} points (95 %: {' to '.join(ends)})."
+    return f" Its average group accuracy differs from ERM's by {change} {POINTS} (95 %: {' to '.join(ends)})."
 
 
 def _without_baseline(first: str, others: dict[str, tuple[float, float, float, float]], by: str, split: str) -> str:
@@ -175,7 +176,7 @@ def _without_baseline(first: str, others: dict[str, tuple[float, float, float, f
     left = _amount(by, max(others[most][2], 0.0))
     return (
         f"Take {first}, the best by {by} on validation; on {split} it does not differ from {joined(alike)} by more "
-        f"than chance. Still possible: {most} better by up to {left} (95 %{together})."
+        f"than chance. Still possible on {split}: {most} better by up to {left} (95 %{together})."
     )
 
 
@@ -197,7 +198,7 @@ def _of_few(side: Chosen, split: str) -> str:
 
 def _amount(by: str, value: float) -> str:
     shown = criterion(by).shown(value)
-    return f"{shown} points" if criterion(by).in_percent else shown
+    return f"{shown} {POINTS}" if criterion(by).in_percent else shown
 
 
 def in_words(p: float) -> str:

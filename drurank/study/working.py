@@ -222,6 +222,8 @@ def run_stack(
         with stop.held():
             left.remove(number)
             if error is None:
+                if fits[number].member is not None:
+                    queue.note_alone(number, fits[number].alone)
                 queue.end(number)
             else:
                 _note_failure(queue, number, error)
@@ -233,10 +235,10 @@ def run_stack(
     # Each holds its folder once it has begun. Two workers that begin some of the same in another order might wait for
     # each other for ever.
     ordered = sorted(taken.items(), key=lambda one: one[1].key)
-    fits = [Fit(partial(begin, candidate), partial(ended, number), largest) for number, candidate in ordered]
+    fits = {number: Fit(partial(begin, candidate), partial(ended, number), largest) for number, candidate in ordered}
     try:
         with queue.alive(left), stop.interrupting():
-            return run_together(fits)
+            return run_together([*fits.values()])
     except BaseException as error:
         for number in left:
             queue.put_back(number)

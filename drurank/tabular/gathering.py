@@ -14,6 +14,7 @@ from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_spli
 from drurank.tabular.columns import Column, Files, refuse_unknown
 from drurank.tabular.feature import Feature
 from drurank.tabular.indices import is_index
+from drurank.tabular.joining import with_twins_joined
 from drurank.tabular.rows import GroupedRows, GroupIn, Missing
 
 
@@ -35,6 +36,7 @@ def gather_rows(
     file_of: Mapping[str, str] | None = None,
     files: Files | None = None,
     places: np.ndarray | None = None,
+    join_twins: bool = False,
     group_in: GroupIn = "all",
     missing: Missing = "error",
     allow_leaks: Sequence[str] = (),
@@ -61,7 +63,8 @@ def gather_rows(
         file_of: the file that a column is of, if not ``path``.
         files: those of the rows, where the table is of several.
         places: of the rows in the file, int64 ``[n]``, where they are but some of its rows.
-        group_in: see ``GroupedRows``, as for those below.
+        join_twins: see ``GroupedRows``, as for those below.
+        group_in: see there.
         missing: see there.
         allow_leaks: see there.
         trained_labels: see there.
@@ -98,6 +101,8 @@ def gather_rows(
     label_code, label_names = code_labels(read[label]) if label else (np.full_like(every, -1), [])
     label_code, label_names = without_unknown(label_code, label_names, split_code, splits, trained_labels)
     group_code, group_names = code_groups([read[name] for name in group], every)
+    if join_twins and group:
+        group_code, group_names = with_twins_joined(group_code, group_names, trained_groups or ())
     rows = GroupedRows(
         source=path,
         splits=splits,
@@ -114,6 +119,7 @@ def gather_rows(
         split_names=spellings,
         trained_labels=trained_labels,
         trained_groups=trained_groups,
+        join_twins=join_twins,
         group_in=group_in,
         missing=missing,
         allow_leaks=allow_leaks,

@@ -11,12 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from drurank.errors import InputError, nearest
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.hub import read_hub
 from drurank.tabular.jsonrows import read_json
-from drurank.tabular.text import TextFile, check_delimiter, read_delimited
+from drurank.tabular.text import TextFile, check_delimiter, read_delimited, read_header
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON = (".jsonl", ".ndjson", ".json")
@@ -61,6 +62,34 @@ def read_table(
         kind = suffix_of(path).removeprefix(".")
         raise InputError(f"{path} cannot be read as {kind}: {said}; fix the file or its permissions") from error
     return checked_names(path, _without_index(path, table))
+
+
+def read_head(path: str, *, delimiter: str | None = None, text_encoding: str | None = None) -> pa.Table | None:
+    """The columns of a table without its rows, where the head of the file says them.
+
+    It is read so that a name that is misspelt need not wait for a large table.
+
+    Args:
+        path: the file; of several, the first.
+        delimiter: see ``read_table``.
+        text_encoding: see there.
+
+    Returns:
+        An empty table; ``None`` for other kinds of files, and where reading the whole would say what is wrong.
+    """
+    file, suffix = Path(os.path.expanduser(path)), suffix_of(path)
+    if not file.is_file():
+        return None
+    try:
+        if suffix in PARQUET:
+            return pq.read_schema(file).empty_table()
+        if suffix not in DELIMITERS:
+            return None
+        asked = None if delimiter is None else check_delimiter(delimiter)
+        names = read_header(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
+        return None if names is None else pa.schema([(name, pa.string()) for name in names]).empty_table()
+    except (InputError, pa.ArrowException, csv.Error, OSError, EOFError, zlib.error, *ODD):
+        return None
 
 
 def checked_names(path: str, table: pa.Table) -> pa.Table:

@@ -44,6 +44,7 @@ class GroupedRows:
         indices: columns that only number the rows, by their name and their cells, and are no features.
         trained_labels: the labels of training where a checkpoint says them, and not the training rows.
         trained_groups: the groups of training, likewise.
+        join_twins: whether groups whose names differ only by how they are written are one.
         group_in: whether training rows may be without a group (``eval``).
         missing: what a missing feature does; only by ``error`` does it stop a run.
         allow_leaks: features that may determine the label.
@@ -70,6 +71,7 @@ class GroupedRows:
     indices: Sequence[str] = ()
     trained_labels: Sequence[str] | None = None
     trained_groups: Sequence[str] | None = None
+    join_twins: bool = False
     group_in: GroupIn = "all"
     missing: Missing = "error"
     allow_leaks: Sequence[str] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,10 @@ from drurank.metrics import predicted_class
 ENTRIES = ("inputs", "label", "group", "index")
 """What a batch holds."""
 NEEDED = frozenset(ENTRIES)
+IGNORED = -100
+"""Label of which torch's cross-entropy makes a loss of 0."""
+OUT_OF_RANGE = re.compile(r"Target (-?\d+) is out of bounds")
+"""What torch says on the CPU of a label that the network has no output for."""
 
 
 def as_batch(batch: Any) -> dict[str, Any]:
@@ -74,6 +79,32 @@ def checked_batch(found: Any) -> dict[str, Any]:
                 "are int64 with one entry a sample"
             )
     return dict(found)
+
+
+def check_classes(output: Tensor, label: Tensor) -> None:
+    """Refuse classes that the network has no output for, where a loss would end the device's process; waits for it.
+
+    Args:
+        output: of the network, ``[B, ...]``.
+        label: labels, ``[B, ...]``; others than one class a sample are passed.
+
+    Raises:
+        InputError: naming the first.
+    """
+    if output.ndim != 2 or output.shape[1] < 2 or label.ndim != 1 or label.is_floating_point():
+        return
+    wrong = label[(label >= output.shape[1]) | ((label < 0) & (label != IGNORED))]
+    if len(wrong):
+        raise out_of_range(f"the label {int(wrong[0])}", output)
+
+
+def out_of_range(what: str, output: Tensor) -> InputError:
+    """What to say of a label that the network has no output for."""
+    classes = output.shape[1] if output.ndim > 1 else 1
+    return InputError(
+        f"a training row has {what}, and the network has {classes} outputs, for classes 0 to {classes - 1}; give it an "
+        "output for each class, or number the classes from 0 on"
+    )
 
 
 def checked_losses(losses: Any, label: Tensor, of: str = "the loss") -> Tensor:

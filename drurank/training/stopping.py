@@ -28,7 +28,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from drurank.processes import rank_and_world
 
-SIGTERM_STATUS = 128 + signal.SIGTERM
+SIGTERM_STATUS, SIGINT_STATUS = 128 + signal.SIGTERM, 128 + signal.SIGINT
 REFUSED = 2
 """Exit status of a process that input, or the end of another process, keeps from going on."""
 LOOK = 0.2
@@ -153,6 +153,12 @@ class Stopping:
         if not self._said:
             self._said = True
             LOGGER.info("stopped by SIGTERM" if self._sentence is None else self._sentence())
+
+    def say_interrupted(self, sentence: str) -> None:
+        """Say of SIGINT once what there is to say, the first that is called with the most."""
+        if not self._said:
+            self._said = True
+            LOGGER.info(sentence)
 
     @contextmanager
     def saying(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """What predict writes: columns of the data beside it, the format of the ending, a column a class."""
 
 import csv
+import logging
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -47,6 +48,25 @@ def test_kept_columns_are_those_of_the_row(trained, run):
         share = [float(row[f"probability_{name}"]) for name in ("no", "yes")]
         assert sum(share) == pytest.approx(1, abs=1e-5)
         assert row["prediction"] == ("no", "yes")[int(np.argmax(share))]
+
+
+@pytest.mark.parametrize("columns", [["x", "g"], ["x"], ["x", "g", "split"]])
+def test_rows_of_groups_that_training_lacks_are_counted_once(trained, run, caplog, columns):
+    rows = [
+        {"x": 0.5, "g": group, "split": split}
+        for group, split in [("1", "val"), ("8", "val"), ("9", "val"), ("9", "val"), ("7", "ood_test")]
+    ]
+    with open("new.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    with caplog.at_level(logging.INFO):
+        run("predict", "--ckpt_path", trained[1], "--data.path", "new.csv", "--output", "new_p.csv")
+    said = [record.getMessage() for record in caplog.records if "of groups that" in record.getMessage()]
+    # Those of ood_test are unseen by its name.
+    counted = {2: "4 of 5 rows are of groups that training did not have: '7', '8', '9'", 1: None}
+    counted[3] = "3 of 4 rows are of groups that training did not have: '8', '9'"
+    assert said == [f"new.csv: {counted[len(columns)]}"] * (len(columns) > 1)
 
 
 @pytest.mark.parametrize("name", ["p.parquet", "p.tsv"])

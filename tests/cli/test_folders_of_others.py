@@ -113,7 +113,7 @@ def test_a_keeper_of_lightnings_goes_on_in_a_run_that_moved(fit, run, tmp_path):
 LINKS = [
     ("test", "tree", TEST),
     ("test/qdcg10", "tree", TEST),
-    ("test/.lock", "new.txt", TEST),
+    ("test/.drurank.lock", "new.txt", TEST),
     ("test/qdcg10/hparams.yaml", "diary.txt", TEST),
     ("metrics.csv", "diary.txt", RESUME),
     ("checkpoints/worst.ckpt", "new", RESUME),
@@ -146,7 +146,7 @@ def test_links_within_a_run_and_to_it_are_followed(copied, run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "at", ["test/.lock", "test/qdcg10/metrics.csv", "config.yaml", "selection.json", "x/fifo.yaml"]
+    "at", ["test/.drurank.lock", "test/qdcg10/metrics.csv", "config.yaml", "selection.json", "x/fifo.yaml"]
 )
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes")
 def test_a_pipe_in_a_run_is_not_waited_for(copied, refused, at):

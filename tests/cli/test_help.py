@@ -8,8 +8,16 @@ from importlib.metadata import entry_points
 import pytest
 
 from drurank.cli import main
+from drurank.cli.training_parser import concrete
+from drurank.data import GroupDataModule
+from drurank.methods import GroupModule
 from runs import QUIET, ROOT, SMALL
 from warm import Program
+
+OURS = {
+    key: [cls for cls in concrete(base) if cls.__module__.startswith("drurank.")]
+    for key, base in (("model", GroupModule), ("data", GroupDataModule))
+}
 
 
 @pytest.mark.slow
@@ -79,6 +87,23 @@ def test_all_commands_are_named(capsys, words):
     shown = capsys.readouterr().out
     for command in ("fit", "validate", "test", "predict", "report", "split", "inspect"):
         assert re.search(rf"^  {command} ", shown, re.MULTILINE), command
+
+
+STUDY = ("run", "table", "concordance", "compare", "export-best", "plot", "report")
+HELPS = [
+    *([command, "--help"] for command in ("fit", "validate", "test", "predict", "report", "split", "inspect")),
+    *(["study", command, "--help"] for command in STUDY),
+    *(["fit", f"--{key}.help", cls.__name__] for key in OURS for cls in OURS[key]),
+    ["fit", "--model.network.help", "MLP"],
+    ["fit", "--model.network.help", "TextClassifier"],
+    ["fit", "--model.loss.help", "CrossEntropy"],
+]
+
+
+@pytest.mark.parametrize("words", HELPS, ids=" ".join)
+def test_no_help_shows_objects_of_python(printed, words):
+    shown = " ".join(printed(*words).split())
+    assert re.findall(r"<function \S+|<class \S+|\S+ at 0x\w+|<[\w.]+ object", shown) == []
 
 
 @pytest.mark.slow

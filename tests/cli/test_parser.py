@@ -34,8 +34,14 @@ from runs import FIT, SMALL, read_csv
         ([*FIT, "--model.cutoff", "101"], "cutoff.*101.*0 to 100"),
         ([*FIT, "--model.cutoff", "much"], "cutoff is 'much'; give a number$"),
         ([*FIT, "--data.groups", "some"], "groups.*'some'.*list"),
-        (["fit", *SMALL], "--model is missing"),
-        (["fit", "--model", "DRU"], "--data is missing"),
+        (["fit", *SMALL], "--model is missing; give it on the command line, as --model DRU, or by --config$"),
+        (["fit", "--model", "DRU"], "--data is missing; .* as --data Table --data.path FILE --data.label COLUMN"),
+        (["fit"], "--data, --model are missing; .*--data.path FILE .*--model DRU, or by --config$"),
+        (
+            ["fit", "--model", "DRU", "--data.path", "t.csv"],
+            "^--data.path is an option of a class, but no class is given; write --data Table first, known: Shortcut",
+        ),
+        (["fit", *SMALL, "--model.cutoff", "5"], "no class is given; write --model DRU first, known: CVaR"),
         (["fit", "--config", "{model: {class_path: DRU, init_args: {bta: 1}}}", *SMALL], "'bta'"),
         (["fit", "--config", "nowhere.yaml"], "nowhere.yaml"),
         (

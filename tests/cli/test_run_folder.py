@@ -78,7 +78,10 @@ def test_a_run_is_predicted_and_validated_by_its_first_criterion(done, run, tmp_
 def test_either_a_run_or_a_checkpoint_is_evaluated(done, refused, command, words):
     words = [word.format(run=done) for word in words] or ["--model", "DRU", *SMALL]
     said = refused(command, *words)
-    assert said == f"{command} needs trained weights; give either --run <folder of the run> or --ckpt_path <file>"
+    assert said == (
+        f"{command} needs trained weights; give either --run FOLDER, of a run that `fit` made, as --run "
+        "runs/version_0, or --ckpt_path FILE"
+    )
 
 
 def test_a_model_beside_a_run_says_that_nothing_of_the_run_is_taken(done):

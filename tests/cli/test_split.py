@@ -456,7 +456,7 @@ def test_the_commands_that_split_ends_with_run_as_they_are(run, capsys):
     write(rows=rows, header=header)
     split()
     shown = said(capsys)
-    assert "'G 3' = 'g 3'; if they are one, split again with --regroup '{G 3: g 3}'" in shown
+    assert "'G 3' = 'g 3'; if they are one, split again with --join_twins true" in shown
     manifest = split("--overwrite", "--relabel", "{A: a, B: b}", "--regroup", "{G 3: g 3}")
     assert (manifest["twins"], manifest["label_twins"]) == ([], {})
     assert sum(summary["groups"] for name, summary in manifest["splits"].items() if not name.startswith("id")) == 12
@@ -483,6 +483,32 @@ def test_twins_on_both_sides_are_counted(capsys):
     assert len(twins) == 10
     assert sum(twin["across"] for twin in twins) == across > 0
     assert f"{across} of them in training and in an OOD split" in said(capsys)
+
+
+def test_twins_are_joined_all_at_once_and_rows_that_min_count_would_leave_out_stay(run, capsys):
+    rows = [[row * 77 % 101, "ab"[row % 2], f"Branch {row % 12}"] for row in range(240)]
+    for row in rows[:36]:  # three of each branch
+        row[2] = row[2].upper()
+    write(rows=rows, header=["x", "y", "g"])
+    apart = split("--min_count", "5")
+    assert [twin["lost"] for twin in apart["twins"]] == [3] * 12
+    assert (
+        "if they are one, split again with --join_twins true; 36 rows that --min_count 5 leaves out then stay"
+        in said(capsys)
+    )
+    one = split("--overwrite", "--min_count", "5", "--join_twins")
+    assert one["twins"] == []
+    assert one["left_out"]["rows"] == 0
+    sides = {}
+    for row in read_csv("out/s.csv"):
+        sides.setdefault(row["g"].lower(), set()).add(row["split"].startswith("ood"))
+    assert list(map(len, sides.values())) == [1] * 12
+    assert len(read_csv("out/s.csv")) == 240
+    shown = capsys.readouterr().out
+    assert "may be written in several ways" not in shown
+    fit = shlex.split(shown.splitlines()[-1].partition(": ")[2])
+    assert fit[fit.index("--data.join_twins") + 1] == "true"
+    run(*fit[len(program()) :], "--trainer.max_epochs", "1")
 
 
 def said(capsys):

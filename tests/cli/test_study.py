@@ -159,11 +159,12 @@ def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, s
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells a process of its parent's end")
 def test_the_processes_of_a_candidate_end_with_a_worker_that_is_killed(endless, tmp_path):
-    process, _ = endless(devices=2, strategy="ddp")
+    process, queue = endless(devices=2, strategy="ddp")
     words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in processes_of(tmp_path)}
     (worker,) = [pid for pid, said in words.items() if b"work" in said]
     os.kill(worker, signal.SIGKILL)
     assert process.wait(100) == 1
+    assert list(queue.states().values()) == ["WAITING"]
     limit = time.monotonic() + 100
     while processes_of(tmp_path) and time.monotonic() < limit:
         time.sleep(0.2)

@@ -1,6 +1,7 @@
 """Worker processes of a study: how they are told to stop, and which device they see."""
 
 import os
+import re
 import signal
 import time
 from contextlib import ExitStack
@@ -23,7 +24,9 @@ def endless(tmp_path):
 
     def start(*words):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        process = stack.enter_context(Program([endless_study.__file__, tmp_path, *words], env=environment))
+        process = stack.enter_context(
+            Program([endless_study.__file__, tmp_path, *words], tmp_path / "log", env=environment)
+        )
         while not (tmp_path / "begun").is_file():
             assert process.poll() is None
             time.sleep(0.02)
@@ -73,6 +76,22 @@ def test_workers_end_with_the_first_process_that_is_killed(endless):
     else:
         raise AssertionError("a worker is left")
     assert list(queue.states().values()) == ["WAITING"]
+
+
+def cells_of(table):
+    """Columns of the last row of a table on the terminal."""
+    names, *_, row = [line for line in table.splitlines() if "│" in line or "┃" in line][-2:]
+    return dict(zip(*([cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in (names, row)), strict=True))
+
+
+def test_what_a_worker_had_that_is_killed_waits_once_all_have_ended(endless, tmp_path):
+    process, queue = endless()
+    (trial,) = queue._trials()
+    os.kill(int(trial.user_attrs["worker"].rpartition("-")[2]), signal.SIGKILL)
+    assert process.wait(100) == 0
+    assert list(queue.states().values()) == ["WAITING"]
+    shown = cells_of((tmp_path / "log").read_text())
+    assert (shown["taken"], shown["waiting"], shown["of"]) == ("0", "1", "1")
 
 
 def test_each_worker_sees_one_of_the_devices(monkeypatch):

@@ -1,6 +1,7 @@
 """A command that ends before it has done anything leaves everything as it was."""
 
 import json
+import logging
 import os
 import signal
 from pathlib import Path
@@ -56,6 +57,7 @@ def test_a_folder_that_was_there_keeps_what_it_had(refused, tmp_path):
     folder = tmp_path / "logs/mine/version_0"
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_text("kept")
+    (folder / ".lock").write_text("somebody else's")
     before = contents(tmp_path)
     named = ["--trainer.logger", "TensorBoardLogger", "--trainer.logger.save_dir", tmp_path / "logs"]
     named += ["--trainer.logger.name", "mine", "--trainer.logger.version", 0]
@@ -75,10 +77,11 @@ def test_an_evaluation_that_is_refused_leaves_no_folder(done, refused, tmp_path,
 def interrupted(capsys, *words):
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(SystemExit):
+        with pytest.raises(SystemExit) as stop:
             main([*map(str, words), *QUIET])
     finally:
         signal.signal(signal.SIGINT, handler)
+    assert stop.value.code == 130
     return capsys.readouterr().err
 
 
@@ -90,6 +93,28 @@ def test_an_interrupt_before_the_first_checkpoint_removes_the_folder_and_says_so
     own = ending("on_train_epoch_end", interrupts=True, writes=True)
     assert "removed" not in interrupted(capsys, *FIT, *own)
     assert (tmp_path / "runs/version_0/mine.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("command", "part", "more"),
+    [("fit", "train", " in epoch 0: no epoch had ended, so there is nothing to resume")]
+    + [(command, part, "") for command, part in (("validate", "validation"), ("test", "test"), ("predict", "predict"))],
+)
+def test_an_interrupt_ends_every_command_with_status_130_and_one_sentence(done, capsys, caplog, command, part, more):
+    words = FIT if command == "fit" else [command, "--run", done]
+    with caplog.at_level(logging.INFO):
+        interrupted(capsys, *words, *ending(f"on_{part}_batch_start", interrupts=True))
+    said = [record.getMessage() for record in caplog.records if "stopped" in record.getMessage()]
+    assert said == [f"stopped by SIGINT{more}"]
+
+
+@pytest.mark.parametrize("command", ["split", "inspect", "report", "study"])
+def test_an_interrupt_of_other_commands_is_the_same(capsys, monkeypatch, command):
+    def interrupt(words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"drurank.cli.{command}.run", interrupt)
+    assert interrupted(capsys, command) == "stopped by SIGINT\n"
 
 
 def test_folders_of_other_loggers_and_of_the_user_are_never_touched(refused, run, tmp_path):

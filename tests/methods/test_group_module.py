@@ -1,5 +1,6 @@
 """What all methods share: weights by the last epoch's predictions, your own network, loaders and method."""
 
+import copy
 import inspect
 import re
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback, seed_everything
+from lightning.pytorch.callbacks import StochasticWeightAveraging
 from torch import nn
 from torch.utils.data import DataLoader, default_collate
 
@@ -333,3 +335,27 @@ def test_training_classes_are_not_counted_where_labels_may_be_others(trainer, tm
     assert module.progress.class_count is None
     loaded = method.load_from_checkpoint(tmp_path / "plain.ckpt", network=own_network())
     assert loaded.progress.class_count == (plain.progress.class_count if method is ERM else None)
+
+
+class Weights(Callback):
+    """Keeps the network's weights of each epoch's end, as training left them."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_train_epoch_end(self, trainer, module):
+        self.seen.append([weight.detach().clone() for weight in module.network.parameters()])
+
+
+@pytest.mark.parametrize("made", ["by a factory", "before"])
+def test_averages_of_weights_are_of_the_network_that_trains(trainer, made):
+    torch.manual_seed(0)
+    built, weights = network()(small().sizes), Weights()
+    average = StochasticWeightAveraging(swa_lrs=0.1, swa_epoch_start=2, annealing_epochs=1)
+    method = ERM(network=built if made == "before" else lambda sizes: copy.deepcopy(built), optimizer=plain_sgd(0.1))
+    trainer(max_epochs=4, callbacks=[weights, average]).fit(method, datamodule=small())
+    # Taken as each epoch from the second on begins.
+    expected = [torch.stack(ends).mean(dim=0) for ends in zip(*weights.seen[:3], strict=True)]
+    moved = [torch.equal(first, last) for first, last in zip(weights.seen[0], weights.seen[2], strict=True)]
+    assert not any(moved)
+    torch.testing.assert_close([*method.network.parameters()], expected, check_device=False)

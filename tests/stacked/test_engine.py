@@ -277,8 +277,8 @@ class AtBatches(Callback):
     ("kind", "options", "said"),
     [
         (Looks, {}, "data-dependent control flow"),
-        (Steps, {}, "Steps has a training_step of its own"),
-        (IRM, {}, "IRM has a objective of its own"),
+        (Steps, {}, "Steps has its own training_step"),
+        (IRM, {}, "IRM has its own objective"),
         (ERM, {"options": {"callbacks": [AtBatches()]}}, "AtBatches has on_train_batch_end"),
         (ERM, {"options": {"accumulate_grad_batches": 2}}, "accumulate_grad_batches"),
         (ERM, {"data": {"num_workers": 1}}, "not drawn by the library's sampler in this process"),

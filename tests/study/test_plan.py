@@ -144,7 +144,7 @@ def test_the_second_stage_of_jtt_has_as_many_epochs_whatever_the_first_has(name)
 
 def test_the_file_that_the_documentation_shows_is_one(tmp_path):
     page = (CONFIGS.parent / "docs/studies.md").read_text(encoding="utf-8")
-    block, repeats = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    block, _, repeats = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "s.yaml").write_text(block.replace("../data", str(CONFIGS / "data")), encoding="utf-8")
     plan = Plan.read(tmp_path / "s.yaml")
     assert len(plan.candidates) == (4 + 4) * 3

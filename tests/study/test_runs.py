@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 import shutil
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from drurank import imports
 from drurank.cli import main
 from drurank.study import Plan, Study
-from runs import read_json
+from runs import CONFIGS, plain, read_json, same
 from studies import ERM, SMALL, finish, manifests, words_of, written
 
 
@@ -117,3 +118,23 @@ def test_a_candidate_may_be_a_run_of_several_processes(tmp_path, monkeypatch):
     (result,) = Study.load(tmp_path / "study")
     for split in ("ood_val", "ood_test"):
         assert result.counts("worst", split).count.tolist() == [10] * 4  # each row once, whoever saw it
+
+
+def test_a_fit_written_as_a_study_as_the_documentation_shows_is_the_same_run(run, tmp_path):
+    page = (CONFIGS.parent / "docs/studies.md").read_text(encoding="utf-8")
+    section = page.partition("### From a fit to a study")[2].partition("\n### ")[0]
+    (command,) = re.findall(r"```\n(python .*?)```\n\nis the candidate", section, re.DOTALL)
+    (content,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    rows = [
+        f"{row * 7 % 31},{1 + row % 5},{split}{row % 4},{split}"
+        for split in ("train", "ood_val", "ood_test")
+        for row in range(60)
+    ]
+    (tmp_path / "reviews.csv").write_text("\n".join(["words,stars,writer,split", *rows]) + "\n")
+    (tmp_path / "s.yaml").write_text(content)
+    run(*shlex.split(command.replace("\\\n", " "))[2:])
+    finish(tmp_path / "s.yaml", tmp_path / "study")
+    (made,) = tmp_path.glob("study/candidates/*/version_0")
+    fitted, studied = (plain(folder / "checkpoints/last.ckpt") for folder in (tmp_path / "runs/version_0", made))
+    assert same(fitted["state_dict"], studied["state_dict"])
+    assert read_json(made / "selection.json") == read_json(tmp_path / "runs/version_0/selection.json")

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from drurank.cli import main
+from drurank.cli.compare_shown import verdict
 from drurank.errors import InputError
 from drurank.study import Study, recommend, study_table
+from drurank.study.comparing_candidates import compare_in_study
 from runs import read_json
 from studies import write_counts
 
@@ -55,13 +57,29 @@ def test_the_last_lines_of_a_table_say_what_to_take(tmp_path, rates, taken, said
         assert study_table(study, "qdcg10", cells=["average"]).remarks[-2:] == found.sentences()
 
 
+@pytest.mark.parametrize(
+    ("by", "amount"), [("worst", r"\d+\.\d percentage points"), ("qdcg10", r"\d\.\d+")], ids=["share", "sum"]
+)
+def test_what_remains_possible_has_a_unit_and_the_split_it_is_of(tmp_path, by, amount):
+    study = study_of(tmp_path / "study", {"ERM": 0, "qDRU+M": 0})
+    why = recommend(Study.load(study), by).why
+    assert re.search(rf"Still possible on ood_test: qDRU\+M better by up to {amount} \(95 %\)", why), why
+    other = study_of(tmp_path / "other", {"A": 0, "B": 0})
+    why = recommend(Study.load(other), by).why
+    assert re.search(rf"Still possible on ood_test: [AB] better by up to {amount} \(95 %\)", why), why
+    (said,) = verdict(compare_in_study(Study.load(study), "ERM", "qDRU+M", cells=[by]))
+    between = rf"[+-]?{amount.partition(' ')[0]} to [+-]?{amount}"
+    said_of = rf"No difference larger than chance on ood_test, but still possible: {by} \({between}\)\."
+    assert re.fullmatch(said_of, said), said
+
+
 def test_a_method_that_is_taken_is_shown_with_what_it_costs_on_average(tmp_path):
     """The worst five of sixty groups gain 12 of 40 rows, all others lose one: (5 * 12 - 55) / 60 / 40 more."""
     erm = np.tile(np.where(np.arange(60) < 5, 10, 30), (3, 1))
     other = np.tile(np.where(np.arange(60) < 5, 22, 29), (3, 1))
     study = Study.load(write_counts(tmp_path / "study", {"ERM": erm, "qDRU+M": other}, 40))
     why = recommend(study, "qdcg10").why
-    assert "Its average group accuracy differs from ERM's by +0.2 points (95 %: " in why
+    assert "Its average group accuracy differs from ERM's by +0.2 percentage points (95 %: " in why
     assert "Another --by may take another method: decide on qdcg10" in why
     assert "all methods together" not in why
     assert "average group accuracy" not in recommend(study, "qdcg10", method="ERM").why

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from drurank.cli import main
 from drurank.cli.study import filled_queue, prepare
 from drurank.cli.training import run
 from drurank.study import Plan
@@ -12,7 +13,7 @@ from drurank.study.finished import Study
 from drurank.study.tabulating import default_cells, study_table
 from drurank.study.working import StopSignals, work
 from side_by_side import stacks_seen
-from studies import SMALL, finish, written
+from studies import SMALL, finish, words_of, written
 
 FAILING = {"model": "ERM", "model.optimizer.lr": 1e30, "optimizer": "SGD"}
 
@@ -117,3 +118,51 @@ def test_a_signal_ends_a_candidate_that_trains_alone_beside_a_stack_between_two_
     assert 6 <= len(batches) < 100, "of 20,000"
     assert "WAITING" in queue.states().values()
     assert set(queue.states().values()) <= {"WAITING", "COMPLETE"}
+
+
+def run_here(monkeypatch, path, folder):
+    """Run a study whose worker is this process."""
+
+    def watch(queue, workers, total, stop):
+        work(queue, folder, Plan.read(path), run, stop, 8)
+
+    monkeypatch.setattr("drurank.cli.study.watch", watch)
+    main([*words_of(path, folder), "--engine", "stacked"])
+
+
+def table_of_rows(path, *, categories):
+    rows = [
+        f"{row % 7},{'abc'[row % 3] if categories else row % 3},{row % 2},g{row % 10},{split}"
+        for split, first in (("train", 0), ("ood_val", 10), ("ood_test", 20))
+        for row in range(first * 10, first * 10 + 60)
+    ]
+    rows = [row if "train" in row else row.replace(",g", ",h" if "val" in row else ",i") for row in rows]
+    path.write_text("\n".join(["a,b,y,g,s", *rows]) + "\n", encoding="utf-8")
+    return {"class_path": "Table", "init_args": {"path": str(path), "label": "y", "group": "g", "split": "s"}}
+
+
+SEVERAL = (
+    "No candidates were trained together: the training rows are several tensors, as of a table with columns of "
+    "categories; numbers alone are one."
+)
+
+
+@pytest.mark.parametrize("categories", [True, False])
+def test_the_terminal_says_why_nothing_was_trained_together(tmp_path, monkeypatch, capfd, categories):
+    data = table_of_rows(tmp_path / "t.csv", categories=categories)
+    path = written(tmp_path / "s.yaml", data=data, candidates=[{"model": "ERM"}], trainer={"max_epochs": 1})
+    run_here(monkeypatch, path, tmp_path / "study")
+    said = " ".join(capfd.readouterr().out.split())
+    assert "2 of 2 candidates are finished" in said
+    assert (SEVERAL in said) == categories
+    assert ("trained together:" in said) == categories
+    run_here(monkeypatch, path, tmp_path / "study")  # with nothing left to train nothing is said of it
+    assert "trained together" not in capfd.readouterr().out
+
+
+def test_the_terminal_says_how_many_were_trained_alone_beside_others_that_were_not(tmp_path, monkeypatch, capfd):
+    candidates = [{"model": "ERM"}, {"model": "IRM"}]
+    path = written(tmp_path / "s.yaml", candidates=candidates, trainer={"max_epochs": 1})
+    run_here(monkeypatch, path, tmp_path / "study")
+    said = " ".join(capfd.readouterr().out.split())
+    assert "2 of 4 candidates were trained alone: IRM has its own objective." in said

@@ -189,7 +189,7 @@ def test_unicode_forms_count_as_one_group_and_are_told():
     [
         (["Yes", "Yes", "yes", "No", "No", "NO"], "give relabel={'yes': 'Yes', 'NO': 'No'}"),
         (["yes", "yes", "Yes", "YES", "no", "no"], "give relabel={'YES': 'yes', 'Yes': 'yes'}"),
-        ([f"Class {n}" for n in range(12)] + [f"class {n}" for n in range(12)], "so write them alike if they are one"),
+        ([f"Class {n}" for n in range(12)] + [f"class {n}" for n in range(12)], "so if they are one, write them alike"),
     ],
 )
 def test_labels_that_are_one_are_told_how_to_become_so(labels, remedy):
@@ -207,7 +207,7 @@ def test_cells_without_a_number_beside_percents_are_no_values():
 def test_label_and_group_spelled_alike_have_remedies_of_their_own():
     table = sound()
     put(table, "g", dict.fromkeys(list(rows_of("g03"))[:15], "G03"))
-    assert found(table)["spelling"].sentence.endswith("so if they are one, give regroup={'g03': 'G03'}")
+    assert found(table)["spelling"].sentence.endswith("so if they are one, give join_twins=True")
 
 
 @pytest.mark.parametrize(

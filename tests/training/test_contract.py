@@ -11,7 +11,7 @@ from drurank.data import GroupedDataset
 from drurank.data.loading import make_loader
 from drurank.errors import InputError
 from drurank.methods import ERM
-from drurank.training.contract import checked_batch, class_correct
+from drurank.training.contract import check_classes, checked_batch, class_correct
 from fits import network, small
 
 
@@ -31,6 +31,30 @@ def test_loss_of_a_whole_batch_is_refused_at_the_first_step(trainer):
 
     with pytest.raises(InputError, match="one value per sample"):
         trainer().fit(ERM(network=network(), loss=Mean()), datamodule=small())
+
+
+@pytest.mark.parametrize("loss", [None, nn.CrossEntropyLoss(reduction="none")], ids=["ours", "torch's"])
+@pytest.mark.parametrize("place", [0, 40], ids=["first", "later"])
+def test_a_label_that_the_network_has_no_output_for_is_named(trainer, loss, place):
+    label = torch.arange(48) % 2
+    label[place] = 7
+    rows = GroupedDataset(TensorDataset(torch.zeros(48, 3), label), torch.arange(48) % 3, split="train")
+    method = ERM(network=nn.Linear(3, 2), **({} if loss is None else {"loss": loss}))
+    said = "a training row has the label 7, and the network has 2 outputs, for classes 0 to 1; give it an output for"
+    with pytest.raises(InputError, match=said):
+        trainer(limit_val_batches=0).fit(method, make_loader(rows, 8, shuffle=True))
+
+
+@pytest.mark.parametrize(
+    ("label", "wrong"),
+    [([0, 1, 2], None), ([0, 3, 5], 3), ([-1, 0, 9], -1), ([-100, 0, 1], None), ([0.5, 7.0, 1.0], None)],
+)
+def test_classes_are_looked_at_once_where_a_loss_would_not_say_what_is_wrong(label, wrong):
+    if wrong is None:
+        check_classes(torch.zeros(3, 3), torch.tensor(label))
+        return
+    with pytest.raises(InputError, match=f"the label {wrong}, and the network has 3 outputs"):
+        check_classes(torch.zeros(3, 3), torch.tensor(label))
 
 
 def test_batches_that_are_tuples():

@@ -11,13 +11,11 @@ import numpy as np
 
 from drurank.tabular.columns import Column
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.finding import Finding
-from drurank.words import quoted, some
+from drurank.tabular.rules.finding import TINY, Finding
+from drurank.words import counted, quoted, some
 
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 EXPONENT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)e[+-]?\d+")
-RENAMES = {"label": "relabel", "group": "regroup"}
-"""The option by which names of a column stand for others, by its role."""
 MOST_RENAMED = 10
 """Names that a sentence says how to rename."""
 LONGEST = 15
@@ -40,6 +38,11 @@ def plain_spelling(text: str) -> str:
     return str(float(text) + 0.0) if len(text) <= LONGEST and NUMBER.fullmatch(text) else text
 
 
+def plain_group(name: str) -> str:
+    """``plain_spelling`` of each part of a group's name, which may be of several columns."""
+    return " | ".join(map(plain_spelling, name.split(" | ")))
+
+
 def plain_label(text: str) -> str:
     """``plain_spelling`` that takes numbers with an exponent too; among names of groups, those may be codes.
 
@@ -57,7 +60,7 @@ def plain_label(text: str) -> str:
 def _roles(data: GroupedRows) -> list[tuple[str, Column]]:
     """Columns whose values are names: label and group."""
     columns = [("label", data.label_column)] if data.label_column is not None else []
-    columns += [("group", column) for column in data.group_columns]
+    columns += [("group", column) for column in data.group_columns if not data.join_twins]
     return list({column.name: (role, column) for role, column in columns if column is not None}.values())
 
 
@@ -69,35 +72,49 @@ def _named(data: GroupedRows) -> list[tuple[str, Column]]:
 
 def spelled_alike(data: GroupedRows) -> Iterator[Finding]:
     """Labels, groups and categories that are one when written alike, in one finding a column."""
-    return _alike(_named(data))
+    return _alike(data, _named(data))
 
 
 def names_alike(data: GroupedRows) -> Iterator[Finding]:
     """The same of labels and groups only, which takes no look at each row."""
-    return _alike(_roles(data))
+    return _alike(data, _roles(data))
 
 
-def _alike(columns: list[tuple[str, Column]]) -> Iterator[Finding]:
+def _alike(data: GroupedRows, columns: list[tuple[str, Column]]) -> Iterator[Finding]:
     for role, column in columns:
         alike = twins(column.texts, plain_label if role == "label" else plain_spelling)
         if alike:
             said = some(" = ".join(map(quoted, sorted(texts))) for texts in alike)
+            remedy = _remedy(data, role, column, alike)
             yield Finding(
                 "spelling",
                 "note" if role == "feature" else "warning",
                 f"the {role} column {column.name!r} has names that differ only by case, blanks, Unicode form or how a "
-                f"number is written: {said}; each counts apart, {_remedy(role, column, alike)}",
+                f"number is written: {said}; each counts apart, so if they are one, {remedy}",
                 [column.name, *(text for texts in alike for text in texts)],
             )
 
 
-def _remedy(role: str, column: Column, alike: list[list[str]]) -> str:
-    """What to do about names that are one; those that are text can be read as the commonest way of writing them."""
-    option = RENAMES.get(role)
-    renamed = as_commonest(column, alike) if option is not None and column.is_text else {}
-    if 0 < len(renamed) <= MOST_RENAMED:
-        return f"so if they are one, give {option}={renamed!r}"
-    return "so write them alike if they are one"
+def _remedy(data: GroupedRows, role: str, column: Column, alike: list[list[str]]) -> str:
+    """What to do about names that are one; labels that are text can be read as the commonest way of writing them."""
+    if role == "group":
+        return f"give join_twins=True{_lifted(data)}"
+    renamed = as_commonest(column, alike) if role == "label" and column.is_text else {}
+    return f"give relabel={renamed!r}" if 0 < len(renamed) <= MOST_RENAMED else "write them alike"
+
+
+def _lifted(data: GroupedRows) -> str:
+    """How many groups are tiny in a split only as long as each way of writing them counts apart."""
+    place = {name: number for number, name in enumerate(data.group_names)}
+    alike = [[place[name] for name in names] for names in twins(data.group_names, plain_group)]
+    lifted = set()
+    for split in data.splits:
+        size = data.group_sizes(split)
+        for number, groups in enumerate(alike):
+            here = size[groups]
+            if here.sum() >= TINY and ((here > 0) & (here < TINY)).any():
+                lifted.add(number)
+    return f", which lifts {counted(len(lifted), 'group')} to {TINY} rows or more in a split" if lifted else ""
 
 
 def as_commonest(column: Column, alike: list[list[str]]) -> dict[str, str]:
