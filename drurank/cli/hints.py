@@ -12,6 +12,8 @@ OF_OPTIMIZER = {
     "momentum": ("SGD", "momentum"),
 }
 """Names by which options of an optimizer are asked for, to a class that has the option, and what it is called."""
+MOST = 2
+"""Options that are named where all of them begin like the unknown one."""
 CLOSE = 0.8
 """Likeness of a name from which on it is meant for an option of another section."""
 
@@ -24,8 +26,9 @@ def nearest_option(word: str, options: list[str]) -> str:
     top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
     if word == "--run" and "--ckpt_path" in known:
         return "to continue a run give --ckpt_path <run>/checkpoints/last.ckpt"
-    if not rest and len([option for option in top if option.startswith(head)]) == 1:
-        return nearest(head, top)
+    begun = [option for option in top if option.startswith(head)]
+    if not rest and 1 <= len(begun) <= MOST:
+        return f"did you mean {' or '.join(map(repr, begun))}?"
     alike = _with_last_part(_last_part(word), same or known)
     if alike is None and "--model" in known:
         alike = of_optimizer(_last_part(word))

@@ -129,6 +129,13 @@ class GroupCLI(LightningCLI):
                 help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
                 f"({describe_criteria()}; --import adds your own).",
             )
+            parser.add_argument(
+                "--seeds",
+                type=int | None,
+                default=None,
+                help="Train with this many seeds, from --seed_everything on, as a study in the run's folder, and "
+                "report the mean, spread and interval of each criterion on test; small networks train together.",
+            )
         if subcommand == "predict":
             parser.add_class_arguments(PredictionWriter)
             cast(TrainingParser, parser).let_stand_alone("by_class", "overwrite")
@@ -222,7 +229,12 @@ class GroupCLI(LightningCLI):
         """Refuse to evaluate weights that were never trained; a job that was started again goes on from its file."""
         config = self.config[self.subcommand]
         check_kinds(config)
-        if self.subcommand == "fit" and not config.get("ckpt_path"):
+        seeds = config.get("seeds")
+        if seeds is not None:
+            from drurank.cli.seeds import check_seeds  # here, since few fits need it
+
+            check_seeds(config["seed_everything"], seeds, config.get("ckpt_path"))
+        if self.subcommand == "fit" and not config.get("ckpt_path") and seeds is None:
             found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
             config["ckpt_path"] = None if found is None else str(found)
         if config.get("ckpt_path") in OF_THIS_PROCESS:
@@ -298,6 +310,22 @@ class GroupCLI(LightningCLI):
             rank_zero_only(say)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
             self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
             rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)
+
+    def fit(self, **kwargs: Any) -> None:
+        """Train, or train with several seeds."""
+        seeds = self._get(self.config_init, "seeds")
+        if seeds is None:
+            self.trainer.fit(**kwargs)
+            return
+        from drurank.cli.seeds import fit_seeds  # here, since few fits need it
+
+        logger, parser = self.trainer.logger, cast(Any, self._parser("fit"))
+        if not isinstance(logger, RunLogger):
+            raise InputError(
+                "--seeds makes a study of runs with files of their own; leave --trainer.logger and "
+                "--trainer.fast_dev_run out"
+            )
+        fit_seeds(parser, self.config["fit"], seeds, Path(logger.log_dir))
 
     def after_fit(self) -> None:
         """Show what was kept and where."""
