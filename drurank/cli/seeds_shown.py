@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from drurank.criteria import default_criteria
 from drurank.errors import InputError, nearest
 from drurank.files import write_json
-from drurank.report.counts import SplitCounts
-from drurank.report.over_seeds import over_seeds, seeds_table
+from drurank.report.over_seeds import seeds_table
 from drurank.run_folder.links import refuse_links
-from drurank.splits import TEST
 from drurank.study.finished import Study
 from drurank.study.folder import SEEDS_FILE
-from drurank.study.result import Result
+from drurank.study.seeds import report_over_seeds
 from drurank.terminal import Terminal, say
 
 
@@ -45,16 +42,3 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     Terminal().print(seeds_table(report))
     say(f"{name}, epochs chosen by {by}; written to {path / SEEDS_FILE}")
     return report
-
-
-def report_over_seeds(results: list[Result], by: str) -> dict[str, Any]:
-    """Split of test to what ``over_seeds`` gives, of the checkpoints that are best by a criterion."""
-    names = list(dict.fromkeys([*default_criteria(), by]))
-    splits = [split for split in TEST if split in results[0].splits]
-    return {split: over_seeds([_summary(result, by, split, names) for result in results]) for split in splits}
-
-
-def _summary(result: Result, by: str, split: str, names: list[str]) -> dict[str, Any]:
-    counts = result.counts(by, split)
-    groups = SplitCounts(split, counts.groups, counts.correct, counts.count)
-    return groups.summary(names, min_count=result.min_count, shrink=result.shrink)

@@ -15,6 +15,7 @@ from drurank.criteria import criterion
 from drurank.errors import InputError
 from drurank.groups import Groups
 from drurank.noise import PERCENT
+from drurank.report.remarks import BY_CHANCE, on_criteria
 from drurank.report.tables import BETTER
 from drurank.terminal import dimmed
 from drurank.words import counted, in_digits, in_range, shortened
@@ -33,7 +34,8 @@ def over_seeds(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         ``rows``, ``groups``, ``seeds`` (their number) and ``criteria``: name to ``values`` by seed, ``mean`` and ``sd``
-        of these, ``estimate`` and ``interval`` (5 to 95 %) of the true one; ``None`` where some seed has none.
+        of these, ``estimate`` and ``interval`` (5 to 95 %) of the true one, and ``floor``, the mean over seeds of what
+        chance alone would give; ``None`` where some seed has none.
 
     Raises:
         InputError: if there is one seed, or they were tested on other rows.
@@ -61,6 +63,7 @@ def _entry(name: str, entries: Sequence[Mapping[str, Any]], summary: Mapping[str
         "better": entries[0]["better"],
         "estimate": None,
         "interval": None,
+        "floor": _floor([entry["floor"] for entry in entries]),
     }
     if not all(entry["interval"] for entry in entries):
         return found
@@ -74,6 +77,15 @@ def _entry(name: str, entries: Sequence[Mapping[str, Any]], summary: Mapping[str
     least, most = _possible(name, summary["groups"] - summary["groups_left_out"])
     found |= {"estimate": middle, "interval": [max(middle - below, least), min(middle + above, most)]}
     return found
+
+
+def _floor(floors: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    medians = [floor["median"] for floor in floors if floor]
+    ends = [floor["interval"] for floor in floors if floor and floor["interval"]]
+    if len(medians) < len(floors):
+        return None
+    low_high = np.mean(ends, axis=0).tolist() if len(ends) == len(floors) else None
+    return {"median": float(np.mean(medians)), "interval": low_high}
 
 
 def _possible(name: str, groups: int) -> tuple[float, float]:
@@ -93,6 +105,7 @@ def seeds_table(columns: Mapping[str, Mapping[str, Any]]) -> Table:
     """
     table = Table(
         title="Criteria over seeds",
+        collapse_padding=True,
         caption="\n".join(["", *_remarks(columns)]),
         caption_justify="left",
         min_width=72,
@@ -104,6 +117,7 @@ def seeds_table(columns: Mapping[str, Mapping[str, Any]]) -> Table:
     for heading, content in zip(shortened(list(columns)), columns.values(), strict=True):
         table.add_column(f"{heading}\n{counted(content['groups'], 'group')}\nobserved,\nmean ± sd", justify="right")
         table.add_column(f"\n{counted(content['rows'], 'row')}\ntrue,\nestimated", justify="right")
+        table.add_column("\n\nby chance\nalone", justify="right", style="dim")
     for name, entry in next(iter(columns.values()))["criteria"].items():
         cells = [cell for content in columns.values() for cell in _cells(content["criteria"][name])]
         table.add_row(dimmed(name, BETTER[entry["better"]]), *cells)
@@ -111,16 +125,23 @@ def seeds_table(columns: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def _cells(entry: Mapping[str, Any]) -> list[Any]:
-    mean = f"{in_digits(entry['mean'])} ± {in_digits(entry['sd'])}" if entry["mean"] is not None else ""
-    return [mean, dimmed(in_digits(entry["estimate"]), in_range(entry["interval"])) if entry["interval"] else ""]
+    mean = dimmed(in_digits(entry["mean"]), f"± {in_digits(entry['sd'])}") if entry["mean"] is not None else ""
+    true = dimmed(in_digits(entry["estimate"]), in_range(entry["interval"])) if entry["interval"] else ""
+    floor = entry["floor"]
+    return [mean, true, f"{in_digits(floor['median'])}\n{in_range(floor['interval'])}" if floor else ""]
 
 
 def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    entries = [entry for content in columns.values() for entry in content["criteria"].values()]
     seeds = " and ".join(dict.fromkeys(str(content["seeds"]) for content in columns.values()))
     lines = [f"Observed: mean and standard deviation over {seeds} seeds."]
-    if any(entry["interval"] for content in columns.values() for entry in content["criteria"].values()):
+    has_interval = any(entry["interval"] for entry in entries)
+    if has_interval:
         lines.append(
             "True, estimated: mean over seeds of the same for the groups' true accuracies; below it the 5-95 % "
             "interval, for chance in the rows and in training together."
         )
+    if any(entry["floor"] for entry in entries):
+        lines.append(BY_CHANCE)
+    lines += on_criteria(list(next(iter(columns.values()))["criteria"]), has_interval)
     return lines
