@@ -32,11 +32,11 @@ from drurank.cli.restoring import naming_checkpoint
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_checks import check_evaluation, check_fit, refuse_taken_version
+from drurank.cli.training_options import add_options
 from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
 from drurank.cli.trusted import check_kinds
 from drurank.cli.undoing import Begun, undone_if_not_begun
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
-from drurank.criteria import describe_criteria
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
 from drurank.imports import import_words
@@ -121,42 +121,7 @@ class GroupCLI(LightningCLI):
     def _prepare_subcommand_parser(self, klass: type, subcommand: str, **kwargs: Any) -> LightningArgumentParser:
         # The only place that knows which subcommand a parser is for.
         parser = super()._prepare_subcommand_parser(klass, subcommand, **kwargs)
-        if subcommand == "fit":
-            parser.add_argument(
-                "--select",
-                type=str | list[str],
-                default="qdcg10",
-                help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
-                f"({describe_criteria()}; --import adds your own).",
-            )
-            parser.add_argument(
-                "--seeds",
-                type=int | None,
-                default=None,
-                help="Train with this many seeds, from --seed_everything on, as a study in the run's folder, and "
-                "report the mean, spread and interval of each criterion on test; small networks train together.",
-            )
-        if subcommand == "predict":
-            parser.add_class_arguments(PredictionWriter)
-            cast(TrainingParser, parser).let_stand_alone("by_class", "overwrite")
-        if subcommand in ("validate", "predict"):
-            parser.add_argument(
-                "--run",
-                type=str | None,
-                default=None,
-                help="Folder of a run that `fit` made, in place of --ckpt_path: takes its best checkpoint by the first "
-                "criterion of --select, with the configuration of the run unless another is given.",
-            )
-        if subcommand == "test":
-            # GroupReport ends a test with its own tables.
-            parser.set_defaults(verbose=False)
-            parser.add_argument(
-                "--run",
-                type=str | None,
-                default=None,
-                help="Folder of a run that `fit` made: tests its best checkpoint by each criterion and writes to "
-                "<run>/test/<criterion>, with the configuration of the run unless another is given.",
-            )
+        add_options(cast(TrainingParser, parser), subcommand)
         return parser
 
     def _run_subcommand(self, subcommand: str) -> None:
