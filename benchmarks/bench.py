@@ -15,6 +15,7 @@ from pathlib import Path
 
 import criteria
 import peers
+import stacked
 import start
 import steps
 from shown import markdown
@@ -69,6 +70,7 @@ if __name__ == "__main__":
         *criteria.measure(given.repeats),
         *start.measure(given.repeats),
         *peers.measure(),
+        *stacked.rows((8, 32), groups=stacked.FEWER_GROUPS),
     ]
     part = f"{part}\n\n{markdown(rows)}\n"
     print(part)

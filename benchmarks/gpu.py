@@ -2,8 +2,8 @@
 
 A step of DRU against one of ERM with a network of DistilBERT's size in bf16-mixed, where nothing may wait for the
 device between the beginning of a step and the end of its backward; batches of rows of about one length in bf16 against
-float32 padded to the longest; all criteria of 1,000,000 groups. Weights and tokens are random, so that no files are
-needed.
+float32 padded to the longest; all criteria of 1,000,000 groups; 256 candidates that train together. Weights and tokens
+are random, so that no files are needed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import stacked
 import torch
 from lightning.pytorch import Callback, Trainer, seed_everything
 from shown import Row, print_rows
@@ -43,9 +44,10 @@ class Size:
     batch: int = 32
     turns: int = 3
     groups: int = 1_000_000
+    stack: int = 256
 
 
-SMALL = Size(width=32, layers=1, rows=64, tokens=16, longest=32, batch=8, turns=1, groups=10_000)
+SMALL = Size(width=32, layers=1, rows=64, tokens=16, longest=32, batch=8, turns=1, groups=10_000, stack=4)
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -186,3 +188,4 @@ if __name__ == "__main__":
     name = torch.cuda.get_device_name() if DEVICE.type == "cuda" else "CPU"
     print(f"{name}, torch {torch.__version__}", flush=True)
     print_rows([*criteria(size), *steps_of_methods(size), *batches_by_length(size)])
+    print_rows(stacked.rows([size.stack], groups=stacked.FEWER_GROUPS, accelerator="auto"))

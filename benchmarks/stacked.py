@@ -12,8 +12,10 @@ import resource
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lightning.pytorch import Trainer, seed_everything
 from shown import Row, print_rows
@@ -24,15 +26,18 @@ from drurank.methods import DRU, ERM
 from drurank.stacked.engine import Fit, run_together
 
 SIZES = (8, 32, 64)
-TARGET = 1 / 5
-"""Of the time alone, at 32 candidates."""
+TARGETS = {32: 1 / 5, 256: 1 / 50}
+"""Of the time alone, by the number of candidates; the second on a GPU."""
+GROUPS = (1000, 500, 500)
+FEWER_GROUPS = (200, 100, 100)
 
 
-def fit(number: int, folder: Path, epochs: int) -> None:
+def fit(number: int, folder: Path, epochs: int, groups: Sequence[int], accelerator: str) -> None:
     """A whole fit of one candidate."""
-    seed_everything(number)
+    seed_everything(number, verbose=False)
     trainer = Trainer(
-        accelerator="cpu",
+        accelerator=accelerator,
+        devices=1,
         max_epochs=epochs,
         logger=False,
         enable_progress_bar=False,
@@ -40,14 +45,14 @@ def fit(number: int, folder: Path, epochs: int) -> None:
         callbacks=best_by("qdcg10", folder / str(number)),
     )
     method = DRU() if number % 2 else ERM()
-    trainer.fit(method, datamodule=Synthetic(setting=3, batch_size=16, eval_batch_size=1024))
+    trainer.fit(method, datamodule=Synthetic(setting=3, groups=groups, batch_size=16, eval_batch_size=1024))
 
 
-def seconds_of(size: int, epochs: int) -> float:
+def seconds_of(size: int, *options: Any) -> float:
     """Wall time of so many candidates; of one, alone."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
-        works = [partial(fit, number, Path(name), epochs) for number in range(size)]
+        works = [partial(fit, number, Path(name), *options) for number in range(size)]
         if size == 1:
             works[0]()
         else:
@@ -61,15 +66,17 @@ def raised(error: BaseException | None) -> None:
         raise error
 
 
-def rows(epochs: int, sizes: tuple[int, ...] = SIZES) -> list[Row]:
+def rows(
+    sizes: Sequence[int] = SIZES, epochs: int = 1, groups: Sequence[int] = GROUPS, accelerator: str = "cpu"
+) -> list[Row]:
     """Seconds a candidate, alone and in stacks of these sizes, and the memory of the process so far."""
-    alone = seconds_of(1, epochs)
+    alone = min(seconds_of(1, epochs, groups, accelerator) for _ in range(2))  # the first one loads what it needs
     found = [Row("a fit alone", alone, "s")]
     for size in sizes:
-        each = seconds_of(size, epochs) / size
+        each = seconds_of(size, epochs, groups, accelerator) / size
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         what = f"{size} together, each ({memory:.1f} GiB in all, {3600 / each:.0f} an hour)"
-        found.append(Row(what, each, "s", "alone", each / alone, TARGET if size == 32 else None))
+        found.append(Row(what, each, "s", "alone", each / alone, TARGETS.get(size)))
     return found
 
 
@@ -82,7 +89,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    print_rows(rows(options.epochs, tuple(options.sizes)))
+    print_rows(rows(options.sizes, options.epochs))
 
 
 if __name__ == "__main__":

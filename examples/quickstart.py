@@ -1,41 +1,48 @@
-"""ERM and qDRU+M on the same data, selected by qdcg10 and tested, side by side; `make run` runs this.
+"""ERM and qDRU+M with five seeds each: a study whose runs train together. `make run` runs this.
 
 python examples/quickstart.py [shortcut|synthetic] [--setting 3]
 """
 
 import argparse
-import json
 from pathlib import Path
+from typing import Any
 
 from drurank.cli import main
-from drurank.report import criteria_table
+from drurank.report import seeds_table
+from drurank.study import Study, recommend, report_over_seeds
 from drurank.terminal import Terminal, say
+from drurank.yaml_files import dump_yaml
 
 CONFIGS = Path(__file__).parent.parent / "configs"
-METHODS = {"ERM": "erm", "qDRU+M": "qdru_m"}
+BY = "qdcg10"
 
 
-def train_and_test(method: str, words: list[str]) -> tuple[dict, str]:
-    """Fit, keep the best checkpoint by qdcg10 and test it; returns the report and the folder of the run."""
-    folder = main(["fit", "--config", str(CONFIGS / f"method/{METHODS[method]}.yaml"), *words]).trainer.log_dir
-    main(["test", "--run", folder])
-    return json.loads(Path(folder, "test/qdcg10/report.json").read_text(encoding="utf-8")), folder
+def plan(data: str, setting: int) -> dict[str, Any]:
+    """What the file of the study says."""
+    shared = [str(CONFIGS / f"data/{data}.yaml")]
+    found = {"candidates": [{"model": "ERM"}, {"model": "DRU"}], "seeds": [0, 1, 2, 3, 4], "criteria": [BY]}
+    if data == "synthetic":
+        shared.append(str(CONFIGS / "trainer/converged.yaml"))
+        return {"configs": shared, "data": {"init_args": {"setting": setting}}, **found}
+    return {"configs": shared, "trainer": {"max_epochs": 10}, **found}
 
 
 def compare() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", default="shortcut", choices=["shortcut", "synthetic"])
-    parser.add_argument("--setting", default="3", help="of the synthetic data, 1 to 4")
+    parser.add_argument("--setting", type=int, default=3, help="of the synthetic data, 1 to 4")
     options = parser.parse_args()
-    words = ["--config", str(CONFIGS / f"data/{options.data}.yaml")]
-    if options.data == "synthetic":
-        words += ["--data.setting", options.setting, "--config", str(CONFIGS / "trainer/converged.yaml")]
-    reports = {method: train_and_test(method, words) for method in METHODS}
-    columns = {method: report["splits"]["ood_test"] for method, (report, _) in reports.items()}
-    say("Groups never seen (OOD test), chosen by qdcg10 on OOD validation")
-    Terminal().print(criteria_table(columns))
-    for method, (_, folder) in reports.items():
-        print(f"{method}: look at {folder}/criteria.png and {folder}/test/qdcg10/groups.png")
+    folder = Path("studies", options.data)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "study.yaml"
+    file.write_text(dump_yaml(plan(options.data, options.setting)), encoding="utf-8")
+    main(["study", "run", "--config", str(file), "--output", str(folder)])
+    study = Study.load(folder)
+    say(f"\nGroups never seen (OOD test), chosen by {BY} on OOD validation")
+    reports = {method: report_over_seeds(results, BY) for method, results in study.chosen(BY).items()}
+    Terminal().print(seeds_table({method: report["ood_test"] for method, report in reports.items()}))
+    say("\n".join(recommend(study, BY).sentences()))
+    main(["study", "plot", "--folder", str(folder)])
 
 
 if __name__ == "__main__":

@@ -4,10 +4,13 @@ import re
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 
+from drurank.words import in_digits
 from encoders import write_tiny
+from studies import finish
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DROP_IN = ("own_data", "own_module", "plain_loop", "plain_module")
@@ -55,26 +58,35 @@ def test_plain_loop_learns():
     assert 0 < module.fit(epochs=8) < module.fit(epochs=1) < 4.822503
 
 
-def test_quickstart_compares_two_methods_on_groups_never_seen(pictures, monkeypatch, capsys):
+def test_quickstart_compares_two_methods_on_groups_never_seen(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     module = example("quickstart")
-    main, small = module.main, ["--data.groups", "[6,4,5]", "--data.group_size", "10", "--trainer.max_epochs", "1"]
-    quiet = ["--trainer.enable_progress_bar", "false", "--trainer.accelerator", "cpu"]
-    monkeypatch.setattr(module, "main", lambda words: main([*words, *quiet, *(small if words[0] == "fit" else [])]))
+    plan, trainer = module.plan, {"max_epochs": 1, "accelerator": "cpu"}
+    data = {"init_args": {"groups": [6, 4, 5], "group_size": 10}}
+    monkeypatch.setattr(module, "plan", lambda *of: {**plan(*of), "data": data, "trainer": trainer, "seeds": [0, 1]})
     monkeypatch.setattr(sys, "argv", ["quickstart.py", "shortcut"])
+    main = module.main  # the study runs in this process, which has imported all that its worker would
+
+    def in_process(words):
+        return finish(words[3], Path(words[5])) if words[1] == "run" else main(words)
+
+    monkeypatch.setattr(module, "main", in_process)
     module.compare()
-    shown = capsys.readouterr().out
+    shown = capsys.readouterr().out.rpartition("never seen")[2]
     assert re.search(r"ERM\s.*qDRU\+M", shown)
-    reports = [
-        json.loads((Path("runs") / f"version_{run}/test/qdcg10/report.json").read_text(encoding="utf-8"))
-        for run in (0, 1)
-    ]
-    assert [report["method"] for report in reports] == ["ERM", "qDRU+M"]
-    values = [report["splits"]["ood_test"]["criteria"]["qdcg10"]["value"] for report in reports]
-    row = rf"qdcg10 +{values[0]:.3g}0* +[0-9.]+ +[0-9.]+ +{values[1]:.3g}0* "
-    assert re.search(row, shown.rpartition("never seen")[2]), shown
-    pictures = re.findall(r"\S+\.png", shown.rpartition("never seen")[2])
-    assert len(pictures) == 4
-    assert all(Path(picture).is_file() for picture in pictures)
+    rows = pq.read_table(next(Path("studies").glob("*/candidates/ERM-*/groups.parquet"))).to_pylist()
+    assert {row["count"] for row in rows} == {10}
+    means = []
+    for method in ("ERM", "DRU"):
+        worst = []
+        for file in Path("studies").glob(f"*/candidates/{method}-*/groups.parquet"):
+            rows = [row for row in pq.read_table(file).to_pylist() if row["split"] == "ood_test"]
+            worst.append(min(row["correct"] for row in rows) / 10)
+        means.append(sum(worst) / 2)
+        assert len(worst) == 2
+    assert re.search(r"worst +" + r" .* ".join(in_digits(mean) for mean in means), shown), (means, shown)
+    assert "study export-best copies it" in shown
+    assert Path("studies/shortcut/methods.png").is_file()
 
 
 def test_fine_tuning_takes_thirty_lines_and_leaves_a_report(tmp_path, monkeypatch):

@@ -12,12 +12,14 @@ OF_OPTIMIZER = {
     **{name: ("AdamW", name) for name in ("weight_decay", "betas", "eps")},
     "momentum": ("SGD", "momentum"),
 }
+"""Names by which options of an optimizer are asked for, to a class that has the option, and what it is called."""
 GPU = re.compile(r"((n|num|use|no)_?)?(gpus?|cuda)|device", re.IGNORECASE)
 """Names by which GPUs are asked for."""
 FOR_GPUS = (
     "for GPUs give --trainer.accelerator gpu --trainer.devices <how many>, and for none --trainer.accelerator cpu"
 )
-"""Names by which options of an optimizer are asked for, to a class that has the option, and what it is called."""
+MOST = 2
+"""Options that are named where all of them begin like the unknown one."""
 CLOSE = 0.8
 """Likeness of a name from which on it is meant for an option of another section."""
 
@@ -30,8 +32,9 @@ def nearest_option(word: str, options: list[str]) -> str:
     top = [option for option in known if "." not in option and not option.startswith("--print_shtab")]
     if word == "--run" and "--ckpt_path" in known:
         return "to continue a run give --ckpt_path <run>/checkpoints/last.ckpt"
-    if not rest and len([option for option in top if option.startswith(head)]) == 1:
-        return nearest(head, top)
+    begun = [option for option in top if option.startswith(head)]
+    if not rest and 1 <= len(begun) <= MOST:
+        return f"did you mean {' or '.join(map(repr, begun))}?"
     if GPU.fullmatch(_last_part(word)) and "--trainer.accelerator" in known:
         return FOR_GPUS
     alike = _with_last_part(_last_part(word), same or known)

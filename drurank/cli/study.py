@@ -16,6 +16,7 @@ from drurank.cli.concordance_shown import show_concordance
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import program, usage
+from drurank.cli.seeds_shown import show_seeds
 from drurank.cli.study_shown import draw, export, show_table, write
 from drurank.cli.study_workers import Workers, watch
 from drurank.cli.words import trust_named
@@ -35,6 +36,7 @@ from drurank.words import counted
 Engine = Literal["auto", "stacked", "single"]
 WORKER = "work"
 """What ``run`` starts in processes of its own."""
+STACK_SIZE = 32
 SMALL_NETWORK = 1_000_000
 """Parameters up to which ``auto`` trains candidates together: a step of larger networks keeps the machine busy."""
 TAKEN_ALONE = (
@@ -46,6 +48,7 @@ SHORTEST = 3
 STOP = (signal.SIGTERM, signal.SIGINT)
 SHOWN: dict[str, Callable[..., Any]] = {
     "table": show_table,
+    "seeds": show_seeds,
     "concordance": show_concordance,
     "compare": show_comparison,
     "export-best": export,
@@ -84,7 +87,7 @@ def run_study(
     retry_failed: bool = False,
     grace: int = GRACE,
     engine: Engine = "auto",
-    stack_size: int = 32,
+    stack_size: int = STACK_SIZE,
 ) -> dict[str, str]:
     """Run all candidates of a study that are not finished yet.
 
@@ -116,6 +119,23 @@ def run_study(
     plan, folder = Plan.read(config), Path(output).expanduser()
     trust(plan.shared)  # of the configurations that the plan names
     prepare(folder, plan)
+    file = Path(find_config(config)).expanduser().resolve()
+    return run_plan(plan, file, folder, workers, storage, grace, engine, stack_size, retry_failed=retry_failed)
+
+
+def run_plan(
+    plan: Plan,
+    file: Path,
+    folder: Path,
+    workers: int = 1,
+    storage: str | None = None,
+    grace: int = GRACE,
+    engine: Engine = "auto",
+    stack_size: int = STACK_SIZE,
+    *,
+    retry_failed: bool = False,
+) -> dict[str, str]:
+    """Run what is not finished of a plan, in a ``file``, whose ``folder`` is prepared; the rest as of ``run_study``."""
     with naming_database(database_of(folder, storage)):
         queue = filled_queue(folder, plan, storage, grace, retry_failed=retry_failed)
     with naming_database(database_of(folder, storage)), StopSignals(*STOP) as stop:
@@ -123,7 +143,7 @@ def run_study(
         number = min(workers, len(plan.candidates))
         together = 1 if engine == "single" else min(stack_size, -(-len(plan.candidates) // number))
         words += [
-            str(Path(find_config(config)).expanduser().resolve()),
+            str(file),
             str(folder.resolve()),
             storage or "",
             str(grace),

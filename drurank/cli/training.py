@@ -32,11 +32,11 @@ from drurank.cli.restoring import naming_checkpoint
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_checks import check_evaluation, check_fit, refuse_taken_version
+from drurank.cli.training_options import add_options
 from drurank.cli.training_parser import RunParser, TrainingParser, takes_text
 from drurank.cli.trusted import check_kinds
 from drurank.cli.undoing import Begun, undone_if_not_begun
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
-from drurank.criteria import describe_criteria
 from drurank.data import GroupDataModule
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
@@ -122,35 +122,7 @@ class GroupCLI(LightningCLI):
     def _prepare_subcommand_parser(self, klass: type, subcommand: str, **kwargs: Any) -> LightningArgumentParser:
         # The only place that knows which subcommand a parser is for.
         parser = super()._prepare_subcommand_parser(klass, subcommand, **kwargs)
-        if subcommand == "fit":
-            parser.add_argument(
-                "--select",
-                type=str | list[str],
-                default="qdcg10",
-                help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
-                f"({describe_criteria()}; --import adds your own).",
-            )
-        if subcommand == "predict":
-            parser.add_class_arguments(PredictionWriter)
-            cast(TrainingParser, parser).let_stand_alone("by_class", "overwrite")
-        if subcommand in ("validate", "predict"):
-            parser.add_argument(
-                "--run",
-                type=str | None,
-                default=None,
-                help="Folder of a run that `fit` made, in place of --ckpt_path: takes its best checkpoint by the first "
-                "criterion of --select, with the configuration of the run unless another is given.",
-            )
-        if subcommand == "test":
-            # GroupReport ends a test with its own tables.
-            parser.set_defaults(verbose=False)
-            parser.add_argument(
-                "--run",
-                type=str | None,
-                default=None,
-                help="Folder of a run that `fit` made: tests its best checkpoint by each criterion and writes to "
-                "<run>/test/<criterion>, with the configuration of the run unless another is given.",
-            )
+        add_options(cast(TrainingParser, parser), subcommand)
         return parser
 
     def _run_subcommand(self, subcommand: str) -> None:
@@ -223,7 +195,12 @@ class GroupCLI(LightningCLI):
         """Refuse to evaluate weights that were never trained; a job that was started again goes on from its file."""
         config = self.config[self.subcommand]
         check_kinds(config)
-        if self.subcommand == "fit" and not config.get("ckpt_path"):
+        seeds = config.get("seeds")
+        if seeds is not None:
+            from drurank.cli.seeds import check_seeds  # here, since few fits need it
+
+            check_seeds(config["seed_everything"], seeds, config.get("ckpt_path"))
+        if self.subcommand == "fit" and not config.get("ckpt_path") and seeds is None:
             found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
             config["ckpt_path"] = None if found is None else str(found)
         if config.get("ckpt_path") in OF_THIS_PROCESS:
@@ -300,6 +277,22 @@ class GroupCLI(LightningCLI):
             rank_zero_only(say)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
             self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
             rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)
+
+    def fit(self, **kwargs: Any) -> None:
+        """Train, or train with several seeds."""
+        seeds = self._get(self.config_init, "seeds")
+        if seeds is None:
+            self.trainer.fit(**kwargs)
+            return
+        from drurank.cli.seeds import fit_seeds  # here, since few fits need it
+
+        logger, parser = self.trainer.logger, cast(Any, self._parser("fit"))
+        if not isinstance(logger, RunLogger):
+            raise InputError(
+                "--seeds makes a study of runs with files of their own; leave --trainer.logger and "
+                "--trainer.fast_dev_run out"
+            )
+        fit_seeds(parser, self.config["fit"], seeds, Path(logger.log_dir))
 
     def after_fit(self) -> None:
         """Show what was kept and where."""

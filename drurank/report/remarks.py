@@ -59,10 +59,10 @@ def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if any(entry["floor"] for entry in entries):
         yield BY_CHANCE
     found = [(name, entry["value"]) for content in columns.values() for name, entry in content["criteria"].items()]
-    yield from _on_criteria(list(dict.fromkeys(name for name, value in found if value is not None)), has_interval)
+    yield from on_criteria(list(dict.fromkeys(name for name, value in found if value is not None)), has_interval)
 
 
-def _on_criteria(names: list[str], has_interval: bool) -> Iterator[str]:
+def on_criteria(names: list[str], has_interval: bool) -> Iterator[str]:
     """What is not plain from the name of a criterion."""
     sums = [name for name in names if criterion(name).unit == criterion("qdcg10").unit]
     if sums:

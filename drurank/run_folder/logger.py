@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from lightning.pytorch.core.saving import save_hparams_to_yaml
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from lightning.pytorch.utilities.rank_zero import rank_zero_only, rank_zero_warn
@@ -69,6 +70,12 @@ class MetricsWriter(ExperimentWriter):
     def __init__(self, log_dir: str, before_step: int | None) -> None:
         super().__init__(log_dir)
         self._before_step, self._is_begun = before_step, False
+
+    def log_hparams(self, params: dict[str, Any]) -> None:
+        """Note hyperparameters, and write all that were noted in one step."""
+        self.hparams.update(params)
+        file = Path(self.log_dir) / self.NAME_HPARAMS_FILE
+        replace_file(file, lambda beside: save_hparams_to_yaml(beside, self.hparams))
 
     def save(self) -> None:
         """Write what was logged; where somebody has removed the file, say so and begin it anew."""

@@ -8,6 +8,7 @@ from drurank.study.comparing_files import compare_predictions, compare_runs
 from drurank.study.finished import Study
 from drurank.study.plan import Plan
 from drurank.study.result import Result
+from drurank.study.seeds import report_over_seeds
 from drurank.study.shipping import export_best, recommend
 from drurank.study.tabulating import study_table
 
@@ -24,5 +25,6 @@ __all__ = [
     "export_best",
     "find",
     "recommend",
+    "report_over_seeds",
     "study_table",
 ]

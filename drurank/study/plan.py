@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,15 +73,28 @@ class Plan:
         """
         file = Path(find_config(str(path))).expanduser()
         content, source = _read(file), str(path)
+        return cls.of(source, content, [_config(_beside(file, name)) for name in _as_list(content.get("configs"))])
+
+    @classmethod
+    def of(cls, source: str, content: Mapping[str, Any], configs: Sequence[Mapping[str, Any]] = ()) -> Plan:
+        """Make one from what a file would say.
+
+        Args:
+            source: where the content is from, for messages.
+            content: of the file.
+            configs: contents of the configurations that it names.
+
+        Raises:
+            InputError: if it names something unknown.
+        """
         _check_keys(source, content)
-        shared = tuple(_config(_beside(file, name)) for name in _as_list(content.get("configs")))
-        shared += ({key: content[key] for key in SECTIONS if key in content},)
+        shared = (*configs, {key: content[key] for key in SECTIONS if key in content})
         criteria = _criteria(source, content.get("criteria"))
         candidates = _candidates(source, content, criteria, _digest([shared, criteria]))
         keys = Counter(candidate.key for candidate in candidates)
         for candidate in candidates:
             if keys[candidate.key] > 1:
-                raise InputError(f"{path}: {candidate.name} is named twice; name it once")
+                raise InputError(f"{source}: {candidate.name} is named twice; name it once")
         return cls(source, shared, candidates, criteria, content.get("keep_checkpoints", True))
 
 

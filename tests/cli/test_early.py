@@ -18,7 +18,7 @@ ANSWERED = {
     "fit --modl DRU": "there is no option --modl: did you mean '--model'",
     "fit --trainer.max_epoch 5": "there is no option --trainer.max_epoch: did you mean '--trainer.max_epochs'",
     "fit --max_epochs 5": "there is no option --max_epochs: did you mean '--trainer.max_epochs'?",
-    "fit --seed 5": "there is no option --seed: did you mean '--seed_everything'?",
+    "fit --seed 5": "there is no option --seed: did you mean '--seed_everything' or '--seeds'?",
     "fit --trainer.epochs 5": "did you mean '--trainer.max_epochs'?",
     "fit --trainer.epcohs 5": "did you mean '--trainer.max_epochs'?",
     "fit --lr 0.1": "there is no option --lr: did you mean '--model.optimizer AdamW --model.optimizer.lr'?",

@@ -1,14 +1,12 @@
-import io
-
 import numpy as np
 import pytest
 
+from drawing import shown
 from drurank.criteria import default_criteria
 from drurank.report import SplitCounts, criteria_table
 from drurank.report.classes import ClassCounts
 from drurank.report.drop import find_drop
 from drurank.report.tables import drop_table, groups_table
-from drurank.terminal import Terminal
 from drurank.words import in_range
 
 
@@ -16,12 +14,6 @@ def split_of(name, accuracy, size=75, classes=None):
     count = np.full(len(accuracy), size)
     correct = np.round(np.array(accuracy) * size).astype(int)
     return SplitCounts(name, [f"g{number}" for number in range(len(count))], correct, count, None, classes)
-
-
-def shown(table, width):
-    out = io.StringIO()
-    Terminal(file=out, width=width).print(table)
-    return out.getvalue()
 
 
 def summaries(*splits):

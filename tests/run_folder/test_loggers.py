@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from drurank.cli import main
+from drurank.run_folder.logger import RunLogger
 from runs import FIT, QUIET, read_csv, read_json
 
 pytest.importorskip("tensorboard")
@@ -220,3 +221,20 @@ def test_a_version_that_is_taken_is_refused(refused):
     said = refused(*words)
     assert said.startswith("logs/first holds a run; give the logger another version, or go on with --ckpt_path")
     assert contents(Path("logs/first")) == before
+
+
+def test_hyperparameters_are_written_in_one_step(tmp_path, monkeypatch):
+    logger = RunLogger(tmp_path)
+    logger.log_hyperparams({"lr": 0.1})
+    file = Path(logger.log_dir) / "hparams.yaml"
+    assert yaml.safe_load(file.read_text()) == {"lr": 0.1}
+
+    def killed(path, hparams):
+        Path(path).write_text("")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("drurank.run_folder.logger.save_hparams_to_yaml", killed)
+    with pytest.raises(KeyboardInterrupt):
+        logger.log_hyperparams({"lr": 0.2})
+    assert yaml.safe_load(file.read_text()) == {"lr": 0.1}
+    assert [path.name for path in file.parent.iterdir()] == ["hparams.yaml"]

@@ -1,0 +1,44 @@
+"""study seeds: one method with all its seeds, in one report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from drurank.errors import InputError, nearest
+from drurank.files import write_json
+from drurank.report.over_seeds import seeds_table
+from drurank.run_folder.links import refuse_links
+from drurank.study.finished import Study
+from drurank.study.folder import SEEDS_FILE
+from drurank.study.seeds import report_over_seeds
+from drurank.terminal import Terminal, say
+
+
+def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> dict[str, Any]:
+    """One method over its seeds on test: mean, standard deviation and interval of each criterion; writes seeds.json.
+
+    Args:
+        folder: of a study.
+        by: criterion that chose epoch and setting of each seed, on validation.
+        method: as qDRU+M; may be left out where the study has one.
+
+    Returns:
+        Split to what ``over_seeds`` gives.
+
+    Raises:
+        InputError: if the study has no such method, or one seed, or several splits of the data.
+    """
+    path = Path(folder).expanduser()
+    refuse_links(path)
+    chosen = Study.load(path).of_repeat(None).chosen(by)
+    if method is None and len(chosen) > 1:
+        raise InputError(f"{folder} has several methods; give one of {', '.join(chosen)}")
+    name = method or next(iter(chosen))
+    if name not in chosen:
+        raise InputError(f"{folder} has no method {name!r}: {nearest(name, chosen)}")
+    report = report_over_seeds(chosen[name], by)
+    write_json(path / SEEDS_FILE, {"method": name, "by": by, "splits": report})
+    Terminal().print(seeds_table(report))
+    say(f"{name}, epochs chosen by {by}; written to {path / SEEDS_FILE}")
+    return report

@@ -1,0 +1,36 @@
+"""One method of a study over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from drurank.criteria import default_criteria
+from drurank.report.counts import SplitCounts
+from drurank.report.over_seeds import over_seeds
+from drurank.splits import TEST
+from drurank.study.result import Result
+
+
+def report_over_seeds(results: Sequence[Result], by: str) -> dict[str, Any]:
+    """Criteria of candidates that differ by their seeds.
+
+    Args:
+        results: one a seed, on the same split of the data.
+        by: criterion whose checkpoint is taken of each.
+
+    Returns:
+        Split of test to what ``over_seeds`` gives.
+
+    Raises:
+        InputError: if there is one seed, or they were tested on other rows.
+    """
+    names = list(dict.fromkeys([*default_criteria(), by]))
+    splits = [split for split in TEST if split in results[0].splits]
+    return {split: over_seeds([_summary(result, by, split, names) for result in results]) for split in splits}
+
+
+def _summary(result: Result, by: str, split: str, names: list[str]) -> dict[str, Any]:
+    counts = result.counts(by, split)
+    groups = SplitCounts(split, counts.groups, counts.correct, counts.count)
+    return groups.summary(names, min_count=result.min_count, shrink=result.shrink)
