@@ -98,20 +98,24 @@ class Queue:
             self._optuna.create_trial(state=waiting, user_attrs={KEY: key}, system_attrs=dict(noted or {}))
         )
 
-    def take(self, *, look: bool = True) -> tuple[int, str] | None:
+    def take(self) -> tuple[int, str] | None:
         """Take a waiting candidate.
-
-        Args:
-            look: whether to look for dead workers first, which reads all trials once more.
 
         Returns:
             Number of its trial in the queue, and its key; ``None`` if none waits.
         """
-        # On SQLite, which locks no row, Optuna gives two workers that ask at the same moment the same trial.
+        return next(self.take_each(), None)
+
+    def take_each(self) -> Iterator[tuple[int, str]]:
+        """Take the waiting candidates, each as it is asked for; all trials are read once, at the first."""
         with self._lock:
-            if look:
-                self._miss_dead_workers()
-            return self._next()
+            self._miss_dead_workers()
+        for trial in self._trials():
+            # On SQLite, which locks no row, two workers that ask at the same moment would get the same trial.
+            with self._lock:
+                taken = trial.state.name == "WAITING" and self._claim(trial)
+            if taken:
+                yield trial.number, str(trial.user_attrs[KEY])
 
     def _miss_dead_workers(self) -> None:
         for trial in self._trials():
@@ -122,19 +126,17 @@ class Queue:
         with quiet():
             self._optuna.storages.fail_stale_trials(self._study)
 
-    def _next(self) -> tuple[int, str] | None:
-        while any(trial.state.name == "WAITING" for trial in self._trials()):
-            with quiet():
-                trial = self._study.ask()
-            key = trial.user_attrs.get(KEY)
-            if key is not None:
-                self._seen.add(trial.number)
-                self.storage.record_heartbeat(trial._trial_id)
-                trial.set_user_attr(WORKER, worker_name(os.getpid()))
-                return trial.number, str(key)
-            # Another worker was faster, and Optuna created an empty trial instead.
-            self._study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
-        return None
+    def _claim(self, trial: Any) -> bool:
+        """Take a trial, unless another worker was faster."""
+        try:
+            if not self.storage.set_trial_state_values(trial._trial_id, self._optuna.trial.TrialState.RUNNING):
+                return False
+        except self._optuna.exceptions.UpdateFinishedTrialError:
+            return False
+        self._seen.add(trial.number)
+        self.storage.record_heartbeat(trial._trial_id)
+        self.storage.set_trial_user_attr(trial._trial_id, WORKER, worker_name(os.getpid()))
+        return True
 
     @contextmanager
     def alive(self, numbers: Collection[int]) -> Iterator[None]:

@@ -130,8 +130,7 @@ def work(
     run = partial(run_candidate, study, plan, command=command)
     while stop.status is None:
         taken: dict[int, Candidate | SearchTrial] = {}
-        while len(taken) < stack_size and (one := queue.take(look=not taken)) is not None:
-            number, key = one
+        for number, key in queue.take_each():
             if key not in entries:
                 raise InputError(
                     f"the database of {study} has the candidate {key!r:.80}, which is not of this plan; if it is "
@@ -144,7 +143,7 @@ def work(
                     break
                 alone = True
             taken[number] = entries[key]
-            if alone:
+            if alone or len(taken) == stack_size:
                 break
         together = {number: entry for number, entry in taken.items() if isinstance(entry, Candidate)}
         for number in taken.keys() - together.keys() if len(together) > 1 else taken:

@@ -32,6 +32,20 @@ def test_each_candidate_is_taken_once(tmp_path):
     assert one.count() == {"COMPLETE": 6}
 
 
+def test_several_are_taken_from_one_look_at_the_trials_but_none_that_another_worker_took_meanwhile(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml"))
+    one, other = Queue(tmp_path / "study", plan.digest), Queue(tmp_path / "study", plan.digest)
+    one.put(list(plan.candidates))
+    each = one.take_each()
+    mine = [next(each)]
+    theirs = [other.take() for _ in range(2)]
+    other.end(theirs[0][0])
+    mine += each
+    assert len(mine) == 4
+    assert sorted(key for _, key in mine + theirs) == sorted(candidate.key for candidate in plan.candidates)
+    assert one.count() == {"RUNNING": 5, "COMPLETE": 1}
+
+
 def pass_time(queue):
     """As if 10 seconds had passed since each sign of life."""
     with queue.storage.engine.begin() as connection:
