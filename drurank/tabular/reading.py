@@ -82,12 +82,14 @@ def read_head(path: str, *, delimiter: str | None = None, text_encoding: str | N
         return None
     try:
         if suffix in PARQUET:
-            return pq.read_schema(file).empty_table()
-        if suffix not in DELIMITERS:
+            names = pq.read_schema(file).names
+        elif suffix in DELIMITERS:
+            asked = None if delimiter is None else check_delimiter(delimiter)
+            names = read_header(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
+        else:
             return None
-        asked = None if delimiter is None else check_delimiter(delimiter)
-        names = read_header(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
-        return None if names is None else pa.schema([(name, pa.string()) for name in names]).empty_table()
+        odd = not names or len(set(names)) < len(names)
+        return None if odd else pa.schema([(name, pa.string()) for name in names]).empty_table()
     except (InputError, pa.ArrowException, csv.Error, OSError, EOFError, zlib.error, *ODD):
         return None
 

@@ -196,12 +196,13 @@ def read_delimited(text: TextFile, usual: str, asked: str | None) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *as_tables(rows, schema)])
 
 
-def read_header(text: TextFile, usual: str, asked: str | None) -> list[str] | None:
-    """The names of the columns, where the first line alone says them; see ``read_delimited``."""
+def read_header(text: TextFile, usual: str, asked: str | None) -> list[str]:
+    """The names of the columns, where the first line surely says them; else none. See ``read_delimited``."""
     delimiter = asked or text.separator or usual
     names = _header(text, delimiter)
     others = [other for other in CANDIDATES if other != delimiter and len(_header(text, other)) > 1]
-    return None if len(names) < 2 or (others and asked is None) else names
+    odd = any(letter in name for name in names for letter in (*CANDIDATES, "\n", "\r"))
+    return [] if len(names) < 2 or odd or (others and asked is None) else names
 
 
 def as_tables(rows: Iterator[Sequence[str]], schema: pa.Schema) -> Iterator[pa.Table]:

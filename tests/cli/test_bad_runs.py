@@ -342,7 +342,7 @@ def full(monkeypatch):
     replaced = Path.replace
 
     def replace(self, target):
-        if Path(target).name in ("config.yaml", "metrics.csv"):
+        if Path(target).name in ("config.yaml", "hparams.yaml", "metrics.csv"):
             return replaced(self, target)
         raise OSError(errno.ENOSPC, "No space left on device")
 

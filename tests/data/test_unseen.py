@@ -12,7 +12,9 @@ OTHER = {"color": ["red", "mauve", "red", "red", "red", "teal", "red", "mauve"],
 
 
 def said_of(caplog):
-    return [record.getMessage() for record in caplog.records if "training did not have" in record.getMessage()]
+    return [
+        record.getMessage() for record in caplog.records if "category that training did not have" in record.getMessage()
+    ]
 
 
 @pytest.mark.parametrize("stage", ["test", "validate", "predict"])

@@ -342,6 +342,8 @@ def test_label_that_the_file_does_not_name(tmp_path):
     features = datasets.Features(x=datasets.Value("int64"), y=datasets.ClassLabel(names=["no", "yes"]))
     part = datasets.Dataset.from_dict({"x": [1, 2, 3], "y": [0, 1, 1]}, features=features)
     table = part.data.table.set_column(1, "y", pa.array([0, 1, 2]))
+    for name in ("g", "s"):
+        table = table.append_column(name, pa.array(["a", "b", "train"]))
     pq.write_table(table, tmp_path / "bad.parquet")
     message = said(tmp_path / "bad.parquet")
     assert (
