@@ -6,12 +6,16 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from lightning.pytorch import Trainer
+
 from drurank.cli.program import program
 from drurank.cli.seeds_shown import show_seeds
 from drurank.cli.study import prepare, run_plan
+from drurank.cli.training_parser import TrainingParser
 from drurank.errors import InputError, check_count, check_seed
 from drurank.files import replace_file
 from drurank.imports import import_words
+from drurank.run_folder.logger import RunLogger
 from drurank.study import Plan
 from drurank.terminal import say
 from drurank.words import as_names
@@ -39,19 +43,28 @@ def check_seeds(first: Any, seeds: int, checkpoint: str | None) -> None:
         raise InputError("--seeds begins anew, but --ckpt_path is given; leave one of them out")
 
 
-def fit_seeds(parser: Any, config: Any, seeds: int, folder: Path) -> None:
+def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer) -> None:
     """Train a method with several seeds and test each, and report on all of them.
 
     Args:
         parser: of ``fit``.
         config: settings of the fit, as parsed.
         seeds: how many; the first is ``seed_everything``.
-        folder: to make, that of a study.
+        trainer: of the fit, in the folder of whose run the study is made.
 
     Raises:
         InputError: if the settings cannot be those of a study.
         SystemExit: if some seed is not finished.
     """
+    environment, logger = getattr(trainer.strategy, "cluster_environment", None), trainer.logger
+    if environment is not None and environment.creates_processes_externally:
+        raise InputError("--seeds starts the processes of its runs by itself; call it once, without torchrun or srun")
+    if not isinstance(logger, RunLogger):
+        raise InputError(
+            "--seeds makes a study of runs with files of their own; leave --trainer.logger and --trainer.fast_dev_run "
+            "out"
+        )
+    folder = Path(logger.log_dir)
     content = _content(parser, config, seeds)
     plan, file = Plan.of("--seeds", content), folder.resolve() / STUDY_FILE
     prepare(folder, plan)
@@ -62,7 +75,7 @@ def fit_seeds(parser: Any, config: Any, seeds: int, folder: Path) -> None:
     show_seeds(str(folder), plan.criteria[0])
 
 
-def _content(parser: Any, config: Any, seeds: int) -> dict[str, Any]:
+def _content(parser: TrainingParser, config: Any, seeds: int) -> dict[str, Any]:
     """The file of the study of these settings, one candidate a seed."""
     plain = read_yaml(parser.dump(config, skip_unset=False, skip_validation=True), PlanLoader)
     first, method = plain["seed_everything"], plain["model"]

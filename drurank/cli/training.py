@@ -286,13 +286,7 @@ class GroupCLI(LightningCLI):
             return
         from drurank.cli.seeds import fit_seeds  # here, since few fits need it
 
-        logger, parser = self.trainer.logger, cast(Any, self._parser("fit"))
-        if not isinstance(logger, RunLogger):
-            raise InputError(
-                "--seeds makes a study of runs with files of their own; leave --trainer.logger and "
-                "--trainer.fast_dev_run out"
-            )
-        fit_seeds(parser, self.config["fit"], seeds, Path(logger.log_dir))
+        fit_seeds(cast(TrainingParser, self._parser("fit")), self.config["fit"], seeds, self.trainer)
 
     def after_fit(self) -> None:
         """Show what was kept and where."""

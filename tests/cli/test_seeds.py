@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from drurank.cli import main
 from drurank.cli.seeds_shown import show_seeds
@@ -81,6 +82,19 @@ def test_what_cannot_be_a_study_is_refused_and_leaves_nothing(tmp_path, monkeypa
         main([*FIT, *QUIET, *words])
     assert stop.value.code == 2
     assert said in " ".join(capsys.readouterr().err.split())
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_one_of_several_processes_makes_no_study(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    launched = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "GROUP_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+    for name, value in (launched | {"TORCHELASTIC_RUN_ID": "x"}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(rank_zero_only, "rank", 1)
+    with pytest.raises(SystemExit) as stop:
+        main([*FIT, *QUIET, "--seeds", "2", "--trainer.devices", "2"])
+    assert stop.value.code == 2
+    assert "call it once, without torchrun or srun" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == []
 
 

@@ -1,4 +1,4 @@
-"""Damages each file of a run, a study and a cache, and calls the commands that read it: ``make test-mutate``.
+"""Damages each file of a run and a study, and calls the commands that read it: ``make test-mutate``.
 
 Each must end with status 2 and a sentence that names the file (or, for parts of a folder, the folder), or give what it
 gives of the file as it was. ``python tests/helpers/mutate.py --times N --seed S`` draws N ways of damage a file.
@@ -191,7 +191,7 @@ def _numbers(text):
     return re.findall(r"\d*\.\d+", text)
 
 
-def benches(run, study=None, cache=None):
+def benches(run, study=None):
     """Each file with each command that reads it."""
     last, best = "{}/checkpoints/last.ckpt", "{}/checkpoints/worst.ckpt"
     test = ["test", "--run", "{}", *QUIET]
@@ -220,12 +220,6 @@ def benches(run, study=None, cache=None):
             Bench(study, file, table, (candidate,))
             for file in ("plan.json", f"candidates/{candidate}/manifest.json", f"candidates/{candidate}/groups.parquet")
         ]
-    if cache is not None:
-        folder, words = cache
-        for file in sorted(Path(folder).rglob("*")):
-            if file.is_file() and not file.name.endswith(".lock"):
-                name = str(file.relative_to(folder))
-                found.append(Bench(folder, name, words, (file.parent.name,)))
     return found
 
 

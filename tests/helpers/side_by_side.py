@@ -64,6 +64,23 @@ def fit_stacked(fits, **options):
     return fits
 
 
+def both_ways(make, number, root, monkeypatch, **options):
+    """So many fits alone, the same in a stack, and the sizes of the stacks of each epoch.
+
+    Args:
+        make: the method of the fit of that number, which is its seed too.
+    """
+
+    def fits(folder):
+        return [Trained(partial(make, k), folder / str(k), seed=k, **options) for k in range(number)]
+
+    alone = fit_alone(fits(root / "alone"))
+    with monkeypatch.context() as patch:
+        seen = stacks_seen(patch)
+        stacked = fit_stacked(fits(root / "stacked"))
+    return alone, stacked, [len(titles) for titles in seen]
+
+
 def distance(one, other):
     """Largest difference of the parameters of two methods."""
     pairs = zip(one.network.state_dict().items(), other.network.state_dict().items(), strict=True)

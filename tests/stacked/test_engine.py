@@ -14,7 +14,7 @@ from drurank.networks import MLP
 from drurank.training.losses import CrossEntropy
 from fits import network
 from runs import plain, read_json
-from side_by_side import Trained, distance, fit_alone, fit_stacked, sgd, stacks_seen
+from side_by_side import Trained, both_ways, distance, fit_alone, fit_stacked, sgd, stacks_seen
 
 METHODS = {
     "ERM": lambda **o: ERM(**o),
@@ -98,15 +98,11 @@ def test_a_stack_goes_on_from_its_last_checkpoints(tmp_path, alone_and_stacked):
         assert one.trainer.global_step == STEPS * EPOCHS
 
 
-def test_candidate_that_turns_nan_leaves_and_the_others_stay_as_they_are(tmp_path):
-    def fits(root):
-        rates = [0.1, 1e30, 0.1]
-        return [
-            Trained(lambda rate=rate: ERM(network=network(), optimizer=sgd(rate)), root / str(k), seed=k)
-            for k, rate in enumerate(rates)
-        ]
+def test_candidate_that_turns_nan_leaves_and_the_others_stay_as_they_are(tmp_path, monkeypatch):
+    def method(k):
+        return ERM(network=network(), optimizer=sgd([0.1, 1e30, 0.1][k]))
 
-    alone, stacked = fit_alone(fits(tmp_path / "alone")), fit_stacked(fits(tmp_path / "stacked"))
+    alone, stacked, _ = both_ways(method, 3, tmp_path, monkeypatch)
     assert isinstance(stacked[1].error, InputError)
     assert str(stacked[1].error) == str(alone[1].error)
     for k in (0, 2):
@@ -147,40 +143,26 @@ def test_candidate_that_stops_early_leaves_and_the_others_go_on(tmp_path, monkey
     ],
 )
 def test_optimizers_and_clipping_keep_to_their_own_candidate(tmp_path, monkeypatch, options, make):
-    def fits(root):
-        return [
-            Trained(lambda k=k: ERM(network=network(), optimizer=make(k)), root / str(k), seed=k, options=dict(options))
-            for k in range(3)
-        ]
+    def method(k):
+        return ERM(network=network(), optimizer=make(k))
 
-    alone = fit_alone(fits(tmp_path / "alone"))
-    seen = stacks_seen(monkeypatch)
-    stacked = fit_stacked(fits(tmp_path / "stacked"))
-    assert [len(titles) for titles in seen] == [3] * 3
+    alone, stacked, sizes = both_ways(method, 3, tmp_path, monkeypatch, options=dict(options))
+    assert sizes == [3] * 3
     for one, other in zip(alone, stacked, strict=True):
         assert one.error is None
         assert distance(one.method, other.method) < 1e-5
 
 
 def test_schedule_by_epoch_moves_each_candidate_at_its_own_rate(tmp_path, monkeypatch):
-    def fits(root):
-        return [
-            Trained(
-                lambda k=k: ERM(
-                    network=network(),
-                    optimizer=sgd(0.1 * (k + 1)),
-                    lr_scheduler=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.1 * (k + 1)),
-                ),
-                root / str(k),
-                seed=k,
-            )
-            for k in range(2)
-        ]
+    def method(k):
+        return ERM(
+            network=network(),
+            optimizer=sgd(0.1 * (k + 1)),
+            lr_scheduler=lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.1 * (k + 1)),
+        )
 
-    alone = fit_alone(fits(tmp_path / "alone"))
-    seen = stacks_seen(monkeypatch)
-    stacked = fit_stacked(fits(tmp_path / "stacked"))
-    assert [len(titles) for titles in seen] == [2] * 3
+    alone, stacked, sizes = both_ways(method, 2, tmp_path, monkeypatch)
+    assert sizes == [2] * 3
     for one, other in zip(alone, stacked, strict=True):
         assert distance(one.method, other.method) < 1e-5
         assert one.trainer.optimizers[0].param_groups[0]["lr"] == other.trainer.optimizers[0].param_groups[0]["lr"]
@@ -198,13 +180,8 @@ class Norm(nn.Module):
 
 
 def test_buffers_are_those_of_the_candidate(tmp_path, monkeypatch):
-    def fits(root):
-        return [Trained(lambda: ERM(network=Norm, optimizer=sgd(0.1)), root / str(k), seed=k) for k in range(2)]
-
-    alone = fit_alone(fits(tmp_path / "alone"))
-    seen = stacks_seen(monkeypatch)
-    stacked = fit_stacked(fits(tmp_path / "stacked"))
-    assert len(seen) == 3
+    alone, stacked, sizes = both_ways(lambda k: ERM(network=Norm, optimizer=sgd(0.1)), 2, tmp_path, monkeypatch)
+    assert sizes == [2] * 3
     for one, other in zip(alone, stacked, strict=True):
         assert distance(one.method, other.method) < 1e-5
     assert int(stacked[0].method.network.layers[1].num_batches_tracked) == 90
@@ -244,17 +221,11 @@ class Steps(ERM):
 
 
 def test_method_with_a_reduce_of_its_own_is_stacked_too(tmp_path, monkeypatch):
-    def fits(root):
-        kinds = (Power, Power, ERM)
-        return [
-            Trained(lambda kind=kind: kind(network=network(), optimizer=sgd(0.1)), root / str(k), seed=k)
-            for k, kind in enumerate(kinds)
-        ]
+    def method(k):
+        return (Power, Power, ERM)[k](network=network(), optimizer=sgd(0.1))
 
-    alone = fit_alone(fits(tmp_path / "alone"))
-    seen = stacks_seen(monkeypatch)
-    stacked = fit_stacked(fits(tmp_path / "stacked"))
-    assert [len(titles) for titles in seen] == [3] * 3
+    alone, stacked, sizes = both_ways(method, 3, tmp_path, monkeypatch)
+    assert sizes == [3] * 3
     for one, other in zip(alone, stacked, strict=True):
         assert distance(one.method, other.method) < 1e-5
         torch.testing.assert_close(one.method.state, other.method.state)
@@ -285,19 +256,15 @@ class AtBatches(Callback):
     ],
 )
 def test_what_cannot_be_stacked_trains_alone_and_says_why(tmp_path, monkeypatch, caplog, kind, options, said):
-    def fits(root):
-        return [
-            Trained(lambda: kind(network=network(), optimizer=sgd(0.1)), root / str(k), seed=k, epochs=1, **options)
-            for k in range(2)
-        ]
+    def method(k):
+        return kind(network=network(), optimizer=sgd(0.1))
 
-    alone = fit_alone(fits(tmp_path / "alone")[:1])[0]
     with caplog.at_level(logging.INFO, "lightning.pytorch.utilities.rank_zero"):
-        stacked = fit_stacked(fits(tmp_path / "stacked"))
+        alone, stacked, _ = both_ways(method, 2, tmp_path, monkeypatch, epochs=1, **options)
     told = [record.getMessage() for record in caplog.records if "trains alone" in record.getMessage()]
     assert len(told) == 2
     assert said in told[0]
-    assert distance(alone.method, stacked[0].method) == 0
+    assert [distance(one.method, other.method) for one, other in zip(alone, stacked, strict=True)] == [0, 0]
 
 
 class Scaled(ERM):
@@ -339,13 +306,8 @@ class Begins(ERM):
     ids=["method", "network", "loss", "hook"],
 )
 def test_options_that_no_list_has_stay_those_of_the_candidate(tmp_path, monkeypatch, make, sizes):
-    def fits(root):
-        return [Trained(lambda k=k: make(k), root / str(k), seed=k, epochs=1) for k in range(2)]
-
-    alone = fit_alone(fits(tmp_path / "alone"))
-    seen = stacks_seen(monkeypatch)
-    stacked = fit_stacked(fits(tmp_path / "stacked"))
-    assert [len(titles) for titles in seen] == sizes
+    alone, stacked, found = both_ways(make, 2, tmp_path, monkeypatch, epochs=1)
+    assert found == sizes
     for one, other in zip(alone, stacked, strict=True):
         assert (one.error, other.error) == (None, None)
         assert distance(one.method, other.method) < 1e-5
