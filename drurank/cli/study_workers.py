@@ -31,7 +31,6 @@ class Workers:
         words: their command line.
         logs: folder for what they print.
         number: how many.
-
     """
 
     def __init__(self, words: list[str], logs: Path, number: int) -> None:
