@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from lightning.fabric.utilities import move_data_to_device
 from lightning.pytorch.utilities import GradClipAlgorithmType
 from torch import Tensor
 from torch.func import functional_call, stack_module_state
@@ -20,6 +21,7 @@ from drurank.training import contract
 from drurank.training.global_batch import GlobalBatch
 from drurank.training.record import UNKNOWN
 
+Inputs = Tensor | dict[str, Tensor]
 Reduced = tuple[Tensor, dict[str, Tensor]]
 
 
@@ -60,19 +62,19 @@ class Epoch:
             self._step(order[:, number * sampler.batch_size : (number + 1) * sampler.batch_size])
         self._give_back()
 
-    def _of_one(self, params: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Tensor) -> Tensor:
-        return contract.as_logits(functional_call(self._base, (params, buffers), (inputs,)))
+    def _of_one(self, params: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Inputs) -> Tensor:
+        given: Any = ((), inputs) if isinstance(inputs, dict) else (inputs,)
+        return contract.as_logits(functional_call(self._base, (params, buffers), *given))
 
     def _step(self, places: Any) -> None:
         lead, rows = places.shape
         batch = self.first.loader.dataset[np.ascontiguousarray(places).reshape(-1)]
-        batch = {name: value.to(self._device, non_blocking=True) for name, value in batch.items()}
-        inputs, label = batch["inputs"], batch["label"]
-        output = self._forward(self._params, self._buffers, inputs.view(lead, rows, *inputs.shape[1:]))
+        batch = move_data_to_device(batch, self._device)
+        output = self._forward(self._params, self._buffers, _by_candidate(batch["inputs"], lead))
         if output.ndim < 3:
             raise InputError("the network gives one number a row")
         flat = output.flatten(0, 1)
-        losses = self.first.method._losses(flat, label).view(lead, rows)
+        losses = self.first.method._losses(flat, batch["label"]).view(lead, rows)
         of_rows = {name: batch[name].view(lead, rows) for name in ("index", "group", "label")}
         objective = torch.zeros(lead, device=self._device) if len(self._parts) > 1 else None
         for part in self._parts:
@@ -85,7 +87,7 @@ class Epoch:
             self._loss += losses.detach().sum(-1)
             self._rows += rows
             if len(self._looks):
-                correct = self.first.method._correct(flat.detach(), label).view(lead, rows).to(torch.int8)
+                correct = self.first.method._correct(flat.detach(), batch["label"]).view(lead, rows).to(torch.int8)
                 index = of_rows["index"]
                 if len(self._looks) < lead:
                     correct, index = correct[self._looks], index[self._looks]
@@ -157,6 +159,13 @@ class Part:
         for k, method in enumerate(self._methods):
             changed = {name: value for name, value in self._state.items() if not name.startswith(method.constant_state)}
             method.state |= {name: value[k].clone() for name, value in changed.items()}
+
+
+def _by_candidate(inputs: Inputs, lead: int) -> Inputs:
+    """The rows of all candidates, ``[K * B, ...]``, as ``[K, B, ...]``."""
+    if isinstance(inputs, dict):
+        return {name: value.unflatten(0, (lead, -1)) for name, value in inputs.items()}
+    return inputs.unflatten(0, (lead, -1))
 
 
 def _has_own_reduce(method: Any) -> bool:

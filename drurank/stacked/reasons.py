@@ -145,8 +145,6 @@ def _of_data(trainer: Any, method: Any) -> str | None:
     in_memory = type(dataset) is GroupedDataset and type(dataset.dataset) is InMemory
     if not in_memory:
         return "the training rows are not a tensor in memory, as texts are not"
-    if not isinstance(dataset.dataset.inputs, torch.Tensor):
-        return "the training rows are several tensors, as of a table with columns of categories; numbers alone are one"
     if type(sampler) is not GlobalBatchSampler or loader.num_workers:
         return "the batches are not drawn by the library's sampler in this process"
     return None

@@ -15,15 +15,20 @@ from drurank.stacked.engine import Fit, run_together
 DATA = {"groups": [6, 4, 4], "group_size": 40, "batch_size": 8}
 
 
+def shortcut(**options):
+    return Shortcut(**DATA | options)
+
+
 @dataclass
 class Trained:
-    """A fit: what makes its method, and afterwards the method, its trainer and the error that ended it."""
+    """A fit: what makes its method and data, and afterwards the method, its trainer and the error that ended it."""
 
     make: Callable[[], Any]
     folder: Any
     seed: int = 0
     epochs: int = 3
     data: dict[str, Any] = field(default_factory=dict)
+    data_class: Callable[..., Any] = shortcut
     options: dict[str, Any] = field(default_factory=dict)
     resumed: Any = None
     method: Any = None
@@ -42,7 +47,7 @@ class Trained:
             enable_model_summary=False,
             **{**self.options, "callbacks": callbacks},
         )
-        self.trainer.fit(self.method, datamodule=Shortcut(**DATA | self.data), ckpt_path=self.resumed)
+        self.trainer.fit(self.method, datamodule=self.data_class(**self.data), ckpt_path=self.resumed)
 
     def end(self, error):
         self.error = error

@@ -8,6 +8,7 @@ from lightning.pytorch import Callback
 from lightning.pytorch.callbacks import EarlyStopping
 from torch import nn
 
+from drurank.data import Table
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.networks import MLP
@@ -191,6 +192,59 @@ def test_dropout_is_drawn_for_each_candidate_by_itself(tmp_path):
     made = lambda: ERM(network=lambda sizes: MLP(sizes, hidden=8, dropout=0.5), optimizer=sgd(0.1))  # noqa: E731
     one, other = fit_stacked([Trained(made, tmp_path / str(k), seed=1, epochs=1) for k in range(2)])
     assert distance(one.method, other.method) > 1e-3  # the same seed, weights and batches
+
+
+@pytest.fixture(scope="module")
+def categories(tmp_path_factory):
+    """A table with a number and two columns of categories, of which one has missing cells."""
+    path = tmp_path_factory.mktemp("table") / "t.csv"
+    lines = [
+        f"{row % 7},{'abc'[row % 3]},{'xy'[row % 2] if row % 5 else ''},{int(row % 11 > 4)},g{row % 10}{part[0]},{part}"
+        for part in ("train", "ood_val", "ood_test")
+        for row in range(60)
+    ]
+    path.write_text("\n".join(["a,b,c,y,g,s", *lines]) + "\n", encoding="utf-8")
+    return {"path": str(path), "label": "y", "group": "g", "split": "s", "missing": "indicator", "batch_size": 8}
+
+
+@pytest.mark.parametrize("encoding", ["onehot", "embed"])
+def test_columns_of_categories_are_stacked_too(tmp_path, monkeypatch, categories, encoding):
+    def method(k):
+        kind = (ERM, DRU, JTT)[k]
+        stage = {"first_stage_epochs": 1} if kind is JTT else {}
+        return kind(network=lambda sizes: MLP(sizes, hidden=8, dropout=0), optimizer=sgd(0.1, momentum=0.5), **stage)
+
+    data = {"data_class": Table, "data": {**categories, "encoding": encoding}}
+    alone, stacked, sizes = both_ways(method, 3, tmp_path, monkeypatch, **data)
+    assert [one.error for one in (*alone, *stacked)] == [None] * 6
+    assert sizes == [3] * 3
+    for one, other in zip(alone, stacked, strict=True):
+        assert distance(one.method, other.method) < 1e-5
+        assert torch.equal(one.method.record.correct, other.method.record.correct)
+    tables = stacked[0].method.network.embeddings
+    assert [tuple(table.weight.shape) for table in tables] == ([(4, 16), (4, 16)] if encoding == "embed" else [])
+
+
+class Keywords(nn.Module):
+    """Takes what its data names, and gives its scores as Hugging Face's models do."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(8, 3), nn.Linear(4, 2)
+
+    def forward(self, *, categorical, numeric):
+        return {"logits": self.head(torch.cat([numeric, self.embedding(categorical).mean(dim=1)], dim=1))}
+
+
+def test_a_network_of_keywords_is_stacked_too(tmp_path, monkeypatch, categories):
+    data = {"data_class": Table, "data": {**categories, "encoding": "embed"}}
+    alone, stacked, sizes = both_ways(
+        lambda k: ERM(network=Keywords, optimizer=sgd(0.1 * (k + 1))), 2, tmp_path, monkeypatch, epochs=2, **data
+    )
+    assert [one.error for one in (*alone, *stacked)] == [None] * 4
+    assert sizes == [2] * 2
+    for one, other in zip(alone, stacked, strict=True):
+        assert distance(one.method, other.method) < 1e-5
 
 
 # ---- methods of a person's own
