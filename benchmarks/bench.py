@@ -18,7 +18,7 @@ import peers
 import stacked
 import start
 import steps
-from shown import markdown
+from shown import be_quiet, markdown
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 ABOVE = "(../docs/performance.md).\n"
@@ -64,7 +64,7 @@ if __name__ == "__main__":
     options.add_argument("--dry", action="store_true", help="do not write RESULTS.md")
     given = options.parse_args()
     part = about()
-    steps.be_quiet()
+    be_quiet()
     rows = [
         *steps.measure(given.rounds),
         *criteria.measure(given.repeats),

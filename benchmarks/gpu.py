@@ -19,8 +19,7 @@ import numpy as np
 import stacked
 import torch
 from lightning.pytorch import Callback, Trainer, seed_everything
-from shown import Row, print_rows
-from steps import be_quiet
+from shown import Row, be_quiet, print_rows
 from torch import nn
 from transformers import DistilBertConfig, DistilBertModel
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import torch
 
 
 @dataclass(frozen=True)
@@ -48,3 +52,11 @@ def markdown(rows: Sequence[Row]) -> str:
 def print_rows(rows: Sequence[Row]) -> None:
     """Print the table."""
     print(markdown(rows), flush=True)
+
+
+def be_quiet() -> None:
+    """One thread, and nothing said about the fits."""
+    warnings.simplefilter("ignore")
+    for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    torch.set_num_threads(1)

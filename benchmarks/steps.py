@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import logging
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -20,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer, seed_everything
-from shown import Row, print_rows
+from shown import Row, be_quiet, print_rows
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -208,14 +206,6 @@ def measure(rounds: int, batches: Iterable[int] = BATCHES) -> list[Row]:
             ratio = float(np.median(seconds / taken[to])) if limit else None
             rows.append(Row(f"step, batch {batch}: {name}", figure, "ms", to if limit else "", ratio, limit))
     return rows
-
-
-def be_quiet() -> None:
-    """One thread, and nothing said about the fits."""
-    warnings.simplefilter("ignore")
-    for name in ("lightning.pytorch", "lightning.pytorch.utilities.rank_zero"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    torch.set_num_threads(1)
 
 
 if __name__ == "__main__":
