@@ -163,9 +163,9 @@ class Part:
 
 def _by_candidate(inputs: Inputs, lead: int) -> Inputs:
     """The rows of all candidates, ``[K * B, ...]``, as ``[K, B, ...]``."""
-    if isinstance(inputs, dict):
-        return {name: value.unflatten(0, (lead, -1)) for name, value in inputs.items()}
-    return inputs.unflatten(0, (lead, -1))
+    if isinstance(inputs, Tensor):
+        return inputs.reshape(lead, len(inputs) // lead, *inputs.shape[1:])
+    return {name: value.reshape(lead, len(value) // lead, *value.shape[1:]) for name, value in inputs.items()}
 
 
 def _has_own_reduce(method: Any) -> bool:
