@@ -19,7 +19,7 @@ from array_api_compat import array_namespace, device
 from drurank.checks import check_counts
 from drurank.dcg import RankBy, precise
 from drurank.errors import InputError, check_count, nearest
-from drurank.groups import Groups, average, error_dcg, percentile_of, tstat, worst
+from drurank.groups import Groups, average, error_dcg, error_ratio, gap, percentile_of, ratio, tstat, worst
 from drurank.words import as_names
 
 RESERVED = ("loss",)
@@ -49,6 +49,9 @@ class Criterion:
         is_monotone: whether serving one group better never makes it worse, so that it lies between its values with no
             row and with every row right.
         logged: whether every run logs it and every report shows it, also when not asked for.
+        of_errors: what it is of a figure of which less is better, as a false positive rate, where the function is given
+            the share that went well: ``complement`` (1 minus it, as for ``worst``), ``same``, the name of the criterion
+            that it is there, or nothing if it has no meaning.
         metric: class in ``drurank.metrics`` and its options; one made from ``function``, if not given.
     """
 
@@ -65,6 +68,7 @@ class Criterion:
     of_differences: bool = False
     is_monotone: bool = False
     logged: bool = True
+    of_errors: str = "same"
     metric: tuple[str, Mapping[str, Any]] | None = None
 
     @property
@@ -145,7 +149,16 @@ class CriterionFamily:
         return tuple(f"{self.name}{number}" for number in self.logged or (min(10, self.limit),))
 
 
-_ACCURACY: dict[str, Any] = {"higher_is_better": True, "unit": "accuracy", "in_percent": True, "is_monotone": True}
+_ACCURACY: dict[str, Any] = {
+    "higher_is_better": True,
+    "unit": "accuracy",
+    "in_percent": True,
+    "is_monotone": True,
+    "of_errors": "complement",
+}
+
+
+_RATIO = "ratio of the lowest and the highest group"
 
 
 def _percentile_of_groups(k: int) -> Criterion:
@@ -188,8 +201,20 @@ _BUILT_IN: tuple[Criterion | CriterionFamily, ...] = (
         has_interval=False,
         of_badly_served=False,
         of_differences=True,
+        of_errors="",
         metric=("GroupTStat", {}),
     ),
+    Criterion(
+        "gap",
+        gap,
+        higher_is_better=False,
+        unit="difference of the best and the worst group",
+        in_percent=True,
+        grows_with_groups=True,
+        logged=False,
+    ),
+    Criterion("ratio", ratio, higher_is_better=True, unit=_RATIO, logged=False, of_errors="error_ratio"),
+    Criterion("error_ratio", error_ratio, higher_is_better=True, unit=_RATIO, logged=False, of_errors="ratio"),
 )
 _registry: dict[str, Criterion | CriterionFamily] = {entry.name: entry for entry in _BUILT_IN}
 """Every criterion and family of criteria by name."""

@@ -101,6 +101,26 @@ def percentile_of(groups: Groups, percent: float) -> Any:
     return groups.ordered.share(array_namespace(value).full_like(value[..., :1], percent / 100))[..., 0]
 
 
+def gap(groups: Groups) -> Any:
+    """Highest group accuracy less the lowest."""
+    return percentile_of(groups, 100) - worst(groups)
+
+
+def ratio(groups: Groups) -> Any:
+    """Lowest group accuracy over the highest; 1 where all are 0."""
+    return _ratio(worst(groups), percentile_of(groups, 100))
+
+
+def error_ratio(groups: Groups) -> Any:
+    """Lowest group error over the highest; 1 where all are 0."""
+    return _ratio(1 - percentile_of(groups, 100), 1 - worst(groups))
+
+
+def _ratio(low: Any, high: Any) -> Any:
+    xp = array_namespace(low)
+    return xp.where(high == 0, 1.0, low / xp.where(high == 0, 1.0, high))
+
+
 def tstat(groups: Groups) -> Any:
     """Mean of the group accuracies over its standard error."""
     xp = array_namespace(groups.accuracy)

@@ -14,6 +14,7 @@ from scipy.special import bdtr
 
 from drurank.criteria import Criterion, criterion, values_of
 from drurank.errors import InputError
+from drurank.figures import ACCURACY, Figure
 from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ
 from drurank.noise import PERCENT, Noise, criteria_noise, group_interval
 from drurank.report.classes import ClassCounts
@@ -29,6 +30,8 @@ OF_FEW = ("worst", "qdcg10")
 class SplitCounts:
     """How the groups of one split were served; groups without samples are left out.
 
+    Of another figure than accuracy samples are the rows that it is about, and the correct ones those that went well.
+
     Attributes:
         split: name of the split, as ``ood_test``.
         groups: name of each group, ``[m]``.
@@ -36,6 +39,8 @@ class SplitCounts:
         count: samples by group, int64 ``[m]``, 1 or more.
         seen: whether each group has training rows, bool ``[m]``; ``None`` where that is not known.
         classes: the same rows by class; ``None`` where their labels are not known or no classes.
+        figure: what is counted.
+        without: names of the groups that have rows in the split, but none that the figure is about.
     """
 
     split: str
@@ -44,6 +49,8 @@ class SplitCounts:
     count: np.ndarray
     seen: np.ndarray | None = None
     classes: ClassCounts | None = None
+    figure: Figure = ACCURACY
+    without: Sequence[str] = ()
 
     @classmethod
     def of_some(
@@ -79,6 +86,22 @@ class SplitCounts:
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper end of each group's true accuracy by its own samples, 5 to 95 %, float64 ``[m]`` each."""
         return group_interval(self.correct, self.count)
+
+    @property
+    def value(self) -> np.ndarray:
+        """The figure by group, float64 ``[m]``."""
+        value: np.ndarray = self.figure.shown(self.accuracy)
+        return value
+
+    @property
+    def value_interval(self) -> tuple[np.ndarray, np.ndarray]:
+        """``interval`` of the figure."""
+        return self.figure.shown_range(*self.interval)
+
+    @property
+    def events(self) -> np.ndarray:
+        """Rows by group that the figure is the share of, int64 ``[m]``."""
+        return self.correct if self.figure.higher_is_better else self.count - self.correct
 
     @cached_property
     def spread(self) -> Spread:
@@ -132,6 +155,34 @@ class SplitCounts:
         """The first columns of ``table``, which cost nothing: ``split, group, count, correct``."""
         return pa.table(self._counts())
 
+    def figure_table(self) -> pa.Table:
+        """One row a group of another figure than accuracy, also of groups that have none.
+
+        ``split, figure, group, count`` (rows that it is about), ``events``, ``value`` (their share), ``low``, ``high``,
+        ``shrunk`` and ``contradicts_shrunk`` as in ``table``, and ``reason``: why a group has no value.
+        """
+        low, high = self.value_interval
+        none = [None] * len(self.without)
+
+        def cells(values: Any, kind: pa.DataType) -> pa.Array:
+            return pa.array([*np.asarray(values).tolist(), *none], kind, from_pandas=True)
+
+        return pa.table(
+            {
+                "split": pa.array([self.split] * (len(self.groups) + len(none)), pa.string()),
+                "figure": pa.array([self.figure.name] * (len(self.groups) + len(none)), pa.string()),
+                "group": pa.array([*self.groups, *self.without], pa.string()),
+                "count": pa.array([*self.count.tolist(), *[0] * len(none)], pa.int64()),
+                "events": pa.array([*self.events.tolist(), *[0] * len(none)], pa.int64()),
+                "value": cells(self.value, pa.float64()),
+                "low": cells(low, pa.float64()),
+                "high": cells(high, pa.float64()),
+                "shrunk": cells(self.figure.shown(self.shrunk), pa.float64()),
+                "contradicts_shrunk": cells(self.contradicts, pa.bool_()),
+                "reason": pa.array([*[None] * len(self.groups), *[self.figure.lacks] * len(none)], pa.string()),
+            }
+        )
+
     def _counts(self) -> dict[str, Any]:
         return {
             "split": pa.array([self.split] * len(self.groups), pa.string()),
@@ -157,6 +208,8 @@ class SplitCounts:
             most = int(self.count.max(initial=0))
             raise InputError(f"min_count is {min_count} and the largest group of {self.split} has {most}; lower it")
         groups = Groups.of_counts(self.correct, self.count, min_count=min_count, shrink=shrink)
+        computed = self.figure.computed(names)
+        names = list(computed.values())
         values = values_of(groups, names)
         of_kept = Groups(groups.unshrunk.accuracy[kept], groups.count[kept], groups.overall)
         spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
@@ -173,17 +226,28 @@ class SplitCounts:
             "rows": int(self.count.sum()),
             "groups": len(self.groups),
             "groups_left_out": int((~kept).sum()),
+            **self._of_figure(),
             "groups_unseen_in_training": None if self.seen is None else int((~self.seen).sum()),
             "shrink": shrink,
-            "spread": None if single else {"mean": spread.mean, "sd": spread.sd, "interval": [spread.low, spread.high]},
+            "spread": None
+            if single
+            else {"mean": self.figure.shown(spread.mean), "sd": spread.sd, "interval": [spread.low, spread.high]},
             "worse_than_chance": worse,
             "criteria": {
-                name: _entry(criterion(name), of_kept, float(values[name]), noise[name], shrink, single)
-                for name in names
+                name: self.figure.entry(
+                    criterion(by), _entry(criterion(by), of_kept, float(values[by]), noise[by], shrink, single)
+                )
+                for name, by in computed.items()
             },
             "balanced_accuracy": None if self.classes is None else self.classes.balanced_accuracy,
             "constant_answer": None if self.classes is None else self.classes.constant_answer(),
         }
+
+    def _of_figure(self) -> dict[str, Any]:
+        """What a summary says of another figure than accuracy."""
+        if self.figure is ACCURACY:
+            return {}
+        return {"figure": self.figure.name, "groups_without": len(self.without), "reason": self.figure.lacks}
 
     def _worse_than_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> str | None:
         """The group that is worst beyond chance, where any seems to be if all had the accuracy of all rows."""

@@ -57,16 +57,19 @@ def _criteria(
     entries = {name: [summaries[split.split]["criteria"][name] for split in pair] for name in names}
     estimated = [name for name in names if all(entry["interval"] for entry in entries[name])]
     has_floor = [name for name in names if all(entry["floor"] for entry in entries[name])]
-    true, chance = _estimates(pair, estimated, min_count), _by_chance(pair, has_floor, min_count)
+    by = pair[0].figure.computed(names)
+    true = _estimates(pair, [by[name] for name in estimated], min_count)
+    chance = _by_chance(pair, [by[name] for name in has_floor], min_count)
     found = {}
     for name in names:
-        low, middle, high = summed_up(true[name]) if name in true else (None, None, None)
+        low, middle, high = summed_up(true[by[name]]) if name in estimated else (None, None, None)
         before, after = (entry["value"] for entry in entries[name])
+        sign = 1 if entries[name][0]["better"] == "max" else -1
         found[name] = {
-            "value": None if before is None or after is None else float(criterion(name).sign * (before - after)),
+            "value": None if before is None or after is None else float(sign * (before - after)),
             "estimate": middle,
             "interval": None if middle is None else [low, high],
-            "by_chance": _band(chance[name]) if name in chance else None,
+            "by_chance": _band(chance[by[name]]) if name in has_floor else None,
         }
     return found
 

@@ -142,6 +142,6 @@ def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
             "interval, for chance in the rows and in training together."
         )
     if any(entry["floor"] for entry in entries):
-        lines.append(BY_CHANCE)
+        lines.append(BY_CHANCE.format("accuracy"))
     lines += on_criteria(list(next(iter(columns.values()))["criteria"]), has_interval)
     return lines

@@ -20,6 +20,7 @@ from matplotlib.ticker import MaxNLocator
 
 from drurank.criteria import Criterion
 from drurank.criterion_keys import key_of, logged_criterion
+from drurank.figures import ACCURACY
 from drurank.noise import DRAWS, chance_band
 from drurank.report.counts import ALL, SplitCounts
 from drurank.terminal import visible
@@ -63,7 +64,7 @@ def save_picture(figure: Figure, path: Path) -> None:
 
 
 def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
-    """Accuracies of the groups of each split in ascending order, with the band that chance alone gives.
+    """Accuracies (or another figure) of the groups of each split, the worst first, with the band that chance alone gives.
 
     Args:
         splits: one panel each; only the first twelve are drawn.
@@ -78,7 +79,7 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
     for ax, split in zip(axes.flat, shown, strict=False):
         _draw_split(ax, split)
     for ax in axes[:, 0]:
-        ax.set_ylabel("accuracy")
+        ax.set_ylabel(shown[0].figure.words)
     found = [ax.get_legend_handles_labels() for ax in figure.axes]
     by_label = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
     columns = min(LEGEND_ACROSS[columns - 1], len(by_label))
@@ -90,23 +91,26 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
 
 def _draw_split(ax: Axes, split: SplitCounts) -> None:
     order = np.argsort(split.accuracy, kind="stable")
-    accuracy, place = split.accuracy[order], np.arange(1, len(order) + 1)
+    value, place = split.value[order], np.arange(1, len(order) + 1)
     pooled = split.correct.sum() / split.count.sum()
     draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
     at, low, high = chance_band(split.count, pooled, draws=draws)
-    ax.fill_between(at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)")
-    ax.axhline(pooled, color=GREY, lw=1, ls="--", label="all rows together")
+    ax.fill_between(
+        at + 1, *split.figure.shown_range(low, high), color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)"
+    )
+    overall = split.figure.shown(pooled)
+    ax.axhline(overall, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
-        low, high = (end[order] for end in split.interval)
+        low, high = (end[order] for end in split.value_interval)
         ax.vlines(place, low, high, color=BLUE, lw=1, alpha=0.6, label="5 to 95 % by its own rows")
-        ax.plot(place, accuracy, "o", color=BLUE, ms=DOT, label="a group")
+        ax.plot(place, value, "o", color=BLUE, ms=DOT, label="a group")
     else:
-        ax.plot(place, accuracy, color=BLUE, lw=1.6, label="groups")
+        ax.plot(place, value, color=BLUE, lw=1.6, label="groups")
     marked = split.contradicts[order]
     if marked.any():
         ax.plot(
             place[marked],
-            accuracy[marked],
+            value[marked],
             "o",
             color=RED,
             ms=DOT if len(order) <= SOME else DOT / 2,
@@ -118,7 +122,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     else:
         ax.set_xlabel("groups, the worst first")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {pooled:.3f} right"
+    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {'right' if split.figure is ACCURACY else 'in all'}"
     ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)
     tidy(ax)
 

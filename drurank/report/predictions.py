@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.criteria import criterion, default_criteria
-from drurank.errors import check_count, nearest
+from drurank.errors import InputError, check_count, nearest
+from drurank.figures import ACCURACY, Figure, Outcomes, figure_named, positive_class
 from drurank.files import refuse_existing
 from drurank.report.classes import ClassCounts
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.write import REPORT_FILES, print_report, write_report
+from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
@@ -37,6 +38,8 @@ def report_predictions(
     split: str | None = None,
     labels: Names = None,
     criteria: Names = None,
+    figure: Names = None,
+    positive: str | None = None,
     min_count: int = 1,
     shrink: bool = False,
     output: str | None = None,
@@ -58,6 +61,9 @@ def report_predictions(
         split: column of the split; each split is reported by itself. Without it all rows are reported together.
         labels: all classes (with commas), needed if a predicted class is the label of no row.
         criteria: criteria by name (with commas); those that every run logs, if not given.
+        figure: further figures than accuracy (with commas): error, selection_rate, tpr, fnr, tnr, fpr, precision, npv,
+            off_by_more_than_one; each with its criteria, gap and ratio among them.
+        positive: label of the positive class, which most of these need; 1, if the labels are 0 and 1.
         min_count: criteria leave out groups with fewer rows; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
         output: folder to write to; <name of the table>_report beside the table, if not given.
@@ -74,52 +80,128 @@ def report_predictions(
     names = tuple(as_names(criteria)) or default_criteria()
     for name in names:
         criterion(name)
+    figures = [figure_named(name) for name in as_names(figure)]
     check_count("min_count", min_count)
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
-    refuse_existing((folder / name for name in REPORT_FILES), overwrite=overwrite, inputs=[str(source)])
+    files = [*REPORT_FILES, *(name for one in figures for name in figure_files(one.name))]
+    refuse_existing((folder / name for name in files), overwrite=overwrite, inputs=[str(source)])
     head = read_head(predictions, delimiter=delimiter, text_encoding=text_encoding)
     if head is not None:
         refuse_unknown(predictions, head, [label, prediction, *as_names(group), *([split] if split else [])])
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
-    splits = counts_of_table(predictions, table, label, prediction, as_names(group), split, as_names(labels))
+    answers = Answers.of_table(
+        predictions, table, label, prediction, as_names(group), split, as_names(labels), positive
+    )
+    splits, further = answers.counts(), {one.name: answers.counts(one) for one in figures}
     if split is None and "split" in table.column_names:
         say("Note: all rows are reported together; to report each split by itself, give split=split.")
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
-    report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
-    print_report(report, splits, folder)
+    report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further)
+    print_report(report, splits, folder, further)
     return report
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The right class of each row, and whether it was predicted.
+    """What was predicted of rows, their groups and splits.
 
     Attributes:
         names: label of each class by number.
-        label: class number of each row, int64 ``[n]``.
-        right: whether each row is classified correctly, bool ``[n]``.
+        outcomes: right and predicted class of each row.
+        code: group of each row, int64 ``[n]``.
+        groups: name by group.
+        split: the split of each row; ``None`` where all rows are one.
     """
 
     names: Sequence[str]
-    label: np.ndarray
-    right: np.ndarray
+    outcomes: Outcomes
+    code: np.ndarray
+    groups: Sequence[str]
+    split: Column | None = None
 
     @classmethod
-    def of(cls, label: Column, prediction: Column, labels: Sequence[str]) -> Answers:
+    def of_table(
+        cls,
+        path: str,
+        table: pa.Table,
+        label: str,
+        prediction: str,
+        group: Sequence[str],
+        split: str | None,
+        labels: Sequence[str] = (),
+        positive: str | None = None,
+    ) -> Answers:
         """Compare predictions with labels.
 
         Args:
-            label: the right classes.
-            prediction: the predicted ones.
+            path: what the table is called in messages.
+            table: a row for each prediction.
+            label: column of the right class.
+            prediction: column of the predicted class.
+            group: columns whose combinations are the groups.
+            split: column of the split; all rows are one, if not given.
             labels: further classes that may be predicted.
+            positive: label of the positive class, for figures that need one.
 
         Raises:
-            InputError: if a cell is blank, or a prediction is not among the labels.
+            InputError: if a column is missing, a cell is blank, or a prediction or the positive class is no label.
         """
-        known = [*label.texts, *labels]
-        true, predicted = _numbered(label, prediction, known)
-        return cls(known, true, true == predicted)
+
+        def column(name: str) -> Column:
+            refuse_unknown(path, table, [name])
+            return Column(path, name, table[name])
+
+        right, predicted = column(label), column(prediction)
+        known = [*right.texts, *labels]
+        true, said = _numbered(right, predicted, known)
+        values = np.array([to_number(text) for text in known])
+        numbers = values if np.isfinite(values).all() else None
+        columns = [column(name) for name in group]
+        _refuse_blank(columns, "group")
+        code, groups = code_groups(columns, np.arange(table.num_rows))
+        outcomes = Outcomes(true, said, positive_class(known, positive), numbers)
+        splits = None if split is None else column(split)
+        if splits is not None:
+            _refuse_blank([splits], "split")
+        return cls(known, outcomes, code, groups, splits)
+
+    def counts(self, figure: Figure = ACCURACY) -> list[SplitCounts]:
+        """Counts by group of each split, splits with unseen groups first; of accuracy by class too.
+
+        A split is left out where the figure is about none of its rows.
+
+        Raises:
+            InputError: if it is about none at all, or needs what these rows do not have.
+        """
+        figure.check(self.outcomes)
+        about, good = figure.about(self.outcomes), figure.went_well(self.outcomes)
+        if not about.any():
+            raise InputError(f"figure {figure.name!r}: there are {figure.lacks}; leave it out")
+        rows = self._rows_by_split()
+        train = rows.get("train")
+        commonest = None if train is None else int(np.argmax(np.bincount(self.outcomes.label[train])))
+        found = [self._count(name, figure, here, about & here, good, commonest) for name, here in rows.items()]
+        return [split for split in found if len(split.groups)]
+
+    def _rows_by_split(self) -> dict[str, np.ndarray]:
+        if self.split is None:
+            return {ALL: np.ones(len(self.code), dtype=bool)}
+        order = {name: place for place, name in enumerate(ORDER)}
+        names = sorted(self.split.texts, key=lambda name: (order.get(name, len(order)), name))
+        return {name: self.split.codes == self.split.texts.index(name) for name in names}
+
+    def _count(
+        self, split: str, figure: Figure, here: np.ndarray, about: np.ndarray, good: np.ndarray, commonest: int | None
+    ) -> SplitCounts:
+        count, correct, rows = (
+            np.bincount(self.code[some], minlength=len(self.groups)) for some in (about, about & good, here)
+        )
+        label = self.outcomes.label[here]
+        classes = ClassCounts.of_rows(label, good[here], self.names, commonest) if figure is ACCURACY else None
+        found = SplitCounts.of_some(split, self.groups, correct, count, classes=classes)
+        without = tuple(self.groups[int(place)] for place in np.flatnonzero((rows > 0) & (count == 0)))
+        return replace(found, figure=figure, without=without)
 
 
 def _numbered(label: Column, prediction: Column, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -148,74 +230,3 @@ def _refuse_blank(columns: Sequence[Column], what: str) -> None:
 
 def _exact(text: str) -> Decimal:
     return Decimal(text.strip())
-
-
-def counts_of_table(
-    path: str,
-    table: pa.Table,
-    label: str,
-    prediction: str,
-    group: Sequence[str],
-    split: str | None,
-    labels: Sequence[str] = (),
-) -> list[SplitCounts]:
-    """Counts by group and by class of each split of a table of predictions.
-
-    Args:
-        path: what the table is called in messages.
-        table: a row for each prediction.
-        label: column of the right class.
-        prediction: column of the predicted class.
-        group: columns whose combinations are the groups.
-        split: column of the split; all rows are one, if not given.
-        labels: further classes that may be predicted.
-
-    Returns:
-        Splits with unseen groups first.
-
-    Raises:
-        InputError: if a column is missing, a cell is blank, or a prediction is not among the labels.
-    """
-
-    def column(name: str) -> Column:
-        refuse_unknown(path, table, [name])
-        return Column(path, name, table[name])
-
-    answers = Answers.of(column(label), column(prediction), labels)
-    columns = [column(name) for name in group]
-    _refuse_blank(columns, "group")
-    code, groups = code_groups(columns, np.arange(table.num_rows))
-    return count_by_split(answers, code, groups, None if split is None else column(split))
-
-
-def count_by_split(
-    answers: Answers, code: np.ndarray, groups: Sequence[str], split: Column | None
-) -> list[SplitCounts]:
-    """Counts by group and by class of each split, splits with unseen groups first.
-
-    Args:
-        answers: of each row.
-        code: group of each row, int64 ``[n]``.
-        groups: name by group.
-        split: the split of each row.
-
-    Raises:
-        InputError: if a row has no split.
-    """
-    if split is None:
-        return [_count(ALL, answers, code, groups, np.ones(len(code), dtype=bool), None)]
-    _refuse_blank([split], "split")
-    order = {name: place for place, name in enumerate(ORDER)}
-    names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
-    rows = {name: split.codes == split.texts.index(name) for name in names}
-    commonest = int(np.argmax(np.bincount(answers.label[rows["train"]]))) if "train" in rows else None
-    return [_count(name, answers, code, groups, here, commonest) for name, here in rows.items()]
-
-
-def _count(
-    split: str, answers: Answers, code: np.ndarray, groups: Sequence[str], here: np.ndarray, commonest: int | None
-) -> SplitCounts:
-    count = np.bincount(code[here], minlength=len(groups))
-    correct = np.bincount(code[here & answers.right], minlength=len(groups))
-    classes = ClassCounts.of_rows(answers.label[here], answers.right[here], answers.names, commonest)
-    return SplitCounts.of_some(split, groups, correct, count, classes=classes)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion
+from drurank.figures import figure_of
 from drurank.groups import Groups
 from drurank.report.counts import ALL, SplitCounts
 from drurank.words import counted, in_digits, in_range, joined, short
@@ -19,11 +20,11 @@ LEVEL = 0.05
 NAMED = 5
 """Groups that a sentence names; of more it gives the number."""
 OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst look worse than they are."
-COMPUTED = "Shrunk: computed from the groups' shrunk accuracies, as below, instead of the measured ones."
-ESTIMATED = "True, estimated: the same for the groups' true accuracies; below it the 5-95 % interval."
-BY_CHANCE = "By chance alone: if every group had the accuracy of all rows; median, and 5-95 %."
+COMPUTED = "Shrunk: computed from the groups' shrunk {}, as below, instead of the measured ones."
+ESTIMATED = "True, estimated: the same for the groups' true {}; below it the 5-95 % interval."
+BY_CHANCE = "By chance alone: if every group had the {} of all rows; median, and 5-95 %."
 SHRUNK = (
-    "Shrunk: the group's true accuracy, estimated from the rows of all groups; the fewer rows it has, the more it is "
+    "Shrunk: the group's true {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
     "drawn to what other groups have."
 )
 
@@ -49,20 +50,22 @@ def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """What each figure is, of those that are shown."""
     entries = [entry for content in columns.values() for entry in content["criteria"].values()]
     shrink = {content["shrink"] for content in columns.values()}
+    figure = figure_of(next(iter(columns.values())))
     if False in shrink:
         yield OBSERVED
     if True in shrink:
-        yield COMPUTED
+        yield COMPUTED.format(figure.several)
     has_interval = any(entry["interval"] for entry in entries)
     if has_interval:
-        yield ESTIMATED
+        yield ESTIMATED.format(figure.several)
     if any(entry["floor"] for entry in entries):
-        yield BY_CHANCE
+        yield BY_CHANCE.format(figure.words)
     found = [(name, entry["value"]) for content in columns.values() for name, entry in content["criteria"].items()]
-    yield from on_criteria(list(dict.fromkeys(name for name, value in found if value is not None)), has_interval)
+    names = list(dict.fromkeys(name for name, value in found if value is not None))
+    yield from on_criteria(names, has_interval, figure.summed)
 
 
-def on_criteria(names: list[str], has_interval: bool) -> Iterator[str]:
+def on_criteria(names: list[str], has_interval: bool, summed: str = "errors") -> Iterator[str]:
     """What is not plain from the name of a criterion."""
     sums = [name for name in names if criterion(name).unit == criterion("qdcg10").unit]
     if sums:
@@ -70,7 +73,7 @@ def on_criteria(names: list[str], has_interval: bool) -> Iterator[str]:
         fixed = [name for name in sums if not criterion(name).grows_with_groups]
         worst = [f"{in_digits(float(criterion(name).of(Groups(np.zeros(2)))))} for {name}" for name in fixed]
         scale = f"; if all rows were wrong, {joined(worst)}" if worst else ""
-        yield f"{joined(sums)}: sum{'s' if len(sums) > 1 else ''} of the worst groups' errors; 0 is best{scale}."
+        yield f"{joined(sums)}: sum{'s' if len(sums) > 1 else ''} of the worst groups' {summed}; 0 is best{scale}."
     differences = [name for name in names if criterion(name).of_differences]
     if differences and has_interval:
         yield f"{joined(differences)} has no estimate: it has no limit where groups do not truly differ."
@@ -93,6 +96,8 @@ def _on_answers(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
+    if content.get("groups_without"):
+        yield f"{counted(content['groups_without'], 'further group')} without a value: {content['reason']}."
     for key, words in LEFT_OUT.items():
         if content[key]:
             yield f"{content[key]:,} of {counted(content['groups'], 'group')} {words}."
@@ -108,9 +113,9 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     if content["spread"] is None:
         yield "every group has a single row, so nothing is known of how they differ."
         return
-    yield _on_spread(content["spread"], content["worse_than_chance"])
+    yield _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).several)
     found = content["criteria"].items()
-    alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(key, entry)]
+    alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(entry)]
     if alike:
         differ = content["spread"]["interval"][0] > 0 or content["worse_than_chance"] is not None
         yield _on_figures_like_chance(alike, differ=differ)
@@ -136,7 +141,7 @@ def _on_answer(answer: Mapping[str, Any]) -> str:
     return f"not significantly better {than}: McNemar's exact test, one-sided, 5 %."
 
 
-def _on_spread(spread: Mapping[str, Any], worse: str | None) -> str:
+def _on_spread(spread: Mapping[str, Any], worse: str | None, of_groups: str) -> str:
     low, high = spread["interval"]
     if spread["sd"] == 0 and worse is not None:
         return (
@@ -148,13 +153,13 @@ def _on_spread(spread: Mapping[str, Any], worse: str | None) -> str:
             "no difference between groups beyond chance was found; a standard deviation of up to "
             f"{in_digits(high)} is possible."
         )
-    differ = "true accuracies differ" if low > 0 else "it is unclear whether true accuracies differ"
+    differ = f"true {of_groups} differ" if low > 0 else f"it is unclear whether true {of_groups} differ"
     return f"{differ}: standard deviation {in_digits(spread['sd'])} ({in_range((low, high))})."
 
 
-def _is_chance(name: str, entry: Mapping[str, Any]) -> bool:
+def _is_chance(entry: Mapping[str, Any]) -> bool:
     ends, value = entry["floor"] and entry["floor"]["interval"], entry["value"]
-    is_perfect = value == (1 if criterion(name).higher_is_better else 0)
+    is_perfect = value == (1 if entry["better"] == "max" else 0)
     return bool(ends and value is not None and not is_perfect and ends[0] <= value <= ends[1])
 
 
@@ -182,12 +187,12 @@ def remarks_on_groups(split: SplitCounts) -> list[str]:
     """What the shrunk accuracy is, and which groups' own rows contradict it, the worst first."""
     if np.isnan(split.shrunk).all():
         return []
-    lines = [SHRUNK]
+    lines = [SHRUNK.format(split.figure.words)]
     marked = np.flatnonzero(split.contradicts)
     if len(marked):
         _, high = split.interval
         worst = marked[np.lexsort((high[marked], split.accuracy[marked]))]
-        names = [f"{short(split.groups[i])} ({in_digits(split.accuracy[i])})" for i in worst[:NAMED]]
+        names = [f"{short(split.groups[i])} ({in_digits(split.value[i])})" for i in worst[:NAMED]]
         more = f" and {len(worst) - NAMED:,} more" if len(worst) > NAMED else ""
         lines.append(
             f"* {len(worst):,} of {counted(len(split.count), 'group')} ({', '.join(names)}{more}): their own rows "

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from drurank.figures import ACCURACY, figure_of
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.remarks import remarks, remarks_on_drop, remarks_on_groups
 from drurank.terminal import dimmed
@@ -34,6 +35,9 @@ def criteria_table(columns: Mapping[str, Mapping[str, Any]]) -> Table:
         pad_edge=False,
         show_edge=False,
     )
+    figure = figure_of(next(iter(columns.values())))
+    if figure is not ACCURACY:
+        table.title = f"Criteria of the {figure.words}"
     names = shortened(list(columns))
     headings = [_heading(name, content) for name, content in zip(names, columns.values(), strict=True)]
     depth = max(map(len, headings))
@@ -114,11 +118,12 @@ def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
 
 def groups_table(split: SplitCounts) -> Table:
     """The worst and the best groups of a split, the worst first, each with the interval of its accuracy."""
-    low, high = split.interval
+    low, high = split.value_interval
     # Among equal accuracies, the most certain group comes first among the worst and last among the best.
-    worst = np.lexsort((high, split.accuracy))[:WORST_SHOWN]
+    first, last = split.interval
+    worst = np.lexsort((last, split.accuracy))[:WORST_SHOWN]
     rest = np.setdiff1d(np.arange(len(low)), worst)
-    best = rest[np.lexsort((low[rest], split.accuracy[rest]))][max(len(rest) - BEST_SHOWN, 0) :]
+    best = rest[np.lexsort((first[rest], split.accuracy[rest]))][max(len(rest) - BEST_SHOWN, 0) :]
     some = f"The worst {len(worst)} and the best {len(best)} of" if len(best) else "All" if len(low) > 1 else "The only"
     what = counted(len(low), "group") if len(low) > 1 else "group"
     has_shrunk = not np.isnan(split.shrunk).all()
@@ -129,17 +134,18 @@ def groups_table(split: SplitCounts) -> Table:
     )
     # Of a long name every letter is shown, on several lines, since names may differ at their ends alone.
     table.add_column("group", overflow="fold")
-    for column in ("rows", "right", "accuracy", "5 to 95 %", *(["shrunk"] if has_shrunk else [])):
+    of_events = "right" if split.figure is ACCURACY else "events"
+    for column in ("rows", of_events, split.figure.name, "5 to 95 %", *(["shrunk"] if has_shrunk else [])):
         table.add_column(column, justify="right", no_wrap=True)
     for i in [*worst, *best]:
-        shrunk = [f"{in_digits(split.shrunk[i])}{' *' if split.contradicts[i] else '  '}"] if has_shrunk else []
+        value, mark = split.figure.shown(split.shrunk[i]), " *" if split.contradicts[i] else "  "
         table.add_row(
             split.groups[i],
             f"{split.count[i]:,}",
-            f"{split.correct[i]:,}",
-            in_digits(split.accuracy[i]),
+            f"{split.events[i]:,}",
+            in_digits(split.value[i]),
             in_range((low[i], high[i])),
-            *shrunk,
+            *([f"{in_digits(value)}{mark}"] if has_shrunk else []),
             end_section=len(best) > 0 and i == worst[-1],
         )
     return table

@@ -21,6 +21,15 @@ SIDE_BY_SIDE = 2
 REPORT_FILES = (REPORT_FILE, GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE)
 
 
+OF_FIGURES = ("gap", "ratio")
+"""Criteria that reports show of each further figure."""
+
+
+def figure_files(name: str) -> tuple[str, str, str]:
+    """File names of the tables and the picture of a further figure."""
+    return f"groups_{name}.csv", f"groups_{name}.parquet", f"groups_{name}.png"
+
+
 def write_report(
     folder: Path,
     splits: Sequence[SplitCounts],
@@ -29,8 +38,9 @@ def write_report(
     min_count: int = 1,
     shrink: bool = False,
     about: Mapping[str, Any],
+    figures: Mapping[str, Sequence[SplitCounts]] | None = None,
 ) -> dict[str, Any]:
-    """Write ``groups.csv``, ``groups.parquet``, ``report.json`` and ``groups.png``.
+    """Write ``groups.csv``, ``groups.parquet``, ``report.json`` and ``groups.png``, and of each figure the tables.
 
     Args:
         folder: where to write; created if missing.
@@ -39,6 +49,7 @@ def write_report(
         min_count: the criteria leave out groups with fewer samples; the tables still list them.
         shrink: the criteria use each group's posterior mean accuracy.
         about: further entries for the top of the report, plain values.
+        figures: further figure to counts by split.
 
     Returns:
         The content of ``report.json``.
@@ -55,30 +66,62 @@ def write_report(
     replace_file(folder / GROUPS_CSV, lambda path: pa_csv.write_csv(groups, path))
     write_checked(groups, folder / GROUPS_PARQUET)
     replace_file(folder / GROUPS_PICTURE, lambda path: save_picture(draw_groups(splits), path))
+    for name, counts in (figures or {}).items():
+        report.setdefault("figures", {})[name] = _write_figure(folder, counts, names, min_count, shrink)
     write_json(folder / REPORT_FILE, report)
     return report
 
 
-def print_report(report: Mapping[str, Any], splits: Sequence[SplitCounts], folder: Path) -> None:
+def _write_figure(
+    folder: Path, splits: Sequence[SplitCounts], names: Sequence[str], min_count: int, shrink: bool
+) -> dict[str, Any]:
+    from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
+
+    names = list(dict.fromkeys([*names, *OF_FIGURES]))
+    summaries = {split.split: split.summary(names, min_count=min_count, shrink=shrink) for split in splits}
+    groups = pa.concat_tables([split.figure_table() for split in splits])
+    text, parquet, picture = (folder / name for name in figure_files(splits[0].figure.name))
+    replace_file(text, lambda path: pa_csv.write_csv(groups, path))
+    write_checked(groups, parquet)
+    replace_file(picture, lambda path: save_picture(draw_groups(splits), path))
+    return {"splits": summaries, "drop": find_drop(splits, summaries, min_count=min_count)}
+
+
+def print_report(
+    report: Mapping[str, Any],
+    splits: Sequence[SplitCounts],
+    folder: Path,
+    figures: Mapping[str, Sequence[SplitCounts]] | None = None,
+) -> None:
     """Print criteria by split, how much worse unseen groups are served, and the worst and best groups.
 
     Args:
         report: what ``write_report`` returned.
         splits: counts by split.
         folder: where it was written to.
+        figures: further figure to counts by split.
     """
     console = Terminal()
-    names = list(report["splits"])
-    for begin in range(0, len(names), SIDE_BY_SIDE):
-        console.print(criteria_table({name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
-    if report["drop"]:
-        console.print(drop_table(report["drop"], shrink=report["shrink"]))
-    for split in splits:
-        console.print(groups_table(split))
+    _print_figure(console, report, splits, shrink=report["shrink"])
+    for name, counts in (figures or {}).items():
+        _print_figure(console, report["figures"][name], counts, shrink=report["shrink"])
     for sentence in _cut_off(report):
         console.print(sentence)
     *tables, picture = REPORT_FILES
-    say(f"Written to {folder}: {', '.join(tables)}; look at {Path(folder) / picture}")
+    further = [name for figure in figures or {} for name in figure_files(figure)]
+    say(f"Written to {folder}: {', '.join([*tables, *further])}; look at {Path(folder) / picture}")
+
+
+def _print_figure(
+    console: Terminal, content: Mapping[str, Any], splits: Sequence[SplitCounts], *, shrink: bool
+) -> None:
+    names = list(content["splits"])
+    for begin in range(0, len(names), SIDE_BY_SIDE):
+        console.print(criteria_table({name: content["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
+    if content["drop"]:
+        console.print(drop_table(content["drop"], shrink=shrink))
+    for split in splits:
+        console.print(groups_table(split))
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
 from drurank.report.counts import SplitCounts
-from drurank.report.predictions import counts_of_table
+from drurank.report.predictions import Answers
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.splits import TEST
@@ -133,7 +133,7 @@ def compare_predictions(
         refuse_unknown(path, table, [*key, prediction])
     _refuse_other_rows(predictions, first, second, key)
     found = [
-        counts_of_table(path, table, label, prediction, as_names(group), split, as_names(labels))
+        Answers.of_table(path, table, label, prediction, as_names(group), split, as_names(labels)).counts()
         for path, table in zip(predictions, (first, second), strict=True)
     ]
     names, cells = (predictions[0], predictions[1]), as_names(criteria) or default_cells("qdcg10")

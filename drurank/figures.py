@@ -1,0 +1,250 @@
+"""Figures of a group: shares of its rows, as how many are right, or how many of the negative ones are called positive.
+
+Each is kept as the share of rows that *went well*, so that all criteria of groups, their intervals and what chance
+alone would give are those of accuracy; a figure of which less is better, such as a false positive rate, is 1 minus it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from drurank.criteria import Criterion, criterion
+from drurank.errors import InputError, nearest
+
+SAME, COMPLEMENT = "same", "complement"
+Mask = np.ndarray
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What was predicted of rows whose classes are known.
+
+    Attributes:
+        label: class number of each row, int64 ``[n]``.
+        prediction: number of the class that was predicted, int64 ``[n]``.
+        positive: number of the class that is the positive one; ``None`` where none is.
+        values: what each class is as a number, float64 ``[c]``; ``None`` where classes are not numbers.
+    """
+
+    label: np.ndarray
+    prediction: np.ndarray
+    positive: int | None = None
+    values: np.ndarray | None = None
+
+    @property
+    def is_right(self) -> Mask:
+        """Whether each row's own class was predicted, bool ``[n]``."""
+        found: Mask = self.label == self.prediction
+        return found
+
+    @property
+    def is_positive(self) -> Mask:
+        """Whether each row is of the positive class, bool ``[n]``."""
+        found: Mask = self.label == self.positive
+        return found
+
+    @property
+    def says_positive(self) -> Mask:
+        """Whether the positive class was predicted of each row, bool ``[n]``."""
+        found: Mask = self.prediction == self.positive
+        return found
+
+    @property
+    def is_near(self) -> Mask:
+        """Whether each prediction is at most 1 from the label, bool ``[n]``."""
+        assert self.values is not None, "checked by Figure.check"
+        found: Mask = np.abs(self.values[self.label] - self.values[self.prediction]) <= 1
+        return found
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A share of the rows of a group.
+
+    Attributes:
+        name: as in ``--figure fpr``.
+        words: what it is called in full.
+        about: the rows that it is a share of, bool ``[n]``.
+        went_well: which of these went well, bool ``[n]``.
+        of_rows: what these rows are called.
+        plural: what several are called; ``words`` and an s, if not given.
+        higher_is_better: whether the figure is the share that went well, or 1 minus it.
+        needs_positive: whether one class has to be the positive one.
+        needs_values: whether the classes have to be numbers.
+    """
+
+    name: str
+    words: str
+    about: Callable[[Outcomes], Mask] = field(repr=False)
+    went_well: Callable[[Outcomes], Mask] = field(repr=False)
+    of_rows: str = "rows"
+    plural: str = ""
+    higher_is_better: bool = True
+    needs_positive: bool = True
+    needs_values: bool = False
+
+    @property
+    def several(self) -> str:
+        """What the figures of several groups are called."""
+        return self.plural or f"{self.words}s"
+
+    @property
+    def summed(self) -> str:
+        """What criteria that are sums add up."""
+        return (
+            "errors" if self.name == "accuracy" else self.several if not self.higher_is_better else f"1 - {self.name}"
+        )
+
+    @property
+    def lacks(self) -> str:
+        """Why a group has none."""
+        return f"no {self.of_rows}"
+
+    def shown(self, share: Any) -> Any:
+        """The figure, of the share of rows that went well; or the other way round."""
+        return share if self.higher_is_better else 1 - share
+
+    def shown_range(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """The two ends of an interval of the figure, the lower one first, of those of that share."""
+        return (low, high) if self.higher_is_better else (1 - high, 1 - low)
+
+    def computed(self, names: Sequence[str]) -> dict[str, str]:
+        """Criteria of it to the criteria of the share that went well that they are made from.
+
+        Args:
+            names: criteria by name; those that have no meaning for it are left out.
+        """
+        if self.higher_is_better:
+            return {name: name for name in names}
+        made = {name: criterion(name).of_errors for name in names}
+        return {name: name if by in (SAME, COMPLEMENT) else by for name, by in made.items() if by}
+
+    def entry(self, by: Criterion, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """What a report says of a criterion of it.
+
+        Args:
+            by: what it is made from.
+            entry: what the report says of that, for the share of rows that went well.
+        """
+        if self.higher_is_better or by.of_errors != COMPLEMENT:
+            return dict(entry)
+
+        def turned(value: float | None) -> float | None:
+            return None if value is None else 1 - value
+
+        def ends(interval: Sequence[float] | None) -> list[float] | None:
+            return None if interval is None else [1 - interval[1], 1 - interval[0]]
+
+        floor = entry["floor"]
+        return {
+            "value": turned(entry["value"]),
+            "better": "min",
+            "estimate": turned(entry["estimate"]),
+            "interval": ends(entry["interval"]),
+            "floor": floor and {"median": turned(floor["median"]), "interval": ends(floor["interval"])},
+        }
+
+    def check(self, rows: Outcomes) -> None:
+        """Refuse rows that it cannot be had of.
+
+        Raises:
+            InputError: if no class is the positive one, or classes are not numbers, and it needs that.
+        """
+        if self.needs_positive and rows.positive is None:
+            raise InputError(f"figure {self.name!r} needs a positive class; give positive, as positive=yes")
+        if self.needs_values and rows.values is None:
+            raise InputError(f"figure {self.name!r} needs labels that are numbers; leave it out, or recode the labels")
+
+
+def _every(rows: Outcomes) -> Mask:
+    return np.ones(len(rows.label), dtype=bool)
+
+
+def _right(rows: Outcomes) -> Mask:
+    return rows.is_right
+
+
+def _positive(rows: Outcomes) -> Mask:
+    return rows.is_positive
+
+
+def _negative(rows: Outcomes) -> Mask:
+    return ~rows.is_positive
+
+
+def _said_positive(rows: Outcomes) -> Mask:
+    return rows.says_positive
+
+
+def _said_negative(rows: Outcomes) -> Mask:
+    return ~rows.says_positive
+
+
+def _near(rows: Outcomes) -> Mask:
+    return rows.is_near
+
+
+POSITIVE, NEGATIVE = "rows of the positive class", "rows of the negative class"
+ACCURACY = Figure("accuracy", "accuracy", _every, _right, plural="accuracies", needs_positive=False)
+FIGURES: Mapping[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        ACCURACY,
+        Figure("error", "error rate", _every, _right, higher_is_better=False, needs_positive=False),
+        Figure("selection_rate", "selection rate", _every, _said_positive),
+        Figure("tpr", "true positive rate", _positive, _said_positive, POSITIVE),
+        Figure("fnr", "false negative rate", _positive, _said_positive, POSITIVE, higher_is_better=False),
+        Figure("tnr", "true negative rate", _negative, _said_negative, NEGATIVE),
+        Figure("fpr", "false positive rate", _negative, _said_negative, NEGATIVE, higher_is_better=False),
+        Figure("precision", "precision", _said_positive, _positive, "rows predicted positive"),
+        Figure("npv", "negative predictive value", _said_negative, _negative, "rows predicted negative"),
+        Figure(
+            "off_by_more_than_one",
+            "share off by more than one",
+            _every,
+            _near,
+            plural="shares off by more than one",
+            higher_is_better=False,
+            needs_positive=False,
+            needs_values=True,
+        ),
+    )
+}
+"""Every figure by name; accuracy is part of each report."""
+
+
+def figure_named(name: str) -> Figure:
+    """The figure of that name.
+
+    Raises:
+        InputError: if there is none; it names the nearest.
+    """
+    if name not in FIGURES:
+        raise InputError(f"there is no figure {name!r}: {nearest(name, [*FIGURES])}")
+    return FIGURES[name]
+
+
+def figure_of(summary: Mapping[str, Any]) -> Figure:
+    """The figure that a split's ``summary`` is about."""
+    return FIGURES[summary.get("figure", ACCURACY.name)]
+
+
+def positive_class(names: Sequence[str], given: str | None) -> int | None:
+    """Number of the positive class.
+
+    Args:
+        names: label of each class by number.
+        given: label of the positive class; of labels 0 and 1 it is 1, if not given.
+
+    Raises:
+        InputError: if no class has that label.
+    """
+    if given is None:
+        return list(names).index("1") if set(names) == {"0", "1"} else None
+    if given not in names:
+        raise InputError(f"positive is {given!r}, which is no label: {nearest(given, list(names))}")
+    return list(names).index(given)
