@@ -93,11 +93,25 @@ class Figure:
         return self.plural or f"{self.words}s"
 
     @property
+    def true(self) -> str:
+        """What they are called without what chance does to them."""
+        return f"{self._true} {self.several}"
+
+    @property
+    def true_one(self) -> str:
+        """What that of one group is called."""
+        return f"{self._true} {self.words}"
+
+    @property
+    def _true(self) -> str:
+        return "true" if self is ACCURACY else "actual"  # "true true positive rate"
+
+    @property
     def summed(self) -> str:
         """What criteria that are sums add up."""
-        return (
-            "errors" if self.name == "accuracy" else self.several if not self.higher_is_better else f"1 - {self.name}"
-        )
+        if self is ACCURACY:
+            return "errors"
+        return f"1 - {self.name}" if self.higher_is_better else self.several
 
     @property
     def lacks(self) -> str:

@@ -64,7 +64,7 @@ def save_picture(figure: Figure, path: Path) -> None:
 
 
 def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
-    """Accuracies (or another figure) of the groups of each split, the worst first, with the band that chance alone gives.
+    """Accuracies, or another figure, of the groups of each split, the worst first, with the band of chance alone.
 
     Args:
         splits: one panel each; only the first twelve are drawn.
@@ -94,10 +94,9 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     value, place = split.value[order], np.arange(1, len(order) + 1)
     pooled = split.correct.sum() / split.count.sum()
     draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
-    at, low, high = chance_band(split.count, pooled, draws=draws)
-    ax.fill_between(
-        at + 1, *split.figure.shown_range(low, high), color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)"
-    )
+    at, *ends = chance_band(split.count, pooled, draws=draws)
+    low, high = split.figure.shown_range(*ends)
+    ax.fill_between(at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)")
     overall = split.figure.shown(pooled)
     ax.axhline(overall, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
@@ -122,7 +121,8 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     else:
         ax.set_xlabel("groups, the worst first")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {'right' if split.figure is ACCURACY else 'in all'}"
+    told = "right" if split.figure is ACCURACY else "in all"
+    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {told}"
     ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)
     tidy(ax)
 

@@ -21,10 +21,10 @@ NAMED = 5
 """Groups that a sentence names; of more it gives the number."""
 OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst look worse than they are."
 COMPUTED = "Shrunk: computed from the groups' shrunk {}, as below, instead of the measured ones."
-ESTIMATED = "True, estimated: the same for the groups' true {}; below it the 5-95 % interval."
+ESTIMATED = "True, estimated: the same for the groups' {}; below it the 5-95 % interval."
 BY_CHANCE = "By chance alone: if every group had the {} of all rows; median, and 5-95 %."
 SHRUNK = (
-    "Shrunk: the group's true {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
+    "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
     "drawn to what other groups have."
 )
 
@@ -57,7 +57,7 @@ def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         yield COMPUTED.format(figure.several)
     has_interval = any(entry["interval"] for entry in entries)
     if has_interval:
-        yield ESTIMATED.format(figure.several)
+        yield ESTIMATED.format(figure.true)
     if any(entry["floor"] for entry in entries):
         yield BY_CHANCE.format(figure.words)
     found = [(name, entry["value"]) for content in columns.values() for name, entry in content["criteria"].items()]
@@ -113,7 +113,7 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     if content["spread"] is None:
         yield "every group has a single row, so nothing is known of how they differ."
         return
-    yield _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).several)
+    yield _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
     found = content["criteria"].items()
     alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(entry)]
     if alike:
@@ -141,7 +141,7 @@ def _on_answer(answer: Mapping[str, Any]) -> str:
     return f"not significantly better {than}: McNemar's exact test, one-sided, 5 %."
 
 
-def _on_spread(spread: Mapping[str, Any], worse: str | None, of_groups: str) -> str:
+def _on_spread(spread: Mapping[str, Any], worse: str | None, true: str) -> str:
     low, high = spread["interval"]
     if spread["sd"] == 0 and worse is not None:
         return (
@@ -153,7 +153,7 @@ def _on_spread(spread: Mapping[str, Any], worse: str | None, of_groups: str) -> 
             "no difference between groups beyond chance was found; a standard deviation of up to "
             f"{in_digits(high)} is possible."
         )
-    differ = f"true {of_groups} differ" if low > 0 else f"it is unclear whether true {of_groups} differ"
+    differ = f"{true} differ" if low > 0 else f"it is unclear whether {true} differ"
     return f"{differ}: standard deviation {in_digits(spread['sd'])} ({in_range((low, high))})."
 
 
@@ -187,7 +187,7 @@ def remarks_on_groups(split: SplitCounts) -> list[str]:
     """What the shrunk accuracy is, and which groups' own rows contradict it, the worst first."""
     if np.isnan(split.shrunk).all():
         return []
-    lines = [SHRUNK.format(split.figure.words)]
+    lines = [SHRUNK.format(split.figure.true_one)]
     marked = np.flatnonzero(split.contradicts)
     if len(marked):
         _, high = split.interval
