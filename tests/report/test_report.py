@@ -51,6 +51,44 @@ def reported(*words, rows=ROWS, name="p.csv", header="g,y,yhat,s"):
 # ---- from predictions
 
 
+def test_figures_stand_beside_accuracy(capsys):
+    report = reported("--split", "s", "--figure", "fpr,tpr")
+    assert list(report["figures"]) == ["fpr", "tpr"]
+    assert report["splits"] == reported("--split", "s")["splits"]  # accuracy is as it is alone
+    found = report["figures"]["fpr"]["splits"]
+    # Negative rows: one of a, two of b; none of c, five of d.
+    assert {split: (content["rows"], content["groups_without"]) for split, content in found.items()} == {
+        "ood_test": (3, 0),
+        "id_test": (5, 1),
+    }
+    assert found["ood_test"]["criteria"]["worst"]["value"] == 1.0  # of a, its only negative row is called positive
+    assert found["ood_test"]["criteria"]["gap"]["value"] == 1.0
+    drop = report["figures"]["fpr"]["drop"]["criteria"]
+    assert drop["worst"]["value"] == pytest.approx(1 - 0.2)  # a rate that rises is worse
+    assert drop["average"]["value"] == pytest.approx(0.5 - 0.2)
+    assert drop["overall"]["value"] == pytest.approx(1 / 3 - 1 / 5)
+    assert "gap" not in drop
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Criteria of the false positive rate" in shown
+    assert "1 further group without a value: no rows of the negative class." in shown
+    rows = {row["group"]: row for row in read_csv("p_report/groups_fpr.csv")}
+    assert (int(rows["d"]["count"]), int(rows["d"]["events"])) == (5, 1)
+    assert rows["c"]["reason"] == "no rows of the negative class"
+    assert not rows["c"].get("value")
+    assert pa_parquet.read_table("p_report/groups_fpr.parquet").num_rows == 4
+    assert imread("p_report/groups_tpr.png").std() > 0
+
+
+def test_figures_replace_no_file_unasked():
+    reported("--figure", "fpr")
+    Path("p_report/groups_fpr.csv").rename("kept.csv")
+    for path in Path("p_report").iterdir():
+        path.unlink()
+    Path("kept.csv").rename("p_report/groups_fpr.csv")
+    with pytest.raises(InputError, match="groups_fpr.csv"):
+        report_predictions("p.csv", "y", "yhat", "g", figure="fpr")
+
+
 def test_report_of_predictions_has_the_criteria_of_each_split(capsys):
     report = reported("--split", "s")
     assert list(report["splits"]) == ["ood_test", "id_test"]
