@@ -245,20 +245,3 @@ def figure_named(name: str) -> Figure:
 def figure_of(summary: Mapping[str, Any]) -> Figure:
     """The figure that a split's ``summary`` is about."""
     return FIGURES[summary.get("figure", ACCURACY.name)]
-
-
-def positive_class(names: Sequence[str], given: str | None) -> int | None:
-    """Number of the positive class.
-
-    Args:
-        names: label of each class by number.
-        given: label of the positive class; of labels 0 and 1 it is 1, if not given.
-
-    Raises:
-        InputError: if no class has that label.
-    """
-    if given is None:
-        return list(names).index("1") if set(names) == {"0", "1"} else None
-    if given not in names:
-        raise InputError(f"positive is {given!r}, which is no label: {nearest(given, list(names))}")
-    return list(names).index(given)

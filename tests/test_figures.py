@@ -9,7 +9,7 @@ from scipy.stats import beta
 from drurank.criteria import compute_criteria
 from drurank.errors import InputError
 from drurank.figures import FIGURES, figure_named
-from drurank.report.predictions import Answers
+from drurank.report.answers import Answers
 
 LOWER = {"error", "fnr", "fpr", "off_by_more_than_one"}
 
@@ -172,3 +172,10 @@ def test_gap_and_ratios_of_accuracies(make):
     assert [float(value) for value in found["error_ratio"]] == [pytest.approx(0.1), 1.0]
     none = compute_criteria(make([0, 0]), make([0, 0]), ["gap", "ratio", "error_ratio"])
     assert all(np.isnan(float(value)) for value in none.values())
+
+
+def test_equal_numbers_are_one_class_however_they_are_written():
+    label, said = ["1", "1.0", "0", "0.0", "1.0"], ["1.0", "0", "1", "0.0", "1"]
+    for positive in (None, "1", "1.0", "1.00"):
+        split = counts("tpr", label, said, ["g"] * 5, positive=positive)
+        assert (int(split.events[0]), int(split.count[0])) == (2, 3), positive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,12 @@ from drurank.cli.parser import SentenceParser
 from drurank.cli.program import usage
 from drurank.errors import InputError
 from drurank.files import refuse_existing
-from drurank.report import report_predictions
+from drurank.report import report_counts, report_predictions
+
+WHAT = (
+    "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows, and "
+    "--counts c.parquet takes a table of counts by group (report --counts c.parquet --help)."
+)
 
 
 def run(words: list[str]) -> Any:
@@ -21,15 +27,17 @@ def run(words: list[str]) -> Any:
     With two tables of predictions for the same rows the two are compared instead.
     """
     first, second = _two(words)
-    what = (
-        "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows."
-    )
-    parser = SentenceParser(prog=usage("report"), description=what)
-    parser.add_function_arguments(report_predictions)
+    make: Callable[..., Any] = report_counts if any(_names_counts(word) for word in words) else report_predictions
+    parser = SentenceParser(prog=usage("report"), description=WHAT)
+    parser.add_function_arguments(make)
     parser.let_stand_alone("shrink", "overwrite")
     settings = vars(parser.parse_args(first))
     with named_as_flags(parser.all_options):
-        return report_predictions(**settings) if second is None else _compare(settings, second)
+        return make(**settings) if second is None else _compare(settings, second)
+
+
+def _names_counts(word: str) -> bool:
+    return word.split("=", 1)[0] == "--counts"
 
 
 def _two(words: list[str]) -> tuple[list[str], str | None]:

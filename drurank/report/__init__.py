@@ -2,7 +2,7 @@
 
 from drurank.report.counts import SplitCounts
 from drurank.report.over_seeds import over_seeds, seeds_table
-from drurank.report.predictions import report_predictions
+from drurank.report.predictions import report_counts, report_predictions
 from drurank.report.tables import criteria_table
 from drurank.report.write import print_report, write_report
 
@@ -11,6 +11,7 @@ __all__ = [
     "criteria_table",
     "over_seeds",
     "print_report",
+    "report_counts",
     "report_predictions",
     "seeds_table",
     "write_report",

@@ -10,6 +10,17 @@ import numpy as np
 from scipy.special import bdtrc
 
 
+def rows_by(code: np.ndarray, times: np.ndarray | None, least: int = 0) -> np.ndarray:
+    """Rows by code, int64 ``[max(code) + 1]`` or longer.
+
+    Args:
+        code: of each row, int64 ``[n]``.
+        times: how many rows each stands for, int64 ``[n]``; one, if not given.
+        least: how many codes there are at least.
+    """
+    return np.bincount(code, times, minlength=least).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class ClassCounts:
     """How the classes of one split were served, whatever the groups of their rows.
@@ -28,7 +39,12 @@ class ClassCounts:
 
     @classmethod
     def of_rows(
-        cls, label: np.ndarray, right: np.ndarray, names: Sequence[str] | None = None, commonest: int | None = None
+        cls,
+        label: np.ndarray,
+        right: np.ndarray,
+        names: Sequence[str] | None = None,
+        commonest: int | None = None,
+        times: np.ndarray | None = None,
     ) -> ClassCounts:
         """Count rows by class.
 
@@ -37,13 +53,14 @@ class ClassCounts:
             right: whether each row is classified correctly, bool ``[n]``.
             names: label of each class by number; the numbers themselves, if not given.
             commonest: number of the class that is commonest in the training rows, where that is known.
+            times: how many rows each row stands for, int64 ``[n]``; one, if not given.
         """
         found = np.unique(label if commonest is None else np.append(label, commonest))
         place = np.searchsorted(found, label)
         return cls(
             [str(number) if names is None else names[int(number)] for number in found],
-            np.bincount(place[right], minlength=len(found)),
-            np.bincount(place, minlength=len(found)),
+            rows_by(place[right], None if times is None else times[right], len(found)),
+            rows_by(place, times, len(found)),
             None if commonest is None else int(np.searchsorted(found, commonest)),
         )
 

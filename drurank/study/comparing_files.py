@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
+from drurank.report.answers import Answers
 from drurank.report.counts import SplitCounts
-from drurank.report.predictions import Answers
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.splits import TEST

@@ -85,7 +85,7 @@ def test_figures_replace_no_file_unasked():
     for path in Path("p_report").iterdir():
         path.unlink()
     Path("kept.csv").rename("p_report/groups_fpr.csv")
-    with pytest.raises(InputError, match="groups_fpr.csv"):
+    with pytest.raises(InputError, match=r"groups_fpr\.csv"):
         report_predictions("p.csv", "y", "yhat", "g", figure="fpr")
 
 

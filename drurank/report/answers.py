@@ -1,0 +1,224 @@
+"""What was predicted of rows, and the counts by group of any figure of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.errors import InputError, nearest
+from drurank.figures import ACCURACY, Figure, Outcomes
+from drurank.report.classes import ClassCounts, rows_by
+from drurank.report.counts import ALL, SplitCounts
+from drurank.splits import TEST, TRAINING, VALIDATION
+from drurank.tabular.coding import code_groups
+from drurank.tabular.columns import Column, refuse_unknown, to_number
+from drurank.tabular.rules.cells import blank_cells
+
+ORDER = (*TRAINING, *VALIDATION, *TEST)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was predicted of rows, their groups and splits.
+
+    Attributes:
+        names: label of each class by number.
+        outcomes: right and predicted class of each row.
+        code: group of each row, int64 ``[n]``.
+        groups: name by group.
+        rows: which rows are of each split, bool ``[n]`` by name.
+        times: how many rows each of them stands for, int64 ``[n]``; one, if not given.
+    """
+
+    names: Sequence[str]
+    outcomes: Outcomes
+    code: np.ndarray
+    groups: Sequence[str]
+    rows: Mapping[str, np.ndarray]
+    times: np.ndarray | None = None
+
+    @classmethod
+    def of_table(
+        cls,
+        path: str,
+        table: pa.Table,
+        label: str,
+        prediction: str,
+        group: Sequence[str],
+        split: str | None,
+        labels: Sequence[str] = (),
+        positive: str | None = None,
+        times: np.ndarray | None = None,
+    ) -> Answers:
+        """Compare predictions with labels.
+
+        Args:
+            path: what the table is called in messages.
+            table: a row for each prediction.
+            label: column of the right class.
+            prediction: column of the predicted class.
+            group: columns whose combinations are the groups.
+            split: column of the split; all rows are one, if not given.
+            labels: further classes that may be predicted.
+            positive: label of the positive class, for figures that need one.
+            times: how many rows each row of the table stands for, int64 ``[n]``; one, if not given.
+
+        Raises:
+            InputError: if a column is missing, a cell is blank, or a prediction or the positive class is no label.
+        """
+
+        def column(name: str) -> Column:
+            refuse_unknown(path, table, [name])
+            return Column(path, name, table[name])
+
+        right, predicted = column(label), column(prediction)
+        known = [*right.texts, *labels]
+        true, said, number_of = _numbered(right, predicted, known)
+        values = np.array([to_number(text) for text in known])
+        numbers = values if np.isfinite(values).all() else None
+        columns = [column(name) for name in group]
+        _refuse_blank(columns, "group")
+        code, groups = code_groups(columns, np.arange(table.num_rows))
+        outcomes = Outcomes(true, said, _positive(known, positive, number_of), numbers)
+        rows = _rows_by_split(None if split is None else column(split), len(code))
+        return cls(known, outcomes, code, groups, rows, times)
+
+    def counts(self, figure: Figure = ACCURACY) -> list[SplitCounts]:
+        """Counts by group of each split, splits with unseen groups first; of accuracy by class too.
+
+        A split is left out where the figure is about none of its rows.
+
+        Raises:
+            InputError: if it is about none at all, or needs what these rows do not have.
+        """
+        figure.check(self.outcomes)
+        about, good = figure.about(self.outcomes), figure.went_well(self.outcomes)
+        if not about.any():
+            raise InputError(f"figure {figure.name!r}: there are {figure.lacks}; leave it out")
+        train = self.rows.get("train")
+        commonest = None if train is None else int(np.argmax(self._number(self.outcomes.label, train)))
+        found = [self._count(name, figure, here, about & here, good, commonest) for name, here in self.rows.items()]
+        return [split for split in found if len(split.groups)]
+
+    def _count(
+        self, split: str, figure: Figure, here: np.ndarray, about: np.ndarray, good: np.ndarray, commonest: int | None
+    ) -> SplitCounts:
+        count, correct, rows = (self._number(self.code, some, len(self.groups)) for some in (about, about & good, here))
+        label, times = self.outcomes.label[here], None if self.times is None else self.times[here]
+        classes = ClassCounts.of_rows(label, good[here], self.names, commonest, times) if figure is ACCURACY else None
+        found = SplitCounts.of_some(split, self.groups, correct, count, classes=classes)
+        without = tuple(self.groups[int(place)] for place in np.flatnonzero((rows > 0) & (count == 0)))
+        return replace(found, figure=figure, without=without)
+
+    def _number(self, code: np.ndarray, some: np.ndarray, least: int = 0) -> np.ndarray:
+        """Rows by code, of some of them, int64."""
+        times = None if self.times is None else self.times[some]
+        return rows_by(code[some], times, least)
+
+
+def counts_of_column(column: Column) -> np.ndarray:
+    """Counts, int64 ``[n]``.
+
+    Raises:
+        InputError: naming the first cell that is not a whole number of 0 or more.
+    """
+    numbers = column.numbers
+    wrong = ~((numbers >= 0) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
+    if wrong.any():
+        raise column.error(int(np.argmax(wrong)), "is not a count; give whole numbers of 0 or more")
+    return numbers.astype(np.int64)
+
+
+def counted_splits(
+    path: str, table: pa.Table, group: Sequence[str], count: str, correct: str, split: str | None
+) -> list[SplitCounts]:
+    """Counts by group of each split of a table of counts, splits with unseen groups first.
+
+    Args:
+        path: what the table is called in messages.
+        table: its rows; those of a group are added.
+        group: columns whose combinations are the groups.
+        count: column of the number of samples.
+        correct: column of how many were classified correctly.
+        split: column of the split; all rows are one, if not given.
+
+    Raises:
+        InputError: if a cell is blank or no count, or more are correct than there are.
+    """
+    columns = [Column(path, name, table[name]) for name in group]
+    _refuse_blank(columns, "group")
+    code, groups = code_groups(columns, np.arange(table.num_rows))
+    every = counts_of_column(Column(path, count, table[count]))
+    of_right = Column(path, correct, table[correct])
+    right = counts_of_column(of_right)
+    if (right > every).any():
+        row = int(np.argmax(right > every))
+        raise of_right.error(row, f"is more than {count!r} has there, {every[row]:,}; check which column is which")
+    found = []
+    for name, here in _rows_by_split(None if split is None else Column(path, split, table[split]), len(code)).items():
+        added = [rows_by(code[here], each[here], len(groups)) for each in (right, every)]
+        found.append(SplitCounts.of_some(name, groups, added[0], added[1]))
+    return [one for one in found if len(one.groups)]
+
+
+def _rows_by_split(split: Column | None, rows: int) -> dict[str, np.ndarray]:
+    """Which rows are of each split, splits with unseen groups first; all are one, if there is no column."""
+    if split is None:
+        return {ALL: np.ones(rows, dtype=bool)}
+    _refuse_blank([split], "split")
+    order = {name: place for place, name in enumerate(ORDER)}
+    names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
+    return {name: split.codes == split.texts.index(name) for name in names}
+
+
+def _numbered(
+    label: Column, prediction: Column, known: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray, Callable[[str], int | None]]:
+    """Class numbers of labels and predictions, int64 ``[n]`` each, and that of a text.
+
+    Equal numbers are one class however they are written.
+    """
+    for column, what in ((label, "label"), (prediction, "prediction")):
+        _refuse_blank([column], what)
+    key: Callable[[str], Any] = (
+        _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
+    )
+    place = {key(text): number for number, text in reversed(list(enumerate(known)))}
+    predicted = np.array([place.get(key(text), -1) for text in prediction.texts])[prediction.codes]
+    if (predicted < 0).any():
+        row = int(np.argmax(predicted < 0))
+        raise prediction.error(
+            row,
+            f"is not one of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
+            "class in each row, or name all classes, as labels='0,1,2'",
+        )
+
+    def number_of(text: str) -> int | None:
+        return None if key is _exact and not np.isfinite(to_number(text)) else place.get(key(text))
+
+    return np.array([place[key(text)] for text in label.texts])[label.codes], predicted, number_of
+
+
+def _positive(known: Sequence[str], given: str | None, number_of: Callable[[str], int | None]) -> int | None:
+    """Number of the positive class; of classes 0 and 1 it is 1, if none is given."""
+    if given is None:
+        is_binary = {number_of(text) for text in known} == {number_of("0"), number_of("1")}
+        return number_of("1") if is_binary else None
+    found = number_of(given)
+    if found is None:
+        raise InputError(f"positive is {given!r}, which is no label: {nearest(given, list(dict.fromkeys(known)))}")
+    return found
+
+
+def _refuse_blank(columns: Sequence[Column], what: str) -> None:
+    for finding in blank_cells(columns, what, np.arange(len(columns[0].codes)) if columns else np.zeros(0, np.int64)):
+        raise finding.error(columns[0].path)
+
+
+def _exact(text: str) -> Decimal:
+    return Decimal(text.strip())
