@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -51,7 +51,7 @@ BELOW: dict[str, Any] = {
 """Legend below the axes, where it hides no line."""
 
 
-def save_picture(figure: Figure, path: Path) -> None:
+def save_picture(figure: Figure, path: Path | IO[bytes]) -> None:
     """Write a figure as PNG, names as they are; letters that the font lacks become boxes, without warnings."""
     ticks = {text for ax in figure.axes for axis in (ax.xaxis, ax.yaxis) for text in axis.get_ticklabels(which="both")}
     for text in figure.findobj(Text):

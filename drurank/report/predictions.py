@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from drurank.errors import check_count
 from drurank.figures import figure_named
 from drurank.files import refuse_existing
 from drurank.report.answers import Answers, counted_splits, counts_of_column
+from drurank.report.counts import SplitCounts
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
 from drurank.tabular.columns import Column, Names, refuse_unknown
 from drurank.tabular.reading import read_head, read_table
@@ -35,6 +36,7 @@ def report_predictions(
     min_count: int = 1,
     shrink: bool = False,
     output: str | None = None,
+    html: str | None = None,
     overwrite: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
@@ -61,6 +63,7 @@ def report_predictions(
         min_count: criteria leave out groups with fewer rows; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
         output: folder to write to; <name of the table>_report beside the table, if not given.
+        html: file of the report as one page that needs nothing beside it, if given.
         overwrite: whether files of an earlier report there are replaced.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
@@ -74,7 +77,7 @@ def report_predictions(
     """
     names = _checked(criteria, min_count)
     figures = [figure_named(name) for name in as_names(figure)]
-    folder = _folder(predictions, output, overwrite, [one.name for one in figures])
+    folder = _folder(predictions, output, html, overwrite, [one.name for one in figures])
     columns = [label, prediction, *as_names(group), *([split] if split else []), *([count] if count else [])]
     table = _read(predictions, columns, delimiter, text_encoding)
     times = None if count is None else counts_of_column(Column(predictions, count, table[count]))
@@ -86,6 +89,7 @@ def report_predictions(
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further)
     print_report(report, splits, folder, further)
+    _write_page(html, report, splits, further)
     return report
 
 
@@ -99,6 +103,7 @@ def report_counts(
     min_count: int = 1,
     shrink: bool = False,
     output: str | None = None,
+    html: str | None = None,
     overwrite: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
@@ -118,6 +123,7 @@ def report_counts(
         min_count: criteria leave out groups with fewer samples; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
         output: folder to write to; <name of the table>_report beside the table, if not given.
+        html: file of the report as one page that needs nothing beside it, if given.
         overwrite: whether files of an earlier report there are replaced.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
@@ -129,13 +135,14 @@ def report_counts(
         InputError: if a column is missing, a cell is blank or no count, more are correct than there are, or a file
             exists.
     """
-    names, folder = _checked(criteria, min_count), _folder(counts, output, overwrite)
+    names, folder = _checked(criteria, min_count), _folder(counts, output, html, overwrite)
     table = _read(counts, [*as_names(group), count, correct, *([split] if split else [])], delimiter, text_encoding)
     splits = counted_splits(counts, table, as_names(group), count, correct, split)
     about = {"counts": counts, "count": count, "correct": correct, "group": as_names(group)}
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
+    _write_page(html, report, splits)
     return report
 
 
@@ -148,12 +155,13 @@ def _checked(criteria: Names, min_count: int) -> tuple[str, ...]:
     return names
 
 
-def _folder(source: str, output: str | None, overwrite: bool, figures: Sequence[str] = ()) -> Path:
+def _folder(source: str, output: str | None, html: str | None, overwrite: bool, figures: Sequence[str] = ()) -> Path:
     """Where to write, with nothing there that is replaced unasked."""
     path = Path(os.path.expanduser(source)).absolute()
     folder = Path(os.path.expanduser(output)) if output else path.with_name(f"{path.stem}_report")
     files = [*REPORT_FILES, *(name for figure in figures for name in figure_files(figure))]
-    refuse_existing((folder / name for name in files), overwrite=overwrite, inputs=[str(path)])
+    pages = [Path(os.path.expanduser(html))] if html else []
+    refuse_existing([*(folder / name for name in files), *pages], overwrite=overwrite, inputs=[str(path)])
     return folder
 
 
@@ -165,6 +173,21 @@ def _read(path: str, columns: Sequence[str], delimiter: str | None, text_encodin
     table = read_table(path, delimiter=delimiter, text_encoding=text_encoding)
     refuse_unknown(path, table, columns)
     return table
+
+
+def _write_page(
+    html: str | None,
+    report: Mapping[str, Any],
+    splits: Sequence[SplitCounts],
+    figures: Mapping[str, Sequence[SplitCounts]] | None = None,
+) -> None:
+    if html is None:
+        return
+    from drurank.report.page import write_page  # here, since few reports need jinja2
+
+    source = Path(str(report.get("predictions", report.get("counts")))).name
+    write_page(Path(os.path.expanduser(html)), report, splits, figures, title=f"How groups are served: {source}")
+    say(f"Page: {html}")
 
 
 def _say_of_split(table: pa.Table, split: str | None) -> None:

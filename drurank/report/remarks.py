@@ -21,7 +21,7 @@ NAMED = 5
 """Groups that a sentence names; of more it gives the number."""
 OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst look worse than they are."
 COMPUTED = "Shrunk: computed from the groups' shrunk {}, as below, instead of the measured ones."
-ESTIMATED = "True, estimated: the same for the groups' {}; below it the 5-95 % interval."
+ESTIMATED = "True, estimated: the same for the groups' {}; with the 5-95 % interval."
 BY_CHANCE = "By chance alone: if every group had the {} of all rows; median, and 5-95 %."
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
@@ -38,11 +38,12 @@ def remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = [*_how_to_read(columns), *_on_answers(columns)]
     for name, content in columns.items():
         for sentence in _on_split(content):
-            lines.append(_capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
+            lines.append(capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
     return lines
 
 
-def _capital(sentence: str) -> str:
+def capital(sentence: str) -> str:
+    """With a capital letter."""
     return sentence[0].upper() + sentence[1:]
 
 
@@ -101,24 +102,38 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     for key, words in LEFT_OUT.items():
         if content[key]:
             yield f"{content[key]:,} of {counted(content['groups'], 'group')} {words}."
+    yield from on_answer(content)
+    yield on_differences(content)
+    if _says_nothing_of_differences(content):
+        return
+    found = content["criteria"].items()
+    alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(entry)]
+    if alike:
+        differ = content["spread"]["interval"][0] > 0 or content["worse_than_chance"] is not None
+        yield _on_figures_like_chance(alike, differ=differ)
+
+
+def on_answer(content: Mapping[str, Any]) -> Iterator[str]:
+    """Whether always naming one class would do as well, of a split's ``summary``; nothing if not."""
     answer = content["constant_answer"]
     here = answer and answer["here"]
     if answer and answer["p_value"] >= LEVEL:
         yield _on_answer(answer)
     elif here and here["p_value"] >= LEVEL:
         yield f"{_on_answer(here)} That is the commonest class here, though not of the training rows."
+
+
+def on_differences(content: Mapping[str, Any]) -> str:
+    """How groups truly differ, of a split's ``summary``."""
     if content["groups"] - content["groups_left_out"] < 2:
-        yield "with one group, nothing can be said about how groups differ."
-        return
+        return "with one group, nothing can be said about how groups differ."
     if content["spread"] is None:
-        yield "every group has a single row, so nothing is known of how they differ."
-        return
-    yield _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
-    found = content["criteria"].items()
-    alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(entry)]
-    if alike:
-        differ = content["spread"]["interval"][0] > 0 or content["worse_than_chance"] is not None
-        yield _on_figures_like_chance(alike, differ=differ)
+        return "every group has a single row, so nothing is known of how they differ."
+    return _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
+
+
+def _says_nothing_of_differences(content: Mapping[str, Any]) -> bool:
+    return content["groups"] - content["groups_left_out"] < 2 or content["spread"] is None
 
 
 def _on_figures_like_chance(names: list[str], *, differ: bool) -> str:

@@ -1,0 +1,138 @@
+"""The page of a report, read as a browser reads it."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drurank.cli import main
+from drurank.report import report_predictions
+
+EVIL = "<script>alert('x')</script> & \"b\" \x1b[31m"
+
+
+class Page(HTMLParser):
+    """Texts of headings, paragraphs of the summary, cells of tables, and every tag with its attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.headings, self.summary, self.tables = [], [], [], []
+        self._open, self._in_summary = None, False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._in_summary |= dict(attrs).get("class") == "summary"
+        if tag == "table":
+            self.tables.append([])
+        if tag == "tr":
+            self.tables[-1].append([])
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+        self._open = {"h1": "h", "h2": "h", "h3": "h", "td": "c", "th": "c", "p": "p", "button": "c"}.get(tag)
+        if self._open == "h":
+            self.headings.append("")
+        if self._open == "p" and self._in_summary:
+            self.summary.append("")
+
+    def handle_endtag(self, tag):
+        self._open = None if tag != "button" else "c"
+        self._in_summary &= tag != "div"
+
+    def handle_data(self, data):
+        if self._open == "h":
+            self.headings[-1] += data
+        if self._open == "c":
+            self.tables[-1][-1][-1] += data.strip()
+        if self._open == "p" and self._in_summary:
+            self.summary[-1] += data
+
+
+def write(path, groups, rows):
+    """Groups of so many rows, of which the first has none right and each other all but one."""
+    lines = ["label,prediction,group"]
+    for number, name in enumerate(groups):
+        quoted = '"' + name.replace('"', '""') + '"'
+        lines += [f"{k % 2},{(k % 2) if number and k else 1 - k % 2},{quoted}" for k in range(rows)]
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def page():
+    write("p.csv", [EVIL, *[f"clinic {k}" for k in range(30)]], 20)
+    main(["report", "--predictions", "p.csv", "--figure", "fpr", "--html", "out.html"])
+    return Page(Path("out.html").read_text(encoding="utf-8"))
+
+
+def test_it_has_every_group_of_each_figure_the_worst_first(page):
+    assert page.headings == [
+        "How groups are served: p.csv",
+        *("Accuracy", "Criteria", "31 groups"),
+        *("False positive rate", "Criteria", "31 groups"),
+        "How this was made",
+    ]
+    criteria, groups, _, of_fpr, _ = page.tables
+    assert groups[0] == ["group", "rows", "right", "accuracy", "from", "to", "shrunk"]
+    name = EVIL.replace("\x1b", "\\x1b")
+    assert groups[1][:5] == [name, "20", "0", ".000", ".000"]
+    assert groups[2][1:4] == ["20", "19", ".950"]
+    assert len(groups) == len(of_fpr) == 32
+    assert of_fpr[1][:4] == [name, "10", "10", "1.00"]
+    worst = next(row for row in criteria if row[0] == "worst")
+    assert worst[1:4] == ["all rows", "higher", ".000"]
+
+
+def test_its_summary_says_who_is_served_worst_and_whether_that_is_chance(page):
+    first, chance, *_, then = page.summary
+    assert "with 0 of 20 rows right (.000); of all rows together .919 are right" in first  # 570 of 620
+    ends = [float(end) for end in re.search(r"between (\S+) and (\S+)\.$", chance).groups()]
+    drawn = np.random.default_rng(0).binomial(20, 570 / 620, (4000, 31)).min(axis=1) / 20
+    assert ends == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.051)
+    assert then.startswith("Next: look at the rows of")
+
+
+def test_of_groups_served_alike_it_says_that_none_stands_out():
+    write("p.csv", [f"clinic {k}" for k in range(30)], 20)
+    text = Path("p.csv").read_text(encoding="utf-8").replace('0,1,"clinic 0"', '0,0,"clinic 0"')
+    Path("p.csv").write_text(text.replace('1,0,"clinic 0"', '1,1,"clinic 0"'), encoding="utf-8")
+    report_predictions("p.csv", html="out.html")
+    assert "no group stands out by more than chance" in Page(Path("out.html").read_text("utf-8")).summary[-1]
+
+
+def test_it_needs_nothing_beside_it_and_runs_no_name(page):
+    text = Path("out.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
+    assert not re.search(r"(?:src|href)=\"(?!data:)|https?://|@import|url\(", text)
+    assert [tag for tag, _ in page.tags].count("script") == 1
+
+
+def test_a_screen_reader_finds_its_way(page):
+    assert ("html", {"lang": "en"}) in page.tags
+    for tag, attrs in page.tags:
+        if tag == "img":
+            assert attrs["alt"]
+        if tag == "th":
+            assert attrs["scope"] in ("col", "row")
+        if attrs.get("role") == "region":
+            assert attrs["aria-label"]
+
+
+def test_with_ten_thousand_groups_it_stays_small():
+    write("p.csv", [f"a clinic of a longer name, number {k}" for k in range(10_000)], 4)
+    report_predictions("p.csv", html="out.html")
+    text = Path("out.html").read_text(encoding="utf-8")
+    assert len(text.encode()) < 2e6
+    assert len(Page(text).tables[1]) == 10_001
+
+
+def test_it_replaces_no_file_unasked():
+    write("p.csv", ["a", "b"], 4)
+    Path("out.html").write_text("mine", encoding="utf-8")
+    with pytest.raises(Exception, match=r"out\.html"):
+        report_predictions("p.csv", html="out.html")
+    assert Path("out.html").read_text(encoding="utf-8") == "mine"
+    report_predictions("p.csv", html="out.html", overwrite=True)
+    assert Path("out.html").read_text(encoding="utf-8").startswith("<!doctype html>")
