@@ -24,9 +24,10 @@ from drurank.errors import InputError, check_count, is_count, nearest
 from drurank.imports import import_words, trust
 from drurank.recipes import find_config
 from drurank.run_folder.links import refuse_links
+from drurank.study.database import database_of, naming_database, optuna_installed
 from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
 from drurank.study.plan import Plan
-from drurank.study.queue import GRACE, Queue, database_of, naming_database, optuna_installed
+from drurank.study.queue import GRACE, Queue
 from drurank.study.runs import Rehearse, check_options
 from drurank.study.searching import candidate_of
 from drurank.study.working import StopSignals, end_with_parent, work

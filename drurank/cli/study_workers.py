@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from drurank.study.calling import PRCTL
+from drurank.study.database import errors_of_database
 from drurank.study.queue import Queue, worker_name
 from drurank.study.working import ASKED, PATIENCE, StopSignals
 from drurank.terminal import Terminal, say
@@ -108,8 +109,6 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
     Raises:
         SystemExit: if a signal came; the workers have ended then.
     """
-    from sqlalchemy.exc import SQLAlchemyError  # here, since it is optional
-
     begun, counts = time.time(), queue.count()
     first = _done(counts)
     with Live(console=Terminal(), refresh_per_second=1) as live:
@@ -121,7 +120,7 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
                 if workers.have_ended():
                     break
                 time.sleep(LOOK)
-        with suppress(SQLAlchemyError) if stop.status is not None else nullcontext():
+        with suppress(*errors_of_database()) if stop.status is not None else nullcontext():
             queue.put_back_from(workers.names)  # what one that was killed had; or it is missed after a while
         counts = _counted(queue, counts)
         live.update(_progress(counts, total, first, begun))
@@ -133,9 +132,7 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
 
 def _counted(queue: Queue, before: Counter[str]) -> Counter[str]:
     """The counts; those before, if the database is out of reach for a moment."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    with suppress(SQLAlchemyError):
+    with suppress(*errors_of_database()):
         return queue.count()
     return before
 
