@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,30 @@ def add_waiting(storage: Any, study: Any, user_attrs: Sequence[Mapping[str, Any]
                 for model, values in every
                 for key, value in values.items()
             )
+
+
+def claim(storage: Any, trial: int, user_attrs: Mapping[str, Any]) -> bool:
+    """Let a waiting trial run, with a first sign of life, in one transaction; ``False`` if it does not wait any more.
+
+    Args:
+        storage: Optuna's.
+        trial: its id.
+        user_attrs: that it then has too.
+    """
+    from optuna.storages._rdb.models import TrialHeartbeatModel, TrialModel, TrialUserAttributeModel
+    from optuna.storages._rdb.storage import _create_scoped_session
+    from optuna.trial import TrialState
+
+    with _create_scoped_session(storage.scoped_session) as session:
+        found = TrialModel.find_or_raise_by_id(trial, session, for_update=True)
+        if found.state != TrialState.WAITING:
+            return False
+        found.state, found.datetime_start = TrialState.RUNNING, datetime.now()
+        session.add(TrialHeartbeatModel(trial_id=trial))
+        session.flush()
+        for key, value in user_attrs.items():  # which one that was put back has of before
+            storage._set_trial_attr_without_commit(session, TrialUserAttributeModel, trial, key, value)
+    return True
 
 
 def errors_of_database() -> tuple[type[Exception], ...]:

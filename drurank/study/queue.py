@@ -23,6 +23,7 @@ from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.database import (
     HEARTBEAT,
     add_waiting,
+    claim,
     database_of,
     errors_of_database,
     opened,
@@ -72,7 +73,6 @@ class Queue:
                 raise InputError(f"{name} is damaged; remove it: finished candidates stay finished") from error
             url = database_of(folder, storage)
             self.storage, self._study = opened(url, f"{self.owner}-{plan}", grace)
-        self._seen: set[int] = set()
 
     def put(
         self,
@@ -107,35 +107,15 @@ class Queue:
 
     def take_each(self) -> Iterator[tuple[int, str]]:
         """Take the waiting candidates, each as it is asked for; all trials are read once, at the first."""
-        with self._lock:
-            self._miss_dead_workers()
+        me = worker_name(os.getpid())
+        with self._lock, quiet():
+            self._optuna.storages.fail_stale_trials(self._study)  # and puts them back, see RETRIES
         for trial in self._trials():
             # On SQLite, which locks no row, two workers that ask at the same moment would get the same trial.
             with self._lock:
-                taken = trial.state.name == "WAITING" and self._claim(trial)
+                taken = trial.state.name == "WAITING" and claim(self.storage, trial._trial_id, {WORKER: me})
             if taken:
                 yield trial.number, str(trial.user_attrs[KEY])
-
-    def _miss_dead_workers(self) -> None:
-        for trial in self._trials():
-            # A worker that died before its first sign of life would never be missed.
-            if trial.state.name == "RUNNING" and trial.number not in self._seen:
-                self._seen.add(trial.number)
-                self.storage.record_heartbeat(trial._trial_id)
-        with quiet():
-            self._optuna.storages.fail_stale_trials(self._study)
-
-    def _claim(self, trial: Any) -> bool:
-        """Take a trial, unless another worker was faster."""
-        try:
-            if not self.storage.set_trial_state_values(trial._trial_id, self._optuna.trial.TrialState.RUNNING):
-                return False
-        except self._optuna.exceptions.UpdateFinishedTrialError:
-            return False
-        self._seen.add(trial.number)
-        self.storage.record_heartbeat(trial._trial_id)
-        self.storage.set_trial_user_attr(trial._trial_id, WORKER, worker_name(os.getpid()))
-        return True
 
     @contextmanager
     def alive(self, numbers: Collection[int]) -> Iterator[None]:

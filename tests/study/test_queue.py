@@ -74,17 +74,16 @@ def test_what_a_dead_worker_had_goes_back(tmp_path):
     assert queue.states()[key] == "COMPLETE"
 
 
-def test_what_a_worker_had_that_died_before_its_first_sign_of_life_goes_back(tmp_path, monkeypatch):
+def test_what_a_worker_had_that_died_as_soon_as_it_took_it_goes_back(tmp_path):
     plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
-    dead = Queue(tmp_path / "study", plan.digest, grace=1)
+    dead, queue = (Queue(tmp_path / "study", plan.digest, grace=1) for _ in range(2))
     dead.put(plan.candidates[:1])
-    with monkeypatch.context() as patch:
-        patch.setattr(dead.storage, "record_heartbeat", lambda trial_id: None)
-        _, key = dead.take()
-    queue = Queue(tmp_path / "study", plan.digest, grace=1)
+    _, key = dead.take()
     assert queue.take() is None
-    pass_time(queue)
+    pass_time(queue)  # of the sign of life that it gave as it took it
     assert queue.take()[1] == key
+    pass_time(queue)
+    assert dead.take()[1] == key
 
 
 def test_what_is_put_back_waits_and_has_not_failed(tmp_path):
