@@ -213,6 +213,8 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
     with Live(console=Terminal(), refresh_per_second=1) as live:
         if counts["WAITING"] or counts["RUNNING"]:
             workers.begin()
+        else:
+            workers.end()
         while stop.status is None and not workers.have_ended():
             counts = _counted(queue, counts)
             live.update(_progress(counts, total, first, begun))
