@@ -154,8 +154,11 @@ def read_yaml(content: str, loader: type[CoreLoader] = CoreLoader) -> Any:
     Raises:
         yaml.YAMLError: if it is not YAML.
     """
+    if is_plain(content):
+        return content
     node = _limited(content, loader)
-    read = yaml.load(content, loader)
+    # A mapping is composed anew, since constructing it changes its nodes.
+    read = yaml.load(content, loader) if isinstance(node, yaml.MappingNode) else _constructed(node, loader)
     return _with_texts(read, node) if isinstance(read, dict) else read
 
 
@@ -181,8 +184,11 @@ def read_text(content: str) -> Any:
     Raises:
         yaml.YAMLError: if it is not YAML.
     """
-    _limited(content, TextLoader)
-    return yaml.load(content, TextLoader)
+    return _constructed(_limited(content, TextLoader), TextLoader)
+
+
+def _constructed(node: Any, loader: type[CoreLoader]) -> Any:
+    return None if node is None else loader("").construct_document(node)
 
 
 def _limited(content: str, loader: type[CoreLoader]) -> Any:

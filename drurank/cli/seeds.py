@@ -10,13 +10,14 @@ from lightning.pytorch import Trainer
 
 from drurank.cli.program import program
 from drurank.cli.seeds_shown import show_seeds
-from drurank.cli.study import prepare, run_plan
+from drurank.cli.study_run import Options, prepare, run_plan
 from drurank.cli.training_parser import TrainingParser
 from drurank.errors import InputError, check_count, check_seed
 from drurank.files import replace_file
 from drurank.imports import import_words
 from drurank.run_folder.logger import RunLogger
 from drurank.study import Plan
+from drurank.study.runs import check_trainer
 from drurank.terminal import say
 from drurank.words import as_names
 from drurank.yaml_files import PlanLoader, dump_yaml, read_yaml
@@ -67,11 +68,14 @@ def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer)
     folder = Path(logger.log_dir)
     content = _content(parser, config, seeds)
     plan, file = Plan.of("--seeds", content), folder.resolve() / STUDY_FILE
-    prepare(folder, plan)
+    check_trainer(config["trainer"])
+    prepare(folder, plan)  # without a rehearsal: the fit has been through one
     replace_file(file, lambda path: path.write_text(dump_yaml(content), encoding="utf-8"))
     again = [*program(), *import_words(), "study", "run", "--config", str(folder / STUDY_FILE), "--output", str(folder)]
     say(f"If it is interrupted, go on with: {shlex.join(again)}")
-    run_plan(plan, file, folder)
+    options = Options()
+    with options.workers_of(plan, file, folder) as workers:
+        run_plan(plan, folder, options, workers)
     show_seeds(str(folder), plan.criteria[0])
 
 

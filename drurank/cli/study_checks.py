@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -23,9 +24,26 @@ from drurank.cli.training import GroupCLI
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.study.calling import call
+from drurank.study.plan import Plan
+from drurank.study.runs import check_options
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
+
+
+def check_plan(study: Path, plan: Plan, shared: Path) -> None:
+    """Refuse settings with which ``fit`` cannot begin, as ``check_options``.
+
+    Args:
+        study: folder of the study.
+        plan: of the study.
+        shared: folder in which ``write_shared`` has written the shared configurations.
+
+    Raises:
+        InputError: naming the first candidate that has one.
+    """
+    with _quiet():
+        check_options(study, plan, Rehearsal(), shared)
 
 
 class Rehearsal:
@@ -61,8 +79,7 @@ class Rehearsal:
             found.append(self._known[kind])
 
         try:
-            with _quiet():
-                call(rehearse, words)
+            call(rehearse, words)
         except InputError:
             raise
         except Exception as error:

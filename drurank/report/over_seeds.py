@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from drurank.criteria import criterion
 from drurank.errors import InputError
@@ -70,7 +70,7 @@ def _entry(name: str, entries: Sequence[Mapping[str, Any]], summary: Mapping[str
     estimates = np.array([entry["estimate"] for entry in entries])
     low, high = np.array([entry["interval"] for entry in entries]).T
     middle = float(estimates.mean())
-    quantile = student.ppf(PERCENT[1] / 100, len(estimates) - 1)
+    quantile = stdtrit(len(estimates) - 1, PERCENT[1] / 100)
     of_training = quantile * estimates.std(ddof=1) / math.sqrt(len(estimates))
     below = math.hypot((estimates - low).mean(), of_training)
     above = math.hypot((high - estimates).mean(), of_training)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from json import JSONDecodeError
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -22,16 +20,20 @@ from filelock import FileLock
 
 from drurank.errors import InputError
 from drurank.study.candidates import Candidate, SearchTrial
-from drurank.study.folder import DATABASE_FILE, QUEUE_ID_FILE, QUEUE_LOCK
+from drurank.study.database import (
+    HEARTBEAT,
+    add_waiting,
+    claim,
+    database_of,
+    errors_of_database,
+    opened,
+    optuna_installed,
+    quiet,
+)
+from drurank.study.folder import QUEUE_ID_FILE, QUEUE_LOCK
 
-HEARTBEAT = 5
-"""Seconds between two signs of life of a worker."""
 GRACE = 30
 """Seconds without one after which its candidate goes back into the queue."""
-MISSING = "Record does not exist."
-"""What Optuna says of a row that somebody has removed."""
-RETRIES = 5
-"""How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
 SUSPECT = 2
 """Workers that have died with a candidate, from which on it is run alone, so that it takes no others with it."""
 KEY, REASON, WORKER, ALONE = "key", "reason", "worker", "alone"
@@ -70,8 +72,7 @@ class Queue:
             except ValueError as error:
                 raise InputError(f"{name} is damaged; remove it: finished candidates stay finished") from error
             url = database_of(folder, storage)
-            self.storage, self._study = _opened(url, f"{self.owner}-{plan}", grace)
-        self._seen: set[int] = set()
+            self.storage, self._study = opened(url, f"{self.owner}-{plan}", grace)
 
     def put(
         self,
@@ -85,18 +86,16 @@ class Queue:
             again: whether to put back a known one, by its state as ``states`` gives it; none is, if not given.
         """
         with self._lock:
-            states = self.states()
+            states, lacking = self.states(), list[str]()
             for candidate in candidates:
                 state = states.get(candidate.key)
                 # A pruned one was put back by a worker that died while it did so.
                 if state in (None, "PRUNED") or (again is not None and again(candidate, str(state))):
-                    self._add(candidate.key)
+                    lacking.append(candidate.key)
+            self._add(lacking)
 
-    def _add(self, key: str, noted: Mapping[str, Any] | None = None) -> None:
-        waiting = self._optuna.trial.TrialState.WAITING
-        self._study.add_trial(
-            self._optuna.create_trial(state=waiting, user_attrs={KEY: key}, system_attrs=dict(noted or {}))
-        )
+    def _add(self, keys: Sequence[str], noted: Mapping[str, Any] | None = None) -> None:
+        add_waiting(self.storage, self._study, [{KEY: key} for key in keys], noted or {})
 
     def take(self) -> tuple[int, str] | None:
         """Take a waiting candidate.
@@ -108,48 +107,26 @@ class Queue:
 
     def take_each(self) -> Iterator[tuple[int, str]]:
         """Take the waiting candidates, each as it is asked for; all trials are read once, at the first."""
-        with self._lock:
-            self._miss_dead_workers()
+        me = worker_name(os.getpid())
+        with self._lock, quiet():
+            self._optuna.storages.fail_stale_trials(self._study)  # and puts them back, see RETRIES
         for trial in self._trials():
             # On SQLite, which locks no row, two workers that ask at the same moment would get the same trial.
             with self._lock:
-                taken = trial.state.name == "WAITING" and self._claim(trial)
+                taken = trial.state.name == "WAITING" and claim(self.storage, trial._trial_id, {WORKER: me})
             if taken:
                 yield trial.number, str(trial.user_attrs[KEY])
-
-    def _miss_dead_workers(self) -> None:
-        for trial in self._trials():
-            # A worker that died before its first sign of life would never be missed.
-            if trial.state.name == "RUNNING" and trial.number not in self._seen:
-                self._seen.add(trial.number)
-                self.storage.record_heartbeat(trial._trial_id)
-        with quiet():
-            self._optuna.storages.fail_stale_trials(self._study)
-
-    def _claim(self, trial: Any) -> bool:
-        """Take a trial, unless another worker was faster."""
-        try:
-            if not self.storage.set_trial_state_values(trial._trial_id, self._optuna.trial.TrialState.RUNNING):
-                return False
-        except self._optuna.exceptions.UpdateFinishedTrialError:
-            return False
-        self._seen.add(trial.number)
-        self.storage.record_heartbeat(trial._trial_id)
-        self.storage.set_trial_user_attr(trial._trial_id, WORKER, worker_name(os.getpid()))
-        return True
 
     @contextmanager
     def alive(self, numbers: Collection[int]) -> Iterator[None]:
         """Give signs of life of the worker of these trials within this block; a trial that is taken out has none."""
-        from sqlalchemy.exc import SQLAlchemyError
-
-        trials, stop = {number: self._study.trials[number]._trial_id for number in numbers}, Event()
+        trials, stop = {number: self._trial_id(number) for number in numbers}, Event()
 
         def beat() -> None:
             while True:
                 for number in [*numbers]:
                     # The database may be out of reach for a moment only.
-                    with suppress(SQLAlchemyError):
+                    with suppress(*errors_of_database()):
                         self.storage.record_heartbeat(trials[number])
                 if stop.wait(self.storage.get_heartbeat_interval()):
                     return
@@ -164,7 +141,7 @@ class Queue:
 
     def end(self, number: int, reason: str | None = None) -> None:
         """Note that a trial is done, or, with a reason, that it failed."""
-        trial = self._study.trials[number]
+        trial = self._trial(number)
         if trial.state.is_finished():
             return  # its worker was taken for dead, and another one has it
         if reason is None:
@@ -177,23 +154,20 @@ class Queue:
     def note_alone(self, number: int, why: str | None) -> None:
         """Note why a trial that was to train with others trained alone; ``None`` if it did not."""
         with suppress(self._optuna.exceptions.UpdateFinishedTrialError):
-            self.storage.set_trial_user_attr(self._study.trials[number]._trial_id, ALONE, why)
+            self.storage.set_trial_user_attr(self._trial_id(number), ALONE, why)
 
     def put_back(self, number: int) -> None:
         """Let another worker take what this one has to leave."""
-        trial = self._study.trials[number]
+        trial = self._trial(number)
         if not trial.state.is_finished():
-            self._add(trial.user_attrs[KEY], trial.system_attrs)  # which say how many workers died with it
+            self._add([trial.user_attrs[KEY]], trial.system_attrs)  # which say how many workers died with it
             self._study.tell(number, state=self._optuna.trial.TrialState.PRUNED, skip_if_finished=True)
 
     def is_suspect(self, number: int) -> bool:
         """Whether so many workers have died with this candidate that it may be what killed them."""
-        # Not by the study's trials, of which all would be read.
-        trial = self.storage.get_trial(
-            self.storage.get_trial_id_from_study_id_trial_number(self._study._study_id, number)
-        )
+        history = self._optuna.storages.RetryHeartbeatStaleTrialCallback.retry_history
         with quiet():
-            return len(self._optuna.storages.RetryHeartbeatStaleTrialCallback.retry_history(trial)) >= SUSPECT
+            return len(history(self._trial(number))) >= SUSPECT
 
     def put_back_from(self, workers: Collection[str]) -> None:
         """Let others take what these workers were running when they were killed; see ``worker_name``."""
@@ -233,6 +207,13 @@ class Queue:
         time.sleep(PAUSE)
         return True
 
+    def _trial(self, number: int) -> Any:
+        """One trial; for ``Study.trials`` Optuna copies all of them."""
+        return self.storage.get_trial(self._trial_id(number))
+
+    def _trial_id(self, number: int) -> int:
+        return int(self.storage.get_trial_id_from_study_id_trial_number(self._study._study_id, number))
+
     def _trials(self) -> list[Any]:
         return [trial for trial in self._study.get_trials(deepcopy=False) if KEY in trial.user_attrs]
 
@@ -240,73 +221,3 @@ class Queue:
 def worker_name(process: int) -> str:
     """What a queue calls the worker of a process on this machine."""
     return f"{os.uname().nodename}-{process}"
-
-
-def database_of(folder: Path, storage: str | None) -> str:
-    """Address of the database: the given one, or that of SQLite in the study's folder."""
-    return storage or f"sqlite:///{(folder / DATABASE_FILE).resolve()}"
-
-
-def optuna_installed() -> Any:
-    """The package ``optuna``.
-
-    Raises:
-        InputError: if it is not installed.
-    """
-    try:
-        import optuna  # here, since it is slow to import, and optional
-    except ImportError as error:
-        raise InputError(
-            f"running a study needs a package that is not installed ({error}): pip install 'drurank[study]'"
-        ) from error
-    return optuna
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence Optuna's warnings about experimental features, and about heartbeats outside its own loop."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*(is (an )?experimental|supposed to be used with Study.optimize)")
-        yield
-
-
-def _opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
-    """The database, its tables created if missing, and the study in it."""
-    import optuna
-    from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
-
-    with naming_database(url), quiet():
-        storage = RDBStorage(
-            url,
-            engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
-            heartbeat_interval=min(HEARTBEAT, max(grace // 3, 1)),
-            grace_period=grace,
-            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=RETRIES),
-        )
-        return storage, optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
-
-
-@contextmanager
-def naming_database(url: str) -> Iterator[None]:
-    """Name the database in an error of using it.
-
-    Raises:
-        InputError: in place of an error of SQLAlchemy's, its driver, or what its rows hold.
-    """
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        yield
-    except (SQLAlchemyError, ImportError, JSONDecodeError, KeyError) as error:
-        if isinstance(error, KeyError) and error.args != (MISSING,):
-            raise
-        said = " ".join(str(error).split()).partition("(Background")[0].strip()
-        kind = url.partition(":")[0]  # the rest may hold a password
-        where = f" in {Path(url.removeprefix('sqlite:///')).parent}" if kind == "sqlite" else ""
-        instead = (
-            "if the file is damaged, remove it: finished candidates stay finished"
-            if kind == "sqlite"
-            else "give the address of a running server, as postgresql://user@host/name, and install its driver "
-            "(psycopg for postgresql, mysqlclient for mysql)"
-        )
-        raise InputError(f"the {kind} database of the study{where} cannot be used: {said[:300]}; {instead}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,19 @@ SEVERAL = {"devices", "num_nodes", "strategy"}
 """Options of a trainer with which a run may be of several processes."""
 
 
+def to_check(study: Path, plan: Plan) -> Iterator[Candidate]:
+    """Candidates that are not finished, one of each setting and one of each split of the data."""
+    seen, splits = set(), set()
+    for entry in plan.candidates:
+        for candidate in entry.examples() if isinstance(entry, SearchTrial) else [entry]:
+            split = candidate.repeat and candidate.repeat.number
+            if (candidate.setting in seen and split in splits) or is_finished(study, candidate):
+                continue
+            seen.add(candidate.setting)
+            splits.add(split)
+            yield candidate
+
+
 def check_options(study: Path, plan: Plan, rehearse: Rehearse, shared: Path) -> None:
     """Refuse settings with which ``fit`` cannot begin, before the first run.
 
@@ -55,22 +68,22 @@ def check_options(study: Path, plan: Plan, rehearse: Rehearse, shared: Path) -> 
     Raises:
         InputError: naming the first candidate that has one.
     """
-    seen, splits = set(), set()
-    for entry in plan.candidates:
-        for candidate in entry.examples() if isinstance(entry, SearchTrial) else [entry]:
-            split = candidate.repeat and candidate.repeat.number
-            if (candidate.setting in seen and split in splits) or is_finished(study, candidate):
-                continue
-            seen.add(candidate.setting)
-            splits.add(split)
-            try:
-                _check_trainer(rehearse(_fit_words(shared, plan, candidate, study, several=False)))
-            except InputError as error:
-                raise InputError(f"{plan.source}: {candidate.setting}: {str(error).removeprefix('error: ')}") from error
+    for candidate in to_check(study, plan):
+        try:
+            check_trainer(rehearse(_fit_words(shared, plan, candidate, study, several=False)))
+        except InputError as error:
+            raise InputError(f"{plan.source}: {candidate.setting}: {str(error).removeprefix('error: ')}") from error
 
 
-def _check_trainer(options: Mapping[str, Any]) -> None:
-    """Refuse options with which a run leaves nothing to read."""
+def check_trainer(options: Mapping[str, Any]) -> None:
+    """Refuse options with which a run leaves nothing to read.
+
+    Args:
+        options: of the trainer, by name.
+
+    Raises:
+        InputError: naming the option.
+    """
     for name, (needed, why) in NEEDED.items():
         # A limit of 1 is one batch, and 1.0 all of them.
         if not any(options[name] == value and type(options[name]) is type(value) for value in needed):

@@ -8,7 +8,8 @@ from typing import Any
 
 from drurank.criteria import criterion
 from drurank.study.candidates import Candidate, Range, SearchTrial
-from drurank.study.queue import KEY, Queue, quiet
+from drurank.study.database import quiet
+from drurank.study.queue import KEY, Queue
 
 
 def candidate_of(queue: Queue, entry: Candidate | SearchTrial) -> Candidate:

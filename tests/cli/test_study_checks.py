@@ -8,11 +8,10 @@ import pytest
 import torch
 
 from clashing import Network
-from drurank.cli.study import prepare
 from drurank.cli.training_parser import RunParser
 from drurank.errors import InputError
 from drurank.study import Plan
-from studies import ERM, written
+from studies import ERM, rehearse, written
 
 TABLE = {"class_path": "drurank.data.Table", "init_args": {"path": "t.csv", "label": "y", "group": "g", "split": "s"}}
 OPEN = {"search": "random", "trials": 1}
@@ -74,7 +73,7 @@ def test_what_is_wrong_in_a_plan_is_said_and_nothing_is_run(tmp_path, changes, s
     (tmp_path / "t.csv").write_text("\n".join(["x,y,g,s", *rows]), encoding="utf-8")
     plan = Plan.read(written(tmp_path / "s.yaml", **{"candidates": ERM, **changes}))
     with pytest.raises(InputError, match=said) as stop:
-        prepare(tmp_path / "study", plan)
+        rehearse(tmp_path / "study", plan)
     assert str(stop.value).startswith(f"{tmp_path / 's.yaml'}: ")
     assert "\n" not in str(stop.value)
     assert not (tmp_path / "study").exists()
@@ -83,7 +82,7 @@ def test_what_is_wrong_in_a_plan_is_said_and_nothing_is_run(tmp_path, changes, s
 
 def test_a_plan_that_is_right_passes_and_leaves_the_process_as_it_was(tmp_path):
     plan = Plan.read(written(tmp_path / "s.yaml"))
-    prepare(tmp_path / "study", plan)
+    rehearse(tmp_path / "study", plan)
     assert {path.name for path in (tmp_path / "study").iterdir()} == {"shared", "plan.json"}
     assert "PL_GLOBAL_SEED" not in os.environ
     assert logging.root.manager.disable == logging.NOTSET
@@ -106,7 +105,7 @@ def test_of_settings_that_differ_by_numbers_one_has_its_options_read_and_each_is
     monkeypatch.setattr("drurank.cli.training.RunParser", Read)
     grid = {"model": "DRU", "cutoff": [5, 10], "optimizer": "SGD", "model.optimizer.lr": [0.5, 1, 2]}
     plan = Plan.read(written(tmp_path / "s.yaml", candidates=[grid], seeds=[0, 1]))
-    prepare(tmp_path / "study", plan)
+    rehearse(tmp_path / "study", plan)
     found = [entry for entry in seen if entry != "parsed"]
     assert sorted(found) == [(cutoff, lr) for cutoff in (5.0, 10.0) for lr in (0.5, 1.0, 2.0)]
     once = seen.index(found[0])
@@ -122,7 +121,7 @@ def test_a_class_that_a_candidate_names_has_its_own_defaults(tmp_path, monkeypat
     shared = {"init_args": {"network": {"class_path": "MLP", "init_args": {"hidden": 4}}}}
     networks = ["MLP", f"{Network.__module__}.{Network.__name__}"]
     plan = Plan.read(written(tmp_path / "s.yaml", model=shared, candidates=[{"model": "ERM", "network": networks}]))
-    prepare(tmp_path / "study", plan)
+    rehearse(tmp_path / "study", plan)
     usual, own = seen
     assert (usual["hidden"], usual["layers"], usual["dropout"]) == (4, 3, 0.5)
     # What the plan says itself is meant for both.

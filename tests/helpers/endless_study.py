@@ -40,11 +40,13 @@ def main(words):
         queue = Queue(folder, plan.digest)
         if WORK in words:
             end_with_parent()
+            with stop.interrupting():
+                study_workers.wait_to_begin(int(words[-1]), lambda shared: None)
             work(queue, folder, plan, train, stop)
             return
         queue.put(plan.candidates)
-        workers = study_workers.Workers([sys.executable, __file__, *words, WORK], folder / "logs", 1)
-        study_workers.watch(queue, workers, 1, stop)
+        with study_workers.Workers([sys.executable, __file__, *words, WORK], folder / "logs", 1) as workers:
+            study_workers.watch(queue, workers, 1, stop)
 
 
 if __name__ == "__main__":

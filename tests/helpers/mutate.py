@@ -1,35 +1,49 @@
 """Damages each file of a run and a study, and calls the commands that read it: ``make test-mutate``.
 
 Each must end with status 2 and a sentence that names the file (or, for parts of a folder, the folder), or give what it
-gives of the file as it was. ``python tests/helpers/mutate.py --times N --seed S`` draws N ways of damage a file.
+gives of the file as it was. ``python tests/helpers/mutate.py --times N --seed S`` draws N ways of damage a file. Each
+way is drawn by the seed, the file, the command and its number alone, so that ``--only`` some finds the same again.
 """
 
 import argparse
 import contextlib
 import copy
 import io
+import itertools
 import json
+import multiprocessing
 import os
 import random
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import time
 import traceback
 import warnings
+from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import torch
 import yaml
 
-from drurank.cli import main
+from drurank.cli import main, study_workers
+from drurank.report import pictures
 from runs import QUIET, SELECT, SMALL
+from studies import finish, write_results
+from studies import written as plan_file
 
 TEXTS = (".json", ".yaml", ".csv", ".id")
 SHOWN = ("report.json", "groups.csv", "predictions.csv", "metrics.csv", "selection.json", "weights.csv")
 """Files that a command writes and that are compared."""
 OPTIONS = ("trainer", "model", "data", "group", "network")
 """What sentences name of a configuration that is one, with a value that its option does not take."""
+LIMIT = 60
+"""Seconds that a command may take."""
+CHUNK = 10
+"""Ways of damage that a process is given at a time."""
 ODD = [None, True, -1, 0, 3, 2.5, float("nan"), "", "text", "\x00", "../x", [], [1], {}, {"a": 1}, 10**30]
 
 
@@ -104,17 +118,36 @@ class Said(Exception):
     """A command that ended in another way than it should."""
 
 
+class TooLong(BaseException):
+    """A command that takes too long; no handler of errors catches it."""
+
+
+@contextlib.contextmanager
+def limited():
+    """Within this a command has ``LIMIT`` seconds."""
+
+    def end(*_):
+        raise TooLong
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(LIMIT)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
 def call(words):
     """Status, and what a command prints on either stream; a traceback is ``Said``."""
     out, err = io.StringIO(), io.StringIO()
     os.environ.pop("PL_GLOBAL_SEED", None)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
+        with limited(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             main([str(word) for word in words])
     except SystemExit as stop:
         return int(stop.code or 0), out.getvalue(), err.getvalue()
-    except Exception as error:
+    except (Exception, TooLong) as error:
         raise Said("".join(traceback.format_exception(error))[-1500:]) from error
     return 0, out.getvalue(), err.getvalue()
 
@@ -195,7 +228,7 @@ def benches(run, study=None):
     """Each file with each command that reads it."""
     last, best = "{}/checkpoints/last.ckpt", "{}/checkpoints/worst.ckpt"
     test = ["test", "--run", "{}", *QUIET]
-    resume = ["fit", "--ckpt_path", last, "--trainer.max_epochs", "4", *QUIET]
+    resume = ["fit", "--ckpt_path", last, "--trainer.max_epochs", "3", *QUIET]
     found = [Bench(run, file, test) for file in ("config.yaml", "selection.json", "checkpoints/worst.ckpt")]
     found += [
         Bench(run, file, resume) for file in ("config.yaml", "weights.csv", "metrics.csv", "checkpoints/last.ckpt")
@@ -223,16 +256,36 @@ def benches(run, study=None):
     return found
 
 
-def faults(every, root, times, rng):
-    """What is wrong with any of them."""
-    found, done = [], 0
-    for bench in every:
-        for _ in range(times):
-            fault = bench.trial(root, rng)
-            done += 1
-            if fault is not None:
-                found.append(fault)
-    return found, done
+def chunk(number, places, seed):
+    """Some of the ways of damage of one of ``EVERY``: what is wrong, and the seconds that they took."""
+    begun, bench, found = time.monotonic(), EVERY[number], []
+    for place in places:
+        # Not by all words, of which some name a folder.
+        rng = random.Random(f"{seed} {bench.file} {' '.join(bench.words[:2])} {place}")
+        fault = bench.trial(Path.cwd() / str(os.getpid()), rng)
+        found += [f"{place}: {fault}"] if fault else []
+    return number, len(places), found, time.monotonic() - begun
+
+
+EVERY = []
+"""What is damaged, in this process and those that are forked from it."""
+
+
+def faults(times, seed, processes):
+    """What is wrong with any of ``EVERY``; says how far it is."""
+    found, left, seconds = defaultdict(list), dict.fromkeys(range(len(EVERY)), times), Counter()
+    parts = [range(first, min(first + CHUNK, times)) for first in range(0, times, CHUNK)]
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
+        tasks = [pool.submit(chunk, number, part, seed) for number in left for part in parts]
+        for task in as_completed(tasks):
+            number, done, wrong, took = task.result()
+            found[number] += wrong
+            seconds[number] += took
+            left[number] -= done
+            if left[number] == 0:
+                said = f"{len(found[number])} faults, {seconds[number]:.0f} s: {EVERY[number]}"
+                print("\n".join([said, *found[number]]), flush=True)
+    return list(itertools.chain.from_iterable(found.values()))
 
 
 def made_run(root):
@@ -247,31 +300,52 @@ def made_run(root):
     return root / "version_0"
 
 
+def whole(root, with_study):
+    """What is damaged; made in a process of its own, so that others are forked from one that has run nothing yet."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        run = pool.submit(made_run, root / "runs").result()
+        study = pool.submit(write_results, root / "study").result()
+        if with_study:
+            file = plan_file(root / "s.yaml", candidates=[{"model": "ERM"}], seeds=[0])
+            pool.submit(_finished, file, root / "real").result()
+    every = benches(run, study)
+    if with_study:
+        words = ["study", "run", "--config", file, "--output", "{}"]
+        every += [
+            Bench(root / "real", name, words, ("sqlite", "queue.id")) for name in ("study.db", "queue.id", "plan.json")
+        ]
+    return every
+
+
+def _finished(file, folder):
+    with contextlib.redirect_stdout(io.StringIO()):
+        finish(file, folder)
+
+
+def _save_nothing(figure, path):
+    """In place of a picture, which takes longer than a small fit, and which nobody reads here."""
+    path.write_bytes(b"")
+
+
 def hand():
     """Many ways of damage; prints what is wrong."""
-    from studies import finish, write_results
-    from studies import written as plan_file
-
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--study", action="store_true", help="run a study too")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     given = parser.parse_args()
+    begun, root = time.monotonic(), Path(tempfile.mkdtemp())
     torch.set_num_threads(1)
-    root = Path(tempfile.mkdtemp())
     os.chdir(root)
-    run, study = made_run(root / "runs"), write_results(root / "study")
-    every = [bench for bench in benches(run, study) if given.only in str(bench)]
-    if given.study:
-        file = plan_file(root / "s.yaml", candidates=[{"model": "ERM"}], seeds=[0])
-        finish(file, root / "real")
-        words = ["study", "run", "--config", file, "--output", "{}"]
-        for name in ("study.db", "queue.id", "plan.json"):
-            every.append(Bench(root / "real", name, words, ("sqlite", "queue.id")))
-    found, done = faults(every, root, given.times, random.Random(given.seed))
-    print("\n".join(found))
-    print(f"{done} ways of damage, {len(found)} faults")
+    pictures.save_picture, study_workers.LOOK = _save_nothing, 0.05
+    EVERY[:] = [bench for bench in whole(root, given.study) if given.only in str(bench)]
+    found = faults(given.times, given.seed, given.processes)
+    print(
+        f"{len(EVERY)} files and commands, {given.times * len(EVERY):,} ways of damage, {len(found)} faults, "
+        f"{time.monotonic() - begun:.0f} s, seed {given.seed}"
+    )
     shutil.rmtree(root)
     return bool(found)
 

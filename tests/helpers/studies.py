@@ -1,5 +1,6 @@
 """Small studies, for tests: one that is run, and results that are written without training."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import yaml
 
-from drurank.cli.study import filled_queue, prepare
+from drurank.cli.study_checks import check_plan
+from drurank.cli.study_run import Options, filled_queue, prepare
 from drurank.cli.training import run
 from drurank.criteria import compute_criteria
 from drurank.files import write_json
@@ -53,11 +55,16 @@ def words_of(path, folder):
     return ["study", "run", "--config", str(path), "--output", str(folder)]
 
 
+def rehearse(folder, plan):
+    """Check a plan in this process, and prepare the folder of its study."""
+    prepare(folder, plan, partial(check_plan, folder, plan))
+
+
 def finish(path, folder, stack_size=1, **options):
     """Run a study in this process; gives its queue."""
     plan = Plan.read(path)
-    prepare(folder, plan)
-    queue = filled_queue(folder, plan, **options)
+    rehearse(folder, plan)
+    queue = filled_queue(folder, plan, Options(**options))
     work(queue, folder, plan, run, StopSignals(), stack_size)
     return queue
 

@@ -1,8 +1,10 @@
 """The queue of a study, on SQLite and PostgreSQL."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from drurank.cli import main
 from drurank.errors import InputError
 from drurank.study import Plan
 from drurank.study.candidates import Candidate
-from drurank.study.queue import Queue, database_of, naming_database
+from drurank.study.database import database_of, naming_database
+from drurank.study.queue import Queue
 from drurank.study.working import StopSignals, work
 from studies import ERM, finish, manifests, words_of, written
 
@@ -71,17 +74,16 @@ def test_what_a_dead_worker_had_goes_back(tmp_path):
     assert queue.states()[key] == "COMPLETE"
 
 
-def test_what_a_worker_had_that_died_before_its_first_sign_of_life_goes_back(tmp_path, monkeypatch):
+def test_what_a_worker_had_that_died_as_soon_as_it_took_it_goes_back(tmp_path):
     plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
-    dead = Queue(tmp_path / "study", plan.digest, grace=1)
+    dead, queue = (Queue(tmp_path / "study", plan.digest, grace=1) for _ in range(2))
     dead.put(plan.candidates[:1])
-    with monkeypatch.context() as patch:
-        patch.setattr(dead.storage, "record_heartbeat", lambda trial_id: None)
-        _, key = dead.take()
-    queue = Queue(tmp_path / "study", plan.digest, grace=1)
+    _, key = dead.take()
     assert queue.take() is None
-    pass_time(queue)
+    pass_time(queue)  # of the sign of life that it gave as it took it
     assert queue.take()[1] == key
+    pass_time(queue)
+    assert dead.take()[1] == key
 
 
 def test_what_is_put_back_waits_and_has_not_failed(tmp_path):
@@ -109,7 +111,7 @@ def test_what_was_lost_while_it_was_put_back_waits_again(tmp_path, monkeypatch):
 
 
 def test_a_candidate_that_kills_its_workers_is_not_taken_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("drurank.study.queue.RETRIES", 1)
+    monkeypatch.setattr("drurank.study.database.RETRIES", 1)
     plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
     queue = Queue(tmp_path / "study", plan.digest, grace=1)
     queue.put(plan.candidates[:1])
@@ -189,7 +191,8 @@ import sys
 from pathlib import Path
 from drurank.study import Plan
 from drurank.study.candidates import Candidate
-from drurank.study.queue import Queue, database_of, naming_database
+from drurank.study.database import database_of, naming_database
+from drurank.study.queue import Queue
 from drurank.study.working import StopSignals, work
 plan = Plan.read(sys.argv[1])
 queue = Queue(Path(sys.argv[2]), plan.digest, sys.argv[3] or None)
@@ -308,3 +311,46 @@ def test_a_candidate_of_no_plan_is_not_run(tmp_path):
     queue.put([Candidate("ERM", {}, 7, "../../../victim")])
     with pytest.raises(InputError, match="which is not of this plan"):
         work(queue, tmp_path / "study", plan, lambda _: None, StopSignals())
+
+
+def test_signs_of_life_go_on_after_the_database_was_out_of_reach_for_a_moment(tmp_path, monkeypatch):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue, tried, again = Queue(tmp_path / "study", plan.digest, grace=3), [], threading.Event()
+    queue.put(plan.candidates)
+    number, _ = queue.take()
+
+    def refused(session, *_):
+        if not tried:
+            tried.append(session)
+            raise sqlalchemy.exc.OperationalError("UPDATE", {}, sqlite3.OperationalError("database is locked"))
+        again.set()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("optuna.storages._rdb.models.TrialHeartbeatModel.where_trial_id", refused)
+        with queue.alive([number]):
+            assert again.wait(10)
+
+
+def test_many_are_put_at_once_and_numbered_in_their_order(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[*range(100)]))
+    queue, commits = Queue(tmp_path / "study", plan.digest), []
+    sqlalchemy.event.listen(queue.storage.engine, "commit", commits.append)
+    queue.put(plan.candidates[:5])
+    queue.put(plan.candidates)
+    assert len(commits) < 20  # One each would take seconds.
+    assert [*queue.take_each()] == [(n, c.key) for n, c in enumerate(plan.candidates)]
+
+
+def test_no_candidate_that_ends_has_all_others_read(tmp_path, monkeypatch):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", plan.digest)
+    queue.put(plan.candidates)
+    numbers = [number for number, _ in queue.take_each()]
+    monkeypatch.setattr("optuna.Study.get_trials", None)
+    with queue.alive(numbers):
+        queue.note_alone(numbers[0], "a reason")
+        queue.end(numbers[0])
+        queue.end(numbers[1], "a reason")
+        queue.put_back(numbers[2])
+    monkeypatch.undo()
+    assert queue.count() == {"COMPLETE": 1, "FAIL": 1, "WAITING": 1}

@@ -6,14 +6,16 @@ import signal
 import pytest
 
 from drurank.cli import main
-from drurank.cli.study import filled_queue, prepare
+from drurank.cli.study_checks import check_plan
+from drurank.cli.study_run import filled_queue
+from drurank.cli.study_workers import Workers
 from drurank.cli.training import run
 from drurank.study import Plan
 from drurank.study.finished import Study
 from drurank.study.tabulating import default_cells, study_table
 from drurank.study.working import StopSignals, work
 from side_by_side import stacks_seen
-from studies import SMALL, finish, words_of, written
+from studies import SMALL, finish, rehearse, words_of, written
 
 FAILING = {"model": "ERM", "model.optimizer.lr": 1e30, "optimizer": "SGD"}
 
@@ -67,7 +69,7 @@ def test_both_give_the_same_table(stacked, undisturbed):
 def test_a_signal_puts_all_that_are_not_finished_back_and_they_are_finished_later(tmp_path, undisturbed):
     path, study = written(tmp_path / "s.yaml", candidates=SMALL["candidates"][1:]), tmp_path / "study"
     plan, epochs = Plan.read(path), []
-    prepare(study, plan)
+    rehearse(study, plan)
     queue = filled_queue(study, plan)
     with pytest.MonkeyPatch.context() as patch, StopSignals(signal.SIGTERM) as stop:
         from drurank.stacked import engine
@@ -97,7 +99,7 @@ def test_a_signal_ends_a_candidate_that_trains_alone_beside_a_stack_between_two_
     alone = {"model": "ERM", "trainer.accumulate_grad_batches": 2, "trainer.max_epochs": 5000}
     path, study = written(tmp_path / "s.yaml", candidates=[*SMALL["candidates"][1:], alone]), tmp_path / "study"
     plan, batches = Plan.read(path), []
-    prepare(study, plan)
+    rehearse(study, plan)
     queue = filled_queue(study, plan)
     with pytest.MonkeyPatch.context() as patch, StopSignals(signal.SIGTERM) as stop:
         from drurank.stacked.member import Member
@@ -126,7 +128,8 @@ def run_here(monkeypatch, path, folder):
     def watch(queue, workers, total, stop):
         work(queue, folder, Plan.read(path), run, stop, 8)
 
-    monkeypatch.setattr("drurank.cli.study.watch", watch)
+    monkeypatch.setattr("drurank.cli.study_run.watch", watch)
+    monkeypatch.setattr(Workers, "check", lambda _, shared: check_plan(folder, Plan.read(path), shared))
     main([*words_of(path, folder), "--engine", "stacked"])
 
 
