@@ -18,6 +18,10 @@ from itertools import pairwise
 from multiprocessing import resource_tracker
 from pathlib import Path
 
+from lightning.fabric.utilities.rank_zero import _get_rank, rank_zero_only
+
+from drurank.training.stopping import STOPPING
+
 START = inspect.signature(subprocess.Popen._execute_child)
 
 
@@ -56,6 +60,7 @@ def _be(given, *streams):
     gc.freeze()  # what the parent has is not freed here, since files may have got the numbers of its own
     atexit._clear()
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    STOPPING.__init__()
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
@@ -74,6 +79,7 @@ def be_program(words, cwd, environment):
     os.environ.update(environment)
     os.chdir(cwd)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    rank_zero_only.rank = _get_rank() or 0
     sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
     status = 1
     try:
