@@ -7,6 +7,7 @@ holds no file of the process that started it.
 import atexit
 import gc
 import inspect
+import multiprocessing
 import os
 import runpy
 import signal
@@ -80,6 +81,7 @@ def be_program(words, cwd, environment):
     os.chdir(cwd)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     rank_zero_only.rank = _get_rank() or 0
+    multiprocessing.set_start_method(None, force=True)  # of workers of loaders: that of the system
     sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
     status = 1
     try:
