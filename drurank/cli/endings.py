@@ -18,10 +18,15 @@ from torch.utils.data._utils import signal_handling
 from drurank.cli.limits import too_much
 from drurank.cli.parser import reason_of
 from drurank.errors import InputError
-from drurank.training.stopping import REFUSED, STOPPING, WORKER, is_lost_connection
+from drurank.training.stopping import REFUSED, STOPPING, is_lost_connection
+from drurank.training.workers import end_of_worker
 
 REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
 """What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
+
+
+OF_LIBRARIES = ValueError | ModuleNotFoundError | RuntimeError
+"""Errors in which libraries say of a setting that it cannot be used."""
 
 
 def ending_of(error: Exception) -> BaseException:
@@ -35,7 +40,7 @@ def ending_of(error: Exception) -> BaseException:
         said = " ".join(str(error).split())
     elif several and reason_of(error) is None and is_lost_connection(error):
         said = f"another process of the run has ended or cannot be reached ({' '.join(str(error).split())[:200]})"
-    elif not isinstance(error, ValueError | ModuleNotFoundError | RuntimeError) and too_much(error) is None:
+    elif not isinstance(error, OF_LIBRARIES) and too_much(error) is None and end_of_worker(error) is None:
         said = None
     if several:
         # Python's own end would wait for the other processes.
@@ -104,7 +109,7 @@ def _from_outside(error: BaseException | None) -> str | None:
             unless_known = f"{refused[2].rpartition('.')[2]} cannot be created: {refused[1]}"
         if isinstance(error, RuntimeError) and words.startswith("Early stopping conditioned on"):
             return words
-        died = WORKER.search(words)
+        died = end_of_worker(error)
         if died is not None:
             how = "was killed, as when memory runs out" if died[2] in (None, "Killed") else f"ended with: {died[2]}"
             return (

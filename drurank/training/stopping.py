@@ -27,6 +27,7 @@ from lightning.pytorch.strategies.launchers import subprocess_script
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from drurank.processes import rank_and_world
+from drurank.training.workers import end_of_worker
 
 SIGTERM_STATUS, SIGINT_STATUS = 128 + signal.SIGTERM, 128 + signal.SIGINT
 REFUSED = 2
@@ -40,9 +41,6 @@ FAREWELL = 30.0
 MOMENT = 2.0
 """Seconds for a process to end by itself once another has ended."""
 LOST = re.compile(r"gloo|nccl|connection (closed|reset)|broken pipe|closed by peer", re.IGNORECASE)
-WORKER = re.compile(
-    r"DataLoader worker \(pid(?:\(s\))? ?([\d, ]+)\) (?:is killed by signal: (\w+)|exited unexpectedly)"
-)
 LOGGER = logging.getLogger("lightning.pytorch.utilities.rank_zero")
 """What Lightning says goes here."""
 
@@ -122,7 +120,7 @@ class Stopping:
 
     def is_told(self, error: BaseException) -> bool:
         """Whether an error is a consequence of SIGTERM; waits a moment where a loader's worker got it first."""
-        died = WORKER.search(str(error))
+        died = end_of_worker(error)
         limit = time.monotonic() + (1 if died is not None and died[2] == "Terminated" else 0)
         while not self.told and time.monotonic() < limit:
             time.sleep(0.02)

@@ -10,6 +10,7 @@ from drurank.errors import InputError
 from drurank.study import Study
 from drurank.yaml_files import read_yaml
 from runs import FIT, QUIET, read_csv, read_json
+from warm import Program
 
 PLAIN = ["--model.network", "MLP", "--model.network.dropout", "0", "--model.network.hidden", "8"]
 TWO = ["--seeds", "2", "--trainer.max_epochs", "2"]
@@ -19,8 +20,9 @@ TWO = ["--seeds", "2", "--trainer.max_epochs", "2"]
 def seeds(tmp_path_factory):
     """Folder of a fit with the seeds 3 and 4."""
     root = tmp_path_factory.mktemp("seeds")
-    where = ["--trainer.default_root_dir", str(root)]
-    main([*FIT, *PLAIN, *TWO, *where, *QUIET, "--seed_everything", "3", "--select", "worst,qdcg10"])
+    words = [*FIT, *PLAIN, *TWO, *QUIET, "--seed_everything", "3", "--select", "worst,qdcg10"]
+    with Program(["-m", "drurank", *words, "--trainer.default_root_dir", root], root / "log") as process:
+        assert process.wait(100) == 0, (root / "log").read_text()
     return root / "version_0"
 
 

@@ -4,11 +4,9 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -16,7 +14,7 @@ from drurank.cli import main
 from drurank.study import Plan, Study, study_table
 from drurank.study.queue import Queue
 from studies import ERM, finish, manifests, without_times, words_of, written
-from warm import Program
+from warm import Program, children, groups_of, is_there
 
 
 def test_the_commands_are_listed(capsys):
@@ -117,55 +115,50 @@ def test_two_started_apart_share_the_work(tmp_path, capsys):
     assert mine
 
 
-def processes_of(folder):
-    """Ids of the processes that have a folder among their words: workers, and what they start."""
-    words = ["ps", "-eww", "-o", "pid,args"]
-    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in lines if str(folder) in line]
-
-
 @pytest.fixture
 def endless(tmp_path):
-    """Gives the process of a study whose only candidate has ended an epoch, and its queue."""
+    """Gives the process of a study whose only candidate has ended an epoch, the groups of its processes, its queue."""
+    groups = set()
 
     def start(**trainer):
         trainer = {"max_epochs": 5000, "accelerator": "cpu", **trainer}
         path = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0], trainer=trainer)
         process = stack.enter_context(in_process(path, tmp_path / "study"))
         wait_until(lambda: list(tmp_path.glob("study/candidates/*/version_0/checkpoints/last.ckpt")), process)
-        assert processes_of(tmp_path)
-        return process, Queue(tmp_path / "study", Plan.read(path).digest)
+        groups.update(groups_of(process.pid))
+        return process, groups, Queue(tmp_path / "study", Plan.read(path).digest)
 
     with ExitStack() as stack:
         yield start
-    for pid in processes_of(tmp_path):
-        os.kill(pid, signal.SIGKILL)
+    for group in groups:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("stop", "to_all"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
 def test_a_signal_ends_all_processes_and_fails_no_candidate(endless, tmp_path, stop, to_all):
     """As a job is cancelled, and as Ctrl-C comes from a terminal; see test_study_workers.py for the other two."""
-    process, queue = endless()
+    process, groups, queue = endless()
     if to_all:
         os.killpg(process.pid, stop)
     else:
         process.send_signal(stop)
     assert process.wait(100) == 128 + stop
-    assert not processes_of(tmp_path)
+    assert not any(map(is_there, groups))
     assert list(queue.states().values()) == ["WAITING"]
     said = f"stopped by {stop.name}: 0 of 1 candidates are finished; the same command goes on\n"
     assert (tmp_path / "s.log").read_text().endswith(said)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells a process of its parent's end")
-def test_the_processes_of_a_candidate_end_with_a_worker_that_is_killed(endless, tmp_path):
-    process, queue = endless(devices=2, strategy="ddp")
-    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in processes_of(tmp_path)}
-    (worker,) = [pid for pid, said in words.items() if b"work" in said]
+def test_the_processes_of_a_candidate_end_with_a_worker_that_is_killed(endless):
+    process, groups, queue = endless(devices=2, strategy="ddp")
+    assert len(groups) == 2, "that of the study and that of the candidate"
+    (worker,) = children(process.pid)
     os.kill(worker, signal.SIGKILL)
     assert process.wait(100) == 1
     assert list(queue.states().values()) == ["WAITING"]
     limit = time.monotonic() + 100
-    while processes_of(tmp_path) and time.monotonic() < limit:
+    while any(map(is_there, groups)) and time.monotonic() < limit:
         time.sleep(0.2)
-    assert not processes_of(tmp_path)
+    assert not any(map(is_there, groups))

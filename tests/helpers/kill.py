@@ -113,10 +113,10 @@ class ToWorkers(Callback):
             os.kill(os.getpid(), getattr(signal, os.environ["RUN_GETS"]))
 
 
-def process(words, log, pace=0, **environment):
+def process(words, log, pace=0, *, anew=False, **environment):
     """The command line as a process that writes into ``log``; a context that kills it and its workers in the end."""
     environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": PATH, PACE: str(pace), **environment}
-    return Program([PROGRAM, *words], log, env={**os.environ, **environment})
+    return Program([PROGRAM, *words], log, env={**os.environ, **environment}, anew=anew)
 
 
 def wait_until(happened, running, poll=0.01):

@@ -2,17 +2,14 @@
 
 Python, torch and Lightning take seconds to start, which says nothing of a run. A server that has imported them is
 forked for each program, which has its own environment, folder, words, output and process group, as if started anew.
+The Python programs that it starts are forked from it in turn, see forked.py.
 """
 
-import atexit
 import multiprocessing
 import os
-import runpy
 import signal
 import socket
 import subprocess
-import sys
-import threading
 import time
 from contextlib import suppress
 from multiprocessing import forkserver
@@ -20,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import Forked, be_program
 from runs import ROOT
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -43,13 +41,14 @@ class Program:
         log: file for all that it prints.
         cwd: folder that it works in; this process's, if not given.
         env: its environment; this process's, if not given.
+        anew: whether Python programs that it starts are started anew, and not forked from it.
     """
 
-    def __init__(self, words, log=os.devnull, cwd=None, env=None):
+    def __init__(self, words, log=os.devnull, cwd=None, env=None, *, anew=False):
         _start_server()
         environment = dict(os.environ if env is None else env)
         self._process = FORKS.Process(
-            target=_be, args=([*map(str, words)], str(log), str(cwd or Path.cwd()), environment)
+            target=_be, args=([*map(str, words)], str(log), str(cwd or Path.cwd()), environment, anew)
         )
         self._process.start()
         self.pid = self._process.pid
@@ -94,6 +93,26 @@ def wait_for_all(programs, seconds):
     return [program.poll() for program in programs]
 
 
+def children(pid):
+    """Ids of the processes that a process started and that have not ended."""
+    lines = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    return [child for child, parent in (map(int, line.split()) for line in lines.splitlines()) if parent == pid]
+
+
+def groups_of(pid):
+    """Groups of a process, of those that it started, and so on."""
+    return {os.getpgid(pid)}.union(*map(groups_of, children(pid)))
+
+
+def is_there(group):
+    """Whether a process of a group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def free_port():
     """A port that no process listens at."""
     with socket.socket() as free:
@@ -101,27 +120,12 @@ def free_port():
         return str(free.getsockname()[1])
 
 
-def _be(words, log, cwd, environment):
+def _be(words, log, cwd, environment, anew):
     """Become the program, in a process that was just forked."""
     os.setsid()
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(out, stream)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(cwd)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
-    try:
-        if words[0] == "-m":
-            sys.path.insert(0, cwd)
-            sys.argv = words[1:]
-            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-        else:
-            sys.path.insert(0, str(Path(words[0]).parent))
-            sys.argv = words
-            runpy.run_path(words[0], run_name="__main__")
-    finally:
-        # multiprocessing ends without them.
-        threading._shutdown()
-        atexit._run_exitfuncs()
+    if not anew:
+        subprocess.Popen = Forked
+    be_program(words, cwd, environment)

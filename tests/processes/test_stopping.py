@@ -3,35 +3,28 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 import torch
 
 from kill import OWN, Case, process, wait_until
-from runs import ROOT, SMALL
+from runs import FIT
+from warm import children, is_there
 
 SECONDS = 20
 """That an end may take on a busy machine; Lightning's takes 1,800."""
 TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.callbacks", "kill.Paced"]
 
 
-def children(pid):
-    words = ["ps", "-o", "pid,args", "--ppid", str(pid)]
-    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[1:]
-    return [int(line.split()[0]) for line in lines if "ps -o" not in line]
-
-
 @pytest.fixture
 def ended(tmp_path):
     """Begins a run, calls a function with its process once an epoch is kept; gives its exit status and lines."""
 
-    def call(words, how, **environment):
+    def call(words, how, *, anew=False, **environment):
         case = Case("DRU", 2000, words=words)
         last = tmp_path / "version_0/checkpoints/last.ckpt"
-        with process([*case.start(tmp_path), *OWN], tmp_path / "log", pace=0.2, **environment) as running:
+        with process([*case.start(tmp_path), *OWN], tmp_path / "log", pace=0.2, anew=anew, **environment) as running:
             wait_until(last.is_file, running)
             how(running.pid)
             status = running.wait(SECONDS)
@@ -46,14 +39,6 @@ def ended(tmp_path):
         return status, [line for line in said.splitlines() if line.startswith(("stopped by", "error: "))]
 
     return call
-
-
-def is_there(group):
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def second(pid):
@@ -73,8 +58,9 @@ def test_a_signal_to_one_rank_ends_all_processes_with_a_sentence_each(ended, tmp
 
 
 def test_an_error_on_one_rank_ends_all_with_its_sentence(ended):
+    """The other rank is started anew, as outside of tests."""
     words = [*TWO[:-1], "kill.Refused"]
-    status, said = ended(words, lambda pid: None, REFUSED_RANK="1")
+    status, said = ended(words, lambda pid: None, anew=True, REFUSED_RANK="1")
     assert status == 2
     assert said == ["error: rank 1 is refused"]
 
@@ -83,14 +69,15 @@ WITH_WORKERS = ["--data.num_workers", "1", "--trainer.callbacks", "kill.ToWorker
 
 
 def test_a_worker_of_a_loader_that_is_killed_gives_a_sentence(tmp_path):
-    words = [sys.executable, "-m", "drurank", "fit", "--model", "DRU", *SMALL, *WITH_WORKERS]
-    path = os.pathsep.join((str(ROOT), str(ROOT / "tests/helpers")))
-    environment = {**os.environ, "WORKERS_GET": "SIGKILL", "PYTHONPATH": path}
-    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    said = done.stderr.splitlines()[-1]
-    assert "which loads rows, was killed, as when memory runs out; give a smaller --data.num_workers" in said
+    words = [*FIT, *WITH_WORKERS, *OWN, "--trainer.default_root_dir", tmp_path]
+    with process(words, tmp_path / "log", WORKERS_GET="SIGKILL") as running:
+        assert running.wait(100) == 2
+    said = (tmp_path / "log").read_text()
+    assert "Traceback" not in said
+    assert (
+        "which loads rows, was killed, as when memory runs out; give a smaller --data.num_workers"
+        in (said.splitlines()[-1])
+    )
 
 
 def test_a_signal_to_a_run_and_to_its_workers_is_a_signal_to_the_run(ended, tmp_path):

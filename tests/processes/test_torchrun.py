@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-import forking_torchrun
 from runs import QUIET, ROOT, assert_same_logged, read_csv, read_json
 from warm import Program, free_port, wait_for_all
 
@@ -45,14 +44,14 @@ def words_of(table, folder, processes):
     return list(map(str, [*model, *data, *where]))
 
 
-def torchrun(folder, program, *nodes):
+def torchrun(folder, *nodes):
     """Start torchrun once for each of ``nodes``, at once, and wait for all to end well."""
     environment = {name: value for name, value in os.environ.items() if name not in TOLD_BY_TORCHRUN}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
     logs = [folder / f"log_{number}" for number in range(len(nodes))]
     with ExitStack() as stack:
         started = [
-            stack.enter_context(Program([*program, *words], log, folder, environment))
+            stack.enter_context(Program(["-m", "torch.distributed.run", *words], log, folder, environment))
             for words, log in zip(nodes, logs, strict=True)
         ]
         codes = wait_for_all(started, LIMIT)
@@ -88,22 +87,18 @@ def processes(table, tmp_path_factory):
     script.write_text(SAYS_ITS_THREADS)
     fit = [str(script), "fit", *words_of(table, folder, 2), *QUIET]
     parallel = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
-    torchrun(folder, ["-m", "torch.distributed.run"], ["--standalone", "--nproc_per_node", "2", *fit, *parallel])
+    torchrun(folder, ["--standalone", "--nproc_per_node", "2", *fit, *parallel])
     return folder
 
 
 @pytest.fixture(scope="module")
 def nodes(table, tmp_path_factory):
-    """Two nodes that see the same folder, as on a cluster; torchrun forks their processes, see forking_torchrun.py."""
+    """Two nodes that see the same folder, as on a cluster."""
     folder = tmp_path_factory.mktemp("nodes")
     meet = ["--nnodes", "2", "--nproc_per_node", "1", "--master_addr", "127.0.0.1", "--master_port", free_port()]
     fit = [str(ROOT / "cli.py"), "fit", *words_of(table, folder, 2), *QUIET]
     parallel = ["--trainer.num_nodes", "2", "--trainer.devices", "1"]
-    torchrun(
-        folder,
-        [forking_torchrun.__file__],
-        *([*meet, "--node_rank", str(number), *fit, *parallel] for number in (0, 1)),
-    )
+    torchrun(folder, *([*meet, "--node_rank", str(number), *fit, *parallel] for number in (0, 1)))
     return folder
 
 
@@ -123,7 +118,7 @@ def test_no_thread_of_the_group_outlives_a_fit(processes):
     """One that frees a tensor while Python ends would abort the process, once in some hundred runs."""
     for rank in (0, 1):
         names = (processes / f"threads_{rank}").read_text().splitlines()
-        assert any("python" in name for name in names)
+        assert any("elastic" in name or "python" in name for name in names)
         assert not [name for name in names if "gloo" in name]
 
 

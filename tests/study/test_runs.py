@@ -7,11 +7,11 @@ import shutil
 
 import pytest
 
-from drurank import imports
 from drurank.cli import main
 from drurank.study import Plan, Study
 from runs import CONFIGS, plain, read_json, same
 from studies import ERM, SMALL, finish, manifests, words_of, written
+from warm import Program
 
 
 def test_every_candidate_is_run_and_noted(undisturbed, tmp_path):
@@ -105,13 +105,13 @@ def test_a_trainer_that_leaves_nothing_to_read_is_refused_before_anything_is_run
         assert "a study keeps the counts by group of one validation an epoch" in said
 
 
-def test_a_candidate_may_be_a_run_of_several_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(imports, "_imported", [])  # what other tests imported is not found by a new process
+def test_a_candidate_may_be_a_run_of_several_processes(tmp_path):
     trainer = {"max_epochs": 2, "accelerator": "cpu", "devices": 2, "strategy": "ddp"}
     data = {"class_path": SMALL["data"]["class_path"], "init_args": {**SMALL["data"]["init_args"], "batch_size": 8}}
     # A criterion, and so a test, each costs two processes more.
     path = written(tmp_path / "s.yaml", trainer=trainer, data=data, candidates=ERM, seeds=[0], criteria=["worst"])
-    finish(path, tmp_path / "study")
+    with Program(["-m", "drurank", *words_of(path, tmp_path / "study")], tmp_path / "log") as process:
+        assert process.wait(100) == 0, (tmp_path / "log").read_text()
     (manifest,) = manifests(tmp_path / "study").values()
     assert manifest["budget"] == {"steps": 2 * 4, "epochs": 2}  # of 60 rows, 16 in the batches of both
     assert manifest["config"]["trainer"]["devices"] == 2
