@@ -16,9 +16,9 @@ from drurank.data.dataset import GroupedDataset
 from drurank.data.encoded import EncodedData
 from drurank.data.options import TablePath, checked_splits, named
 from drurank.data.saying import say_taken
-from drurank.data.unseen import say_unseen_groups
+from drurank.data.unseen import say_twins, say_unseen_groups
 from drurank.errors import InputError, check_choice, nearest
-from drurank.splits import SPLITS
+from drurank.splits import SPLITS, TEST
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import refuse_unknown
@@ -194,6 +194,8 @@ class FileData(EncodedData):
         group, group_names = encoder.group(data, rows)
         if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
             say_unseen_groups(self.path, group, group_names, len(encoder.group_names))
+        if self._stage() == "test" and split in TEST:
+            say_twins(self.path, group, group_names)
         return GroupedDataset(
             self.make_rows(data, rows),
             group,
