@@ -34,6 +34,12 @@ def inspecting(words: list[str]) -> str:
     return command("inspect", [word for given in of_data for word in words[given.place : given.end]])
 
 
+def exporting(folder: str, criteria: Sequence[str]) -> str:
+    """The command that copies the best checkpoint of a study, by its first criterion unless the default is one."""
+    by = [] if "qdcg10" in criteria or not criteria else ["--by", criteria[0]]
+    return command("study", ["export-best", "--folder", folder, *by, "--output", "best"])
+
+
 def options(values: Mapping[str, Any], of: str = "") -> list[str]:
     """The words of options; names by commas or as a list, mappings in braces."""
     return [word for name, value in values.items() for word in (f"--{of}{name}", _typed(value))]
