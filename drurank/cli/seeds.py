@@ -8,6 +8,7 @@ from typing import Any
 
 from lightning.pytorch import Trainer
 
+from drurank.cli.commands import exporting
 from drurank.cli.program import program
 from drurank.cli.seeds_shown import show_seeds
 from drurank.cli.study_run import Options, prepare, run_plan
@@ -77,6 +78,7 @@ def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer)
     with options.workers_of(plan, file, folder) as workers:
         run_plan(plan, folder, options, workers)
     show_seeds(str(folder), plan.criteria[0])
+    say(f"Copy the best of them, for `predict --run best`: {exporting(str(folder), plan.criteria)}")
 
 
 def _content(parser: TrainingParser, config: Any, seeds: int) -> dict[str, Any]:

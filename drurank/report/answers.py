@@ -121,6 +121,22 @@ class Answers:
         return rows_by(code[some], times, least)
 
 
+def refuse_lacking(path: str, table: pa.Table, label: str, others: Sequence[str]) -> None:
+    """Refuse a table of predictions without the right classes, or without another column that is needed.
+
+    Raises:
+        InputError: naming the first.
+    """
+    refuse_unknown(
+        path,
+        table,
+        [label],
+        "; without the right class of each row nothing can be scored: name its column as label=..., or predict rows "
+        "that have labels",
+    )
+    refuse_unknown(path, table, others)
+
+
 def counts_of_column(column: Column) -> np.ndarray:
     """Counts, int64 ``[n]``.
 

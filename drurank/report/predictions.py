@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from drurank.criteria import criterion, default_criteria
 from drurank.errors import check_count
 from drurank.figures import figure_named
 from drurank.files import refuse_existing
-from drurank.report.answers import Answers, counted_splits, counts_of_column
+from drurank.report.answers import Answers, counted_splits, counts_of_column, refuse_lacking
 from drurank.report.counts import SplitCounts
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
 from drurank.tabular.columns import Column, Names, refuse_unknown
-from drurank.tabular.reading import read_head, read_table
+from drurank.tabular.reading import read_table
+from drurank.tabular.several import check_head
 from drurank.terminal import say
 from drurank.words import as_names
 
@@ -78,8 +80,9 @@ def report_predictions(
     names = _checked(criteria, min_count)
     figures = [figure_named(name) for name in as_names(figure)]
     folder = _folder(predictions, output, html, overwrite, [one.name for one in figures])
-    columns = [label, prediction, *as_names(group), *([split] if split else []), *([count] if count else [])]
-    table = _read(predictions, columns, delimiter, text_encoding)
+    others = [prediction, *as_names(group), *([split] if split else []), *([count] if count else [])]
+    check = partial(refuse_lacking, predictions, label=label, others=others)
+    table = _read(predictions, check, delimiter, text_encoding)
     times = None if count is None else counts_of_column(Column(predictions, count, table[count]))
     answers = Answers.of_table(
         predictions, table, label, prediction, as_names(group), split, as_names(labels), positive, times
@@ -136,7 +139,8 @@ def report_counts(
             exists.
     """
     names, folder = _checked(criteria, min_count), _folder(counts, output, html, overwrite)
-    table = _read(counts, [*as_names(group), count, correct, *([split] if split else [])], delimiter, text_encoding)
+    columns = [*as_names(group), count, correct, *([split] if split else [])]
+    table = _read(counts, partial(refuse_unknown, counts, names=columns), delimiter, text_encoding)
     splits = counted_splits(counts, table, as_names(group), count, correct, split)
     about = {"counts": counts, "count": count, "correct": correct, "group": as_names(group)}
     _say_of_split(table, split)
@@ -165,13 +169,11 @@ def _folder(source: str, output: str | None, html: str | None, overwrite: bool, 
     return folder
 
 
-def _read(path: str, columns: Sequence[str], delimiter: str | None, text_encoding: str | None) -> pa.Table:
-    """The table, once its head is known to have these columns."""
-    head = read_head(path, delimiter=delimiter, text_encoding=text_encoding)
-    if head is not None:
-        refuse_unknown(path, head, columns)
+def _read(path: str, check: Callable[[pa.Table], None], delimiter: str | None, text_encoding: str | None) -> pa.Table:
+    """The table, once its head is known to have what it needs."""
+    check_head(path, check, delimiter=delimiter, text_encoding=text_encoding)
     table = read_table(path, delimiter=delimiter, text_encoding=text_encoding)
-    refuse_unknown(path, table, columns)
+    check(table)
     return table
 
 

@@ -25,13 +25,15 @@ class Taken:
         name: of the column.
         role: label, group, split, number, categories, text or not used.
         facts: what it holds, or why it is not used.
-        odd: what is odd about that, and the option that changes it; empty where nothing is.
+        odd: what is odd about that; empty where nothing is.
+        remedy: the option that changes it.
     """
 
     name: str
     role: str
     facts: str
     odd: str = ""
+    remedy: str = ""
 
     @property
     def short(self) -> str:
@@ -61,13 +63,13 @@ def columns_taken(data: GroupedRows) -> list[Taken]:
 
 def _feature(data: GroupedRows, feature: Feature) -> Taken:
     odd = oddity(data, feature)
-    said = f"{odd.looks}; {odd.remedy}" if odd else ""
+    said = (odd.looks, odd.remedy) if odd else ("", "")
     if not feature.is_number:
-        return Taken(feature.name, "categories", _values(feature.column), said)
+        return Taken(feature.name, "categories", _values(feature.column), *said)
     numbers = feature.column.numbers[data.learnt]
     numbers = numbers[np.isfinite(numbers)]
     facts = f"{numbers.min():g} to {numbers.max():g}" if len(numbers) else "no number"
-    return Taken(feature.name, "number", facts, said)
+    return Taken(feature.name, "number", facts, *said)
 
 
 def _values(column: Column) -> str:
