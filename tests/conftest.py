@@ -118,11 +118,11 @@ def alone(tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def run():
     """Run the command line in this process, on the CPU."""
-    from drurank.cli import main
+    from drurank.cli import TRAINING, main
 
     def call(command, *words):
         os.environ.pop("PL_GLOBAL_SEED", None)
-        main([command, *map(str, words), *QUIET])
+        main([command, *map(str, words), *(QUIET if command in TRAINING else [])])
 
     return call
 

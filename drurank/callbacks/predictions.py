@@ -29,19 +29,21 @@ from drurank.training.loaders import as_list
 from drurank.words import as_names
 
 COLUMNS = ("row", "split", "group", "label", "prediction", "probabilities")
+OF_DATA = ("split", "group", "label")
 OF_CLASS = "probability_"
 
 
 class PredictionWriter(BasePredictionWriter):
     """Ends ``predict`` with a table of the predictions, ``predictions.parquet`` in the run's folder.
 
-    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (each empty where the data has
-    none), ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
+    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (each only where a row has one),
+    ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
 
     Args:
         keep: columns of the data to write beside the predictions, as ids; a list or one string with commas.
         output: file of the predictions; its ending says the format: .parquet, .csv or .tsv.
-            ``<run>/predictions.parquet``, if not given.
+            ``<run>/predictions.parquet``, if not given. Whatever the data calls them, its columns are row, split, group
+            and label (each only where some row has one), prediction, and the probabilities.
         overwrite: replace that file if it exists.
         by_class: write a column ``probability_<label>`` for each class instead of the list, as text formats always do.
 
@@ -75,20 +77,11 @@ class PredictionWriter(BasePredictionWriter):
                 "rebase it on GroupModule, or leave PredictionWriter out"
             )
         if stage == "predict":
-            self.check(trainer.datamodule)  # type: ignore[attr-defined]
-
-    def check(self, data: Any) -> None:
-        """Refuse columns that the data does not have, and to write over the data, or over a file unasked.
-
-        Raises:
-            InputError: naming the column or the file.
-        """
-        self.check_early(data)
-        if self.keep:
-            self._kept(data, np.zeros(0, np.int64))
+            self.check_early(trainer.datamodule)  # type: ignore[attr-defined]
+            self.check_kept(trainer.datamodule)  # type: ignore[attr-defined]
 
     def check_early(self, data: Any) -> None:
-        """The same as far as it is known before the rows of the data are read.
+        """Refuse, before rows are read, to write over the data or a file unasked, and what surely is no column.
 
         Raises:
             InputError: naming the column or the file.
@@ -97,6 +90,15 @@ class PredictionWriter(BasePredictionWriter):
         refuse_existing(files, overwrite=self.overwrite, inputs=read_files(data))
         if self.keep and isinstance(data, FileData):
             data.refuse_unknown(self.keep)
+
+    def check_kept(self, data: Any) -> None:
+        """Refuse columns to keep that the data, which is read for it, does not have.
+
+        Raises:
+            InputError: naming the column.
+        """
+        if self.keep:
+            self._kept(data, np.zeros(0, np.int64))
 
     def write_on_epoch_end(
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]
@@ -113,7 +115,7 @@ class PredictionWriter(BasePredictionWriter):
             return
         by_class = self.by_class or file.suffix.lower() not in PARQUET
         tables = [_table(rows, dataset, names, by_class) for rows, dataset in zip(gathered, datasets, strict=True)]
-        table = pa.concat_tables(tables).sort_by([("row", "ascending"), ("split", "ascending")])
+        table = _without_empty(pa.concat_tables(tables).sort_by([("row", "ascending"), ("split", "ascending")]))
         if self.keep:
             kept = self._kept(data, table["row"].to_numpy())
             for place, name in enumerate(self.keep):
@@ -153,6 +155,11 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None,
     listed = pa.FixedSizeListArray.from_arrays(probability.reshape(-1), classes)
     fields.append(pa.field("probabilities", listed.type, metadata={"labels": "\n".join(names)}))
     return pa.Table.from_arrays([*columns.values(), listed], schema=pa.schema(fields))
+
+
+def _without_empty(table: pa.Table) -> pa.Table:
+    """The table without what the data has of no row, as labels of new rows."""
+    return table.drop_columns([name for name in OF_DATA if table[name].null_count == table.num_rows])
 
 
 def _named(number: Tensor, names: Sequence[str]) -> pa.Array:

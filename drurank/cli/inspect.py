@@ -16,6 +16,7 @@ from drurank.cli.program import usage
 from drurank.cli.training_parser import RunParser, takes_text
 from drurank.cli.words import names_as_text, with_recipes
 from drurank.data import GroupDataModule
+from drurank.data.file import FileData
 from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.tabular.inspection import FINDINGS_FILE, GROUPS_FILE, Inspection, inspect_rows
@@ -56,10 +57,13 @@ def run(words: list[str]) -> Inspection:
     flags = parser.flags_of(settings)
     folder = None if settings.output is None else Path(os.path.expanduser(settings.output))
     with named_as_flags(lambda: flags):
+        data = parser.instantiate(settings).data
         if folder is not None:
-            read = read_files(parser.instantiate(settings).data)
-            refuse_existing((folder / GROUPS_FILE, folder / FINDINGS_FILE), overwrite=settings.overwrite, inputs=read)
-        inspection = inspect_rows(parser.instantiate(settings).data.raw_rows())
+            files = (folder / GROUPS_FILE, folder / FINDINGS_FILE)
+            refuse_existing(files, overwrite=settings.overwrite, inputs=read_files(data))
+        if isinstance(data, FileData):
+            data.refuse_unknown(data.named_columns)
+        inspection = inspect_rows(data.raw_rows())
     print_inspection(inspection, flags=flags)
     if folder is not None:
         inspection.write(folder)

@@ -22,10 +22,9 @@ from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.joining import with_twins_joined
-from drurank.tabular.reading import read_head
 from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rules.spelling import as_commonest, twins
-from drurank.tabular.several import Source, files_of
+from drurank.tabular.several import Source, check_head
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
 from drurank.tabular.suggesting import suggested_options
 from drurank.tabular.writing import write_table
@@ -109,12 +108,10 @@ def split_file(
     manifest_file = target.with_name(f"{target.stem}.manifest.json")
     refuse_output(path, target, manifest_file, overwrite)
     group_columns = as_names(group)
-    columns = [label, *group_columns, *text]
-    head = read_head(files_of(path)[0], delimiter=delimiter, text_encoding=text_encoding)
-    if head is not None:
-        refuse_columns(path, head, columns, split)
+    check = partial(refuse_columns, path, wanted=[label, *group_columns, *text], split=split)
+    check_head(path, check, delimiter=delimiter, text_encoding=text_encoding)
     source = Source.read(path, delimiter=delimiter, text_encoding=text_encoding)
-    refuse_columns(path, source.table, columns, split)
+    check(source.table)
     relabel, regroup = checked_labels(relabel), checked_labels(regroup, "regroup")
     source, whole = replace(source, table=with_names(source, label, group_columns, relabel, regroup)), source
     labels = [source.column(label)]

@@ -253,7 +253,7 @@ class GroupCLI(LightningCLI):
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
         for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
             if isinstance(callback, PredictionWriter):
-                callback.check(self.datamodule)
+                callback.check_kept(self.datamodule)
 
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")

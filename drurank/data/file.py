@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,30 +13,30 @@ import pyarrow as pa
 import torch
 
 from drurank.data.dataset import GroupedDataset
-from drurank.data.encoding import Names
-from drurank.data.module import GroupDataModule
+from drurank.data.encoded import EncodedData
 from drurank.data.options import TablePath, checked_splits, named
 from drurank.data.saying import say_taken
-from drurank.data.unseen import say_unseen_groups
+from drurank.data.unseen import say_twins, say_unseen_groups
 from drurank.errors import InputError, check_choice, nearest
-from drurank.splits import SPLITS
+from drurank.splits import SPLITS, TEST
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import refuse_unknown
+from drurank.tabular.delimited import check_delimiter
 from drurank.tabular.gathering import gather_rows
-from drurank.tabular.reading import checked_names, read_head
+from drurank.tabular.reading import checked_names
 from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rows import GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
-from drurank.tabular.several import Source, files_of
-from drurank.tabular.text import check_delimiter, check_encoding
+from drurank.tabular.several import Source, check_head
+from drurank.tabular.text import check_encoding
 from drurank.words import as_names
 
 NEW = "new"
 """What messages call rows to predict whose split no column says."""
 
 
-class FileData(GroupDataModule):
+class FileData(EncodedData):
     """Rows of a file, several files, a folder or a table in memory, with columns for the label, group and split.
 
     CSV, TSV, JSON lines (``.jsonl``, ``.ndjson``, ``.json``; all three also compressed, as ``.csv.gz``), one JSON array
@@ -71,7 +71,8 @@ class FileData(GroupDataModule):
     """
 
     required: ClassVar[str] = "path=..., label=..."
-    """Its required arguments, as messages show them."""
+    one_table: ClassVar[bool] = True
+    """Whether each file that ``path`` names has all of its columns."""
 
     def __init__(
         self,
@@ -88,9 +89,9 @@ class FileData(GroupDataModule):
         text_encoding: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        name, self._given = named(path)
+        super().__init__(name, **kwargs)
         check_choice("group_in", group_in, GroupIn)
-        self.path, self._given = named(path)
         if split is None and isinstance(self._given, dict):
             split = "split"  # its keys, as of a DatasetDict
         self.label, self.split, self.group = label, split, as_names(group)
@@ -101,10 +102,6 @@ class FileData(GroupDataModule):
         self.join_twins, self.group_in = join_twins, group_in
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
-        self._encoder: Any = None
-        self._unlabelled: list[str] | None = None
-        self._checked = False
-        """Whether all rows were checked, as before a fit."""
 
     @classmethod
     def from_dataset(cls, dataset: Any, *, label: str, **kwargs: Any) -> Self:
@@ -127,11 +124,6 @@ class FileData(GroupDataModule):
         """Whether there is a group column."""
         return bool(self.group)
 
-    @property
-    def label_names(self) -> list[str]:
-        """Labels of training, as written."""
-        return list(self.encoder.label_names)
-
     def describe(self) -> str:
         """The file, and the column that splits it."""
         return f"column {self.split!r} of {self.path}" if self.split else self.path
@@ -149,7 +141,7 @@ class FileData(GroupDataModule):
                 f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
             )
         if stage == "fit":
-            self.refuse_unknown([self.label, *self.group, *([self.split] if self.split else [])])
+            self.refuse_unknown(self.named_columns)
             refuse(self._rows, "start")
         super().setup(stage)
         if stage == "fit" and self._unlabelled is None:
@@ -157,19 +149,10 @@ class FileData(GroupDataModule):
             say_taken(self._rows)
         self.__dict__.pop("_rows", None)  # It holds each column once more.
 
-    def splits(self) -> list[str]:
-        """Splits that have rows.
-
-        Raises:
-            InputError: if they are to be evaluated and nothing says how training encoded them.
-        """
-        if self._encoder is None and self._stage() not in (None, "fit"):
-            kind = type(self).__name__
-            raise InputError(
-                f"{self.path}: no encoding of a {kind.lower()} came with the model; give a checkpoint that learnt from "
-                f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, {self.required})"
-            )
-        return list(self._index)
+    @property
+    def named_columns(self) -> list[str]:
+        """Columns that the options name."""
+        return [self.label, *self.group, *([self.split] if self.split else [])]
 
     def refuse_unknown(self, names: Sequence[str]) -> None:
         """Refuse names that are no columns of the file, as far as that is known without reading its rows.
@@ -177,23 +160,13 @@ class FileData(GroupDataModule):
         Raises:
             InputError: naming the first.
         """
-        if self._given is not None:
-            return
-        head = read_head(files_of(self.path)[0], delimiter=self.delimiter, text_encoding=self.text_encoding)
-        if head is not None:
-            refuse_unknown(self.path, head, names)
+        if self.one_table and self._given is None:
+            check = partial(refuse_unknown, self.path, names=names)
+            check_head(self.path, check, delimiter=self.delimiter, text_encoding=self.text_encoding)
 
     @abstractmethod
     def make_rows(self, data: GroupedRows, rows: np.ndarray) -> Any:
         """A map-style dataset of the inputs and labels of the rows at these places."""
-
-    @abstractmethod
-    def fit_encoder(self, data: GroupedRows) -> Names:
-        """Fit on the training rows what is kept of them."""
-
-    @abstractmethod
-    def read_encoder(self, state: dict[str, Any]) -> Names:
-        """What was fitted, from what its ``state_dict`` gave."""
 
     @abstractmethod
     def raw_rows(self) -> GroupedRows:
@@ -221,6 +194,8 @@ class FileData(GroupDataModule):
         group, group_names = encoder.group(data, rows)
         if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
             say_unseen_groups(self.path, group, group_names, len(encoder.group_names))
+        if self._stage() == "test" and split in TEST:
+            say_twins(self.path, group, group_names)
         return GroupedDataset(
             self.make_rows(data, rows),
             group,
@@ -229,48 +204,6 @@ class FileData(GroupDataModule):
             num_seen=len(encoder.group_names),
             rows=torch.from_numpy(rows if self._places is None else self._places[rows]),
         )
-
-    @property
-    def encoder(self) -> Any:
-        """That of the checkpoint, or else fitted on the training rows, after all rows are checked.
-
-        Raises:
-            InputError: if these cannot be learnt from.
-        """
-        if self._encoder is None:
-            self._need("train")
-            refuse(self._rows, "fit")
-            self._checked = True
-            self._encoder = self.fit_encoder(self._rows)
-        return self._encoder
-
-    def state_dict(self) -> dict[str, Any]:
-        """What was fitted on the training rows; it travels in checkpoints."""
-        state: dict[str, Any] = self.encoder.state_dict()
-        return state
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what was fitted.
-
-        Raises:
-            InputError: if training is to go on and these training rows give another encoding.
-        """
-        if self._stage() == "fit" and not self.encoder.agrees(state_dict):
-            raise InputError(
-                f"the checkpoint was made with other training data or options than {self.path} now; give those, or fit "
-                "anew"
-            )
-        if self._encoder is None or self._encoder.state_dict() != state_dict:
-            self._encoder, self._checked, self._unlabelled = self.read_encoder(state_dict), False, None
-            for name in ("_rows", "_index"):  # Which rows are used depends on the features.
-                self.__dict__.pop(name, None)
-            self.forget_datasets()
-
-    def unlabelled(self) -> list[str]:
-        """Splits for testing of which no row has a label."""
-        if self._unlabelled is None:
-            self._unlabelled = self._rows.unlabelled
-        return self._unlabelled
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -304,11 +237,6 @@ class FileData(GroupDataModule):
         rows = self.raw_rows()
         refuse(rows, "read")
         return rows if rows.split_column is not None else replace(rows, splits=[NEW if self._predicts() else "test"])
-
-    @cached_property
-    def _index(self) -> dict[str, np.ndarray]:
-        """Places in the table of the rows of each split that has some, int64 ``[k]``."""
-        return {split: rows for split in self._rows.splits if len(rows := self._rows.rows_of(split))}
 
     def _gather(self, **options: Any) -> GroupedRows:
         """The rows by the columns of the label, the group and the split, and what is learnt from by these options."""
@@ -345,9 +273,3 @@ class FileData(GroupDataModule):
             **options,
         )
         return rows if group == self.group else replace(rows, group=np.full_like(rows.group, -1), group_names=[])
-
-    def _stage(self) -> str | None:
-        return None if self.trainer is None else self.trainer.state.fn
-
-    def _predicts(self) -> bool:
-        return self._stage() == "predict"

@@ -100,6 +100,12 @@ class Table(FileData):
         self._reading = Reading(Marks(thousands, decimal), as_names(percents), as_names(dates), date_format)
 
     @property
+    def named_columns(self) -> list[str]:
+        """Columns that the options name."""
+        features = [*self.features, *self.exclude, *self.categorical, *self.allow_leaks]
+        return [*super().named_columns, *self._reading.percents, *self._reading.dates, *features]
+
+    @property
     def sizes(self) -> Sizes:
         """Inputs and classes, by the training rows."""
         sizes: Sizes = self.encoder.sizes

@@ -116,6 +116,11 @@ class Text(FileData):
         self.pool_batches = pool_batches
 
     @property
+    def named_columns(self) -> list[str]:
+        """Columns that the options name."""
+        return [*super().named_columns, *self.text]
+
+    @property
     def tokenizer(self) -> str:
         """Folder or hub name of what cuts the texts."""
         return self._asked or (DEFAULT if self._encoder is None else str(self._encoder.name))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from lightning.pytorch.utilities.rank_zero import rank_zero_info
+import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor
 
 from drurank.data.encoding import UNSEEN, CategoricalFeature
 from drurank.tabular.columns import Column
+from drurank.tabular.rules.spelling import plain_group, twins
 from drurank.words import quoted, some
 
 SHOWN = 3
@@ -59,6 +61,28 @@ def say_unseen_groups(source: str, group: Tensor, names: Sequence[str], trained:
         said = some(quoted(names[number]) for number in sorted(set(unseen.tolist())))
         rank_zero_info(
             f"{source}: {len(unseen):,} of {len(group):,} rows are of groups that training did not have: {said}"
+        )
+
+
+def say_twins(source: str, group: Tensor, names: Sequence[str]) -> None:
+    """Warn of groups of these rows whose names differ only by how they are written from others, or from training's.
+
+    Args:
+        source: what the rows were read from.
+        group: of each row, int64 ``[n]``, -1 where it has none.
+        names: of the groups, those of training and of these rows.
+    """
+    here = {names[number] for number in torch.unique(group[group >= 0]).tolist()}
+    alike = [sorted(written) for written in twins(names, plain_group) if here.intersection(written)]
+    if alike:
+        meant = {name for written in alike for name in written}
+        numbers = [number for number, name in enumerate(names) if name in meant]
+        rows = int(torch.isin(group, torch.tensor(numbers)).sum())
+        said = some(" = ".join(map(quoted, written)) for written in alike)
+        rank_zero_warn(
+            f"{source}: {rows:,} of {len(group):,} rows are of groups whose names differ only by case, blanks, Unicode "
+            f"form or how a number is written from those of other groups, here or in training: {said}; each counts "
+            "apart, so if they are one, fit and test with join_twins=True"
         )
 
 

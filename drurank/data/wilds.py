@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -53,6 +52,7 @@ class WILDS(Text):
     """
 
     required: ClassVar[str] = "path=..."
+    one_table: ClassVar[bool] = False
     fixed = (
         "label",
         "group",
@@ -84,9 +84,6 @@ class WILDS(Text):
             text_encoding=None,
             **kwargs,
         )
-
-    def refuse_unknown(self, names: Sequence[str]) -> None:
-        """Nothing: its columns are of several files, whose names are known."""
 
     @classmethod
     def from_dataset(cls, dataset: Any, **kwargs: Any) -> Any:

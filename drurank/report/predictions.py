@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from drurank.report.write import REPORT_FILES, print_report, write_report
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
-from drurank.tabular.reading import read_head, read_table
+from drurank.tabular.reading import read_table
 from drurank.tabular.rules.cells import blank_cells
+from drurank.tabular.several import check_head
 from drurank.terminal import say
 from drurank.words import as_names
 
@@ -78,10 +80,11 @@ def report_predictions(
     source = Path(os.path.expanduser(predictions)).absolute()
     folder = Path(os.path.expanduser(output)) if output else source.with_name(f"{source.stem}_report")
     refuse_existing((folder / name for name in REPORT_FILES), overwrite=overwrite, inputs=[str(source)])
-    head = read_head(predictions, delimiter=delimiter, text_encoding=text_encoding)
-    if head is not None:
-        refuse_unknown(predictions, head, [label, prediction, *as_names(group), *([split] if split else [])])
+    others = [prediction, *as_names(group), *([split] if split else [])]
+    check = partial(refuse_lacking, predictions, label=label, others=others)
+    check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
     table = read_table(predictions, delimiter=delimiter, text_encoding=text_encoding)
+    check(table)
     splits = counts_of_table(predictions, table, label, prediction, as_names(group), split, as_names(labels))
     if split is None and "split" in table.column_names:
         say("Note: all rows are reported together; to report each split by itself, give split=split.")
@@ -89,6 +92,22 @@ def report_predictions(
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
     return report
+
+
+def refuse_lacking(path: str, table: pa.Table, label: str, others: Sequence[str]) -> None:
+    """Refuse a table of predictions without the right classes, or without another column that is needed.
+
+    Raises:
+        InputError: naming the first.
+    """
+    refuse_unknown(
+        path,
+        table,
+        [label],
+        "; without the right class of each row nothing can be scored: name its column as label=..., or predict rows "
+        "that have labels",
+    )
+    refuse_unknown(path, table, others)
 
 
 @dataclass(frozen=True)

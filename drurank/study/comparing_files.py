@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
 from drurank.report.counts import SplitCounts
-from drurank.report.predictions import counts_of_table
+from drurank.report.predictions import counts_of_table, refuse_lacking
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
 from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
-from drurank.tabular.columns import Names, refuse_unknown
+from drurank.tabular.columns import Names
 from drurank.tabular.reading import read_table
 from drurank.words import as_names
 
@@ -130,7 +130,7 @@ def compare_predictions(
     first, second = (read_table(one, delimiter=delimiter, text_encoding=text_encoding) for one in predictions)
     key = [label, *as_names(group), *([] if split is None else [split])]
     for path, table in zip(predictions, (first, second), strict=True):
-        refuse_unknown(path, table, [*key, prediction])
+        refuse_lacking(path, table, label, [*key, prediction])
     _refuse_other_rows(predictions, first, second, key)
     found = [
         counts_of_table(path, table, label, prediction, as_names(group), split, as_names(labels))

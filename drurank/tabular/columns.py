@@ -172,8 +172,14 @@ class Column:
         return InputError(f"{self.file_of(row)}: {self.said(row)} {remedy}")
 
 
-def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
+def refuse_unknown(path: str, table: pa.Table, names: Iterable[str], more: str = "") -> None:
     """Refuse names that are not columns of a table.
+
+    Args:
+        path: what the table is called in messages.
+        table: its columns.
+        names: the columns that are wanted.
+        more: end of the sentence.
 
     Raises:
         InputError: naming the first, and the nearest column.
@@ -182,7 +188,7 @@ def refuse_unknown(path: str, table: pa.Table, names: Iterable[str]) -> None:
         if name not in table.column_names:
             odd = any("," in column or column != column.strip() for column in table.column_names)
             how = '; give names with commas or blanks at their ends as a list, as ["a, b"]' if odd else ""
-            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}{how}")
+            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}{how}{more}")
 
 
 def as_option(option: str, names: Sequence[str]) -> str:

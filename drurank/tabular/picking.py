@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError, nearest
-from drurank.tabular.text import TextFile, as_tables, iter_rows
+from drurank.tabular.delimited import as_tables, iter_rows
+from drurank.tabular.text import TextFile
 
 
 def pick_rows(text: TextFile, columns: Sequence[str], kept: np.ndarray) -> tuple[pa.Table, int]:

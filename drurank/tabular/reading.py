@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 
 from drurank.errors import InputError, nearest
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
+from drurank.tabular.delimited import check_delimiter, read_delimited, read_header
 from drurank.tabular.hub import read_hub
 from drurank.tabular.jsonrows import read_json
-from drurank.tabular.text import TextFile, check_delimiter, read_delimited, read_header
+from drurank.tabular.text import TextFile
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON = (".jsonl", ".ndjson", ".json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.tabular.columns import Column, Files
-from drurank.tabular.reading import read_table, suffix_of
+from drurank.tabular.reading import read_head, read_table, suffix_of
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,29 @@ class Source:
         digests = [digest for file in paths for digest in _digests(file)]
         alone = len(paths) == 1 and not paths[0].is_dir()
         return digests[0] if alone else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def check_head(
+    path: str,
+    check: Callable[[pa.Table], None],
+    *,
+    delimiter: str | None = None,
+    text_encoding: str | None = None,
+) -> None:
+    """Check the columns of a table before its rows are read, where the head of its first file says them.
+
+    Args:
+        path: as it was given.
+        check: raises an error of a table without rows whose columns are not as wanted.
+        delimiter: see ``read_table``.
+        text_encoding: see there.
+
+    Raises:
+        InputError: if a file is named twice, or what the check raises.
+    """
+    head = read_head(files_of(path)[0], delimiter=delimiter, text_encoding=text_encoding)
+    if head is not None:
+        check(head)
 
 
 def read_files(data: Any) -> list[str]:

@@ -9,6 +9,8 @@ import pytest
 
 from drurank.callbacks import PredictionWriter
 from drurank.errors import InputError
+from drurank.tabular.reading import read_table
+from runs import read_json
 
 HEADER = ["row", "split", "group", "label", "prediction"]
 
@@ -106,6 +108,37 @@ def test_what_cannot_be_is_refused_before_a_folder_is_made(trained, refused, tmp
     assert trained[0].read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["p.parquet", "p.csv", "p.tsv"])
+@pytest.mark.parametrize("lacking", [["label"], ["group"], ["split"], ["label", "group", "split"]])
+def test_what_no_row_has_is_no_column(trained, run, name, lacking):
+    with open("new.csv", "w", newline="", encoding="utf-8") as file:
+        called = {"x": "x", "label": "y", "group": "g", "split": "split"}
+        writer = csv.writer(file)
+        writer.writerow([called[column] for column in called if column not in lacking])
+        for row in ({"x": 0.5, "label": "no", "group": "1", "split": "val"}, {"x": 1, "label": "", "group": "2"}):
+            writer.writerow([row.get(column, "train") for column in called if column not in lacking])
+    run("predict", "--ckpt_path", trained[1], "--data.path", "new.csv", "--output", name)
+    found = read_table(name)
+    assert found.column_names[: 5 - len(lacking)] == [column for column in HEADER if column not in lacking]
+    assert found.num_rows == 2
+    if "label" not in lacking:
+        assert [label or None for label in found["label"].to_pylist()] == ["no", None]
+
+
+def test_report_and_comparison_take_what_predict_writes_and_say_what_it_lacks(trained, run, refused):
+    run("predict", "--ckpt_path", trained[1], "--output", "p.csv")
+    run("report", "--predictions", "p.csv", "--split", "split")
+    assert read_json("p_report/report.json")["splits"].keys() == {"train", "val"}
+    with open("new.csv", "w", encoding="utf-8") as file:
+        file.write("x,g\n0.5,1\n0.7,2\n")
+    for name in ("a.csv", "b.csv"):
+        run("predict", "--ckpt_path", trained[1], "--data.path", "new.csv", "--output", name)
+    said = "a.csv has no column 'label'; known: row, group, prediction, probability_no, probability_yes; without the "
+    said += "right class of each row nothing can be scored: name its column as --label ..., or predict rows that have"
+    assert refused("report", "--predictions", "a.csv").startswith(said)
+    assert refused("report", "--predictions", "a.csv", "b.csv").startswith(said)
+
+
 def test_data_without_columns_keeps_none():
     with pytest.raises(InputError, match="keep is 'id', and object has no columns; leave it out"):
-        PredictionWriter(keep="id").check(object())
+        PredictionWriter(keep="id").check_kept(object())

@@ -319,7 +319,7 @@ def expected_cells(text):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_spoilt_csv_is_read_as_python_reads_it_or_refused(tmp_path, monkeypatch, seed):
-    monkeypatch.setattr("drurank.tabular.text.BATCH", 3)
+    monkeypatch.setattr("drurank.tabular.delimited.BATCH", 3)
     draw = random.Random(seed)
     cells = ["", "1", "007", "NA", "null", "é", " a ", '"a,b"', '"a""b"', '"a\r\nb"', '"\n"', "a'b", '""', "1;2"]
     path, refused = tmp_path / "t.csv", 0

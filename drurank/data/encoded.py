@@ -1,0 +1,120 @@
+"""Data whose labels, groups and features are encoded by its training rows; checkpoints keep how."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from drurank.data.encoding import Names
+from drurank.data.module import GroupDataModule
+from drurank.errors import InputError
+from drurank.tabular.rows import GroupedRows
+from drurank.tabular.rules import refuse
+
+
+class EncodedData(GroupDataModule):
+    """Rows that are encoded as the training rows say, now or in the checkpoint of a fit.
+
+    Args:
+        path: what the rows are called in messages.
+        **kwargs: those of ``GroupDataModule``.
+    """
+
+    required: ClassVar[str]
+    """Its required arguments, as messages show them."""
+
+    def __init__(self, path: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.path = path
+        self._encoder: Any = None
+        self._unlabelled: list[str] | None = None
+        self._checked = False
+        """Whether all rows were checked, as before a fit."""
+
+    @property
+    def label_names(self) -> list[str]:
+        """Labels of training, as written."""
+        return list(self.encoder.label_names)
+
+    def splits(self) -> list[str]:
+        """Splits that have rows.
+
+        Raises:
+            InputError: if they are to be evaluated and nothing says how training encoded them.
+        """
+        if self._encoder is None and self._stage() not in (None, "fit"):
+            kind = type(self).__name__
+            raise InputError(
+                f"{self.path}: no encoding of a {kind.lower()} came with the model; give a checkpoint that learnt from "
+                f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, {self.required})"
+            )
+        return list(self._index)
+
+    @abstractmethod
+    def fit_encoder(self, data: GroupedRows) -> Names:
+        """Fit on the training rows what is kept of them."""
+
+    @abstractmethod
+    def read_encoder(self, state: dict[str, Any]) -> Names:
+        """What was fitted, from what its ``state_dict`` gave."""
+
+    @property
+    def encoder(self) -> Any:
+        """That of the checkpoint, or else fitted on the training rows, after all rows are checked.
+
+        Raises:
+            InputError: if these cannot be learnt from.
+        """
+        if self._encoder is None:
+            self._need("train")
+            refuse(self._rows, "fit")
+            self._checked = True
+            self._encoder = self.fit_encoder(self._rows)
+        return self._encoder
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was fitted on the training rows; it travels in checkpoints."""
+        state: dict[str, Any] = self.encoder.state_dict()
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what was fitted.
+
+        Raises:
+            InputError: if training is to go on and these training rows give another encoding.
+        """
+        if self._stage() == "fit" and not self.encoder.agrees(state_dict):
+            raise InputError(
+                f"the checkpoint was made with other training data or options than {self.path} now; give those, or fit "
+                "anew"
+            )
+        if self._encoder is None or self._encoder.state_dict() != state_dict:
+            self._encoder, self._checked, self._unlabelled = self.read_encoder(state_dict), False, None
+            for name in ("_rows", "_index"):  # Which rows are used depends on the features.
+                self.__dict__.pop(name, None)
+            self.forget_datasets()
+
+    def unlabelled(self) -> list[str]:
+        """Splits for testing of which no row has a label."""
+        if self._unlabelled is None:
+            self._unlabelled = self._rows.unlabelled
+        return self._unlabelled
+
+    @property
+    @abstractmethod
+    def _rows(self) -> GroupedRows:
+        """The rows that are used; kept until what is known of training changes."""
+
+    @cached_property
+    def _index(self) -> dict[str, np.ndarray]:
+        """Places in the table of the rows of each split that has some, int64 ``[k]``."""
+        return {split: rows for split in self._rows.splits if len(rows := self._rows.rows_of(split))}
+
+    def _stage(self) -> str | None:
+        return None if self.trainer is None else self.trainer.state.fn
+
+    def _predicts(self) -> bool:
+        return self._stage() == "predict"
