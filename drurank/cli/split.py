@@ -69,7 +69,10 @@ def run(words: list[str]) -> dict[str, Any]:
         options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
         manifest = split_file(**given, options=options)
     show(manifest, given["output"])
-    data = _data(manifest, given["output"], options_of_output(manifest, Path(given["output"]).expanduser()))
+    suggested, dates = options_of_output(manifest, Path(given["output"]).expanduser())
+    for sentence in dates:
+        say(sentence)
+    data = _data(manifest, given["output"], suggested)
     say(f"Look at it: {shlex.join([*program(), 'inspect', *data])}")
     say(f"Train on it: {shlex.join([*program(), 'fit', *data, *_method(manifest)])}")
     return manifest

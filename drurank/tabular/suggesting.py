@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from drurank.errors import in_list
+from drurank.tabular.dates import form_of, said_form
 from drurank.tabular.feature import Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
@@ -39,8 +43,8 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
             continue
         if name == "dates":
             forms.add(odd.date_format)
-            if len(forms) > 1:
-                out.add(feature.name)  # All dates of a table are read by one format.
+            if len(forms) > 1 or odd.either_form:
+                out.add(feature.name)  # All dates of a table are read by one format; what it is, the user has to say.
                 continue
             found |= {"date_format": odd.date_format} if odd.date_format else {}
         columns = found.setdefault(name, [])
@@ -50,6 +54,16 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
         found["missing"] = "indicator"
     if out:
         found["exclude"] = [feature.name for feature in data.features if feature.name in out]
+    return found
+
+
+def said_dates(data: GroupedRows, options: Mapping[str, str | list[str]]) -> list[str]:
+    """How the dates of these options are written, a sentence for each column of which one form alone fits all cells."""
+    found = []
+    for feature in data.features:
+        form = form_of(feature.column.texts) if feature.name in options.get("dates", ()) else None
+        if form is not None:
+            found.append(f"{in_list(feature.name)}: date, {said_form(form)}")
     return found
 
 

@@ -474,6 +474,13 @@ def test_the_commands_that_split_ends_with_run_as_they_are(run, capsys):
     ]
 
 
+def test_the_order_of_day_and_month_is_said(capsys):
+    rows = [[f"{1 + row % 28}.{1 + row % 12}.2021", "ab"[row % 2], f"g {row % 12}"] for row in range(240)]
+    write(rows=rows, header=["when", "y", "g"])
+    split()
+    assert "when: date, day first (%d.%m.%Y) Look at it: " in said(capsys)
+
+
 def test_twins_on_both_sides_are_counted(capsys):
     names = [f"{word} {number}" for number in range(10) for word in ("Branch", "branch")]
     write(rows=named_rows(names), header=["x", "y", "g"])

@@ -24,13 +24,13 @@ TOLD: tuple[tuple[Oddity, Severity], ...] = (
 
 def odd_columns(data: GroupedRows) -> Iterator[Finding]:
     """Dates that are categories, and codes that are quantities, in one finding for each kind and remedy."""
-    found: dict[tuple[Oddity, tuple[Writing, str] | None], list[Odd]] = {}
+    found: dict[tuple[Oddity, tuple[Writing, str] | None, str], list[Odd]] = {}
     for feature in data.features:
         odd = oddity(data, feature)
         if odd is not None:
-            found.setdefault((odd.kind, odd.writing), []).append(odd)
+            found.setdefault((odd.kind, odd.writing, odd.looks), []).append(odd)
     for kind, severity in TOLD:
-        for alike in (alike for (told, _), alike in found.items() if told == kind):
+        for alike in (alike for (told, *_), alike in found.items() if told == kind):
             names, odd = [one.column for one in alike], alike[0]
             others = f", and so do {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
             either = "" if kind == "codes" else f", or leave it out ({as_option('exclude', names)})"
