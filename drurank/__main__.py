@@ -11,8 +11,10 @@ from drurank.cli import main
 
 
 def console() -> None:
-    """Run the command line; what it makes is not handed on, since it would become the exit status."""
-    main()
+    """Run the command line, and end with the exit status that its result has, as that of ``inspect``."""
+    status = getattr(main(), "exit_status", 0)
+    if status:
+        sys.exit(status)
 
 
 if __name__ == "__main__":

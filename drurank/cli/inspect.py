@@ -12,9 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 
 from drurank.cli.flags import in_flags, named_as_flags
+from drurank.cli.inspect_advice import Asked, advise
 from drurank.cli.program import usage
 from drurank.cli.training_parser import RunParser, takes_text
-from drurank.cli.words import names_as_text, with_recipes
+from drurank.cli.words import given_options, names_as_text, with_recipes
 from drurank.data import GroupDataModule
 from drurank.data.file import FileData
 from drurank.errors import InputError
@@ -27,9 +28,14 @@ from drurank.words import counted
 from drurank.yaml_files import dump_yaml, read_yaml
 
 SMALLEST_SHOWN, UNUSUAL_SHOWN, LABELS_SHOWN, COLUMNS_SHOWN = 10, 5, 8, 40
+SAY_REMEDY = {"unusable_columns", "too_many_categories", "distinct_columns", "dates", "compact_dates"}
+SAY_REMEDY |= {"marked_numbers", "codes"}
+"""Findings that say how to take the columns they name."""
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
 DESCRIPTION = """Look at data before it is trained on: splits, groups, balance of labels, everything suspicious, and how
-small a difference between groups it can show at all. Faults of the data are listed and never stop it."""
+small a difference between groups it can show at all. Ends with the command that trains on it, with all options that
+its findings name. Faults of the data are listed and never stop it; the exit status is 1 if one is an error, which would
+stop a fit, else 0."""
 
 
 def run(words: list[str]) -> Inspection:
@@ -52,8 +58,8 @@ def run(words: list[str]) -> Inspection:
     )
     parser.add_argument("--overwrite", type=bool, default=False, help="Whether files that exist there are replaced.")
     parser.let_stand_alone("overwrite")
-    words = names_as_text(["inspect", *data_words(with_recipes(words))], takes_text)
-    settings = parser.parse_args(words[1:])
+    read = names_as_text(["inspect", *data_words(with_recipes(words))], takes_text)
+    settings = parser.parse_args(read[1:])
     flags = parser.flags_of(settings)
     folder = None if settings.output is None else Path(os.path.expanduser(settings.output))
     with named_as_flags(lambda: flags):
@@ -68,6 +74,8 @@ def run(words: list[str]) -> Inspection:
     if folder is not None:
         inspection.write(folder)
         say(f"Written: {folder / GROUPS_FILE} and {FINDINGS_FILE}")
+    with named_as_flags(lambda: flags):
+        advise(inspection, Asked(words, parser, settings, data, "model" in named_sections(words)))
     return inspection
 
 
@@ -90,6 +98,12 @@ def data_words(words: list[str]) -> list[str]:
             named = True
             kept += ["--config", dump_yaml({"data": section})]
     return kept if named else ["--data", "Table", *kept]
+
+
+def named_sections(words: list[str]) -> set[str]:
+    """The sections that the configurations of a command line have."""
+    given = given_options(with_recipes(words))
+    return {key for option in given if option.option == "config" for key in option.content}
 
 
 def read_config(path: str) -> dict[str, object]:
@@ -174,8 +188,10 @@ def _print_columns(inspection: Inspection, console: Terminal, flags: Sequence[st
     table = Table(title="How each column is taken")
     for name in ("column", "as", "holds", "odd"):
         table.add_column(name, overflow="fold")
+    told = {name for finding in inspection.findings if finding.code in SAY_REMEDY for name in finding.names}
     for column in shown:
-        table.add_row(*(in_flags(cell, flags) for cell in (column.name, column.role, column.facts, column.odd)))
+        odd = f"{column.odd}; {column.remedy}" if column.remedy and column.name not in told else column.odd
+        table.add_row(*(in_flags(cell, flags) for cell in (column.name, column.role, column.facts, odd)))
     console.print(table)
     if len(shown) < len(columns):
         console.print(f"And {counted(len(columns) - len(shown), 'more column')}, none of which looks odd")

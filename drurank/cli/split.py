@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
+from drurank.cli.commands import METHOD, OF_TEXTS, command, options
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
-from drurank.cli.program import program, usage
+from drurank.cli.program import usage
 from drurank.cli.split_file import TextOptions, options_of_output, split_file
 from drurank.cli.split_shown import show
 from drurank.cli.words import with_recipes
@@ -66,15 +65,16 @@ def run(words: list[str]) -> dict[str, Any]:
     _refuse_others(method, given)
     of_method = {name: given.pop(name) for name in _names(method) & given.keys()}
     with named_as_flags(parser.all_options):
-        options = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
-        manifest = split_file(**given, options=options)
+        how = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
+        manifest = split_file(**given, options=how)
     show(manifest, given["output"])
     suggested, dates = options_of_output(manifest, Path(given["output"]).expanduser())
     for sentence in dates:
         say(sentence)
     data = _data(manifest, given["output"], suggested)
-    say(f"Look at it: {shlex.join([*program(), 'inspect', *data])}")
-    say(f"Train on it: {shlex.join([*program(), 'fit', *data, *_method(manifest)])}")
+    of_texts = OF_TEXTS if manifest["method"] == "cluster" else ()
+    say(f"Look at it: {command('inspect', data)}")
+    say(f"Train on it: {command('fit', [*data, *METHOD, *of_texts])}")
     return manifest
 
 
@@ -126,24 +126,13 @@ def _refuse_others(method: str, given: Mapping[str, Any]) -> None:
 
 def _data(manifest: Mapping[str, Any], output: str, suggested: Mapping[str, str | list[str]]) -> list[str]:
     """The words that name what was written, with the encoder of the split if one was used."""
-    columns, options, clusters = manifest["columns"], manifest["options"], manifest["method"] == "cluster"
+    columns, recorded, clusters = manifest["columns"], manifest["options"], manifest["method"] == "cluster"
     words = ["--data", "Text" if clusters else "Table", "--data.path", output]
     if clusters:
         words += ["--data.text", as_value(columns["text"])]
     words += ["--data.label", columns["label"], "--data.group", as_value(columns["group"])]
     words += ["--data.split", columns["split"]]
     if clusters:
-        words += ["--data.tokenizer", options["pretrained"], "--data.max_length", str(options["max_length"])]
-    for name, meant in manifest["renames"].items():
-        words += [f"--data.{name}", json.dumps(meant, ensure_ascii=False)] if meant else []
-    for name, value in suggested.items():
-        words += [f"--data.{name}", value if isinstance(value, str) else as_value(value)]
-    return words
-
-
-def _method(manifest: Mapping[str, Any]) -> list[str]:
-    """The words of a method, with the network of texts where the split is of texts."""
-    if manifest["method"] != "cluster":
-        return ["--model", "DRU"]
-    network = ["--model.network", "TextClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-5"]
-    return ["--model", "DRU", *network]
+        words += ["--data.tokenizer", recorded["pretrained"], "--data.max_length", str(recorded["max_length"])]
+    renames = {name: meant for name, meant in manifest["renames"].items() if meant}
+    return [*words, *options({**renames, **suggested}, of="data.")]

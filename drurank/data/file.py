@@ -172,6 +172,15 @@ class FileData(EncodedData):
     def raw_rows(self) -> GroupedRows:
         """The rows as they stand in the file, nothing refused."""
 
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns of the file."""
+        return list(self._source.table.column_names)
+
+    def take_source(self, other: FileData) -> None:
+        """Take the rows that another one has read of the same file, in place of reading them once more."""
+        self._source = other._source
+
     def source_columns(self, names: Sequence[str], rows: np.ndarray) -> pa.Table:
         """Columns of the file as they stand there.
 

@@ -121,6 +121,11 @@ class Inspection:
     splits: list[SplitSummary]
     findings: list[Finding]
 
+    @property
+    def exit_status(self) -> int:
+        """1 if a finding is an error, which would stop a fit, else 0."""
+        return int(any(finding.severity == "error" for finding in self.findings))
+
     @cached_property
     def cells(self) -> GroupCells:
         """The groups of every split."""

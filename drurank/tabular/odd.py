@@ -82,6 +82,18 @@ def oddity(data: GroupedRows, feature: Feature) -> Odd | None:
     return _odd_number(data, feature) if feature.is_number else _odd_category(data, feature)
 
 
+def known_categories(data: GroupedRows, feature: Feature) -> int:
+    """How many categories training has."""
+    limit = data.most_categories or 0
+    return feature.size if feature.size <= limit else len(np.unique(feature.code[data.learnt]))
+
+
+def has_too_many(data: GroupedRows, feature: Feature) -> bool:
+    """Whether a column of categories has more of them than one-hot encoding takes."""
+    limit = data.most_categories
+    return limit is not None and not feature.is_number and known_categories(data, feature) > limit
+
+
 def _odd_category(data: GroupedRows, feature: Feature) -> Odd | None:
     texts = feature.column.texts
     writing = writing_of(texts[:LOOKED_AT]) if feature.column.is_text else None

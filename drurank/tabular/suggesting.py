@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 
 from drurank.errors import in_list
+from drurank.splits import SPLITS
 from drurank.tabular.dates import form_of, said_form
 from drurank.tabular.feature import Feature
-from drurank.tabular.odd import oddity
+from drurank.tabular.odd import known_categories, oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.cells import empty_columns
 from drurank.tabular.rules.features import distinct_columns
-from drurank.tabular.rules.odd import known_categories
+from drurank.tabular.rules.finding import Finding
+from drurank.tabular.rules.groups import REMEDY
+from drurank.tabular.rules.spelling import MOST_RENAMED, as_commonest, plain_group, plain_label, twins
 from drurank.tabular.writings import is_missing
+
+OF_FEATURES = {"features", "categorical", "allow_leaks", "percents", "dates"}
+"""Options that name columns to learn from."""
 
 
 def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
@@ -80,3 +88,105 @@ def _has_too_many(data: GroupedRows, feature: Feature) -> bool:
     """Whether one-hot encoding refuses its values as categories."""
     known = len(np.unique(feature.values[data.learnt])) if feature.is_number else known_categories(data, feature)
     return data.most_categories is not None and known > data.most_categories
+
+
+def remedies(data: GroupedRows, findings: Sequence[Finding]) -> dict[str, Any]:
+    """Options by which these rows can be trained on as far as options can do that, those that ``findings`` name.
+
+    Where a finding names several, it is the one that keeps most and cannot make results look too good: a column that
+    determines the label is left out, and dates are read as such.
+    """
+    found: dict[str, Any] = {**suggested_options(data)} if data.features else {}
+    if data.missing != "error":
+        found.pop("missing", None)
+    column = next((feature.name for feature in data.features if _says_split(data, feature)), None)
+    if column is not None:
+        found["split"] = column
+    for finding in findings:
+        for name, value in _options_of(data, finding).items():
+            found[name] = added(found.get(name), value)
+    return without_excluded(found)
+
+
+def added(given: Any, more: Any) -> Any:
+    """An option's value with more of it: names and mappings are joined, another value takes the place of the first."""
+    if isinstance(more, dict):
+        return {**(given or {}), **more}
+    return list(dict.fromkeys([*(given or []), *more])) if isinstance(more, list) else more
+
+
+def without_excluded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options, of which none names a column that another leaves out."""
+    out = options.get("exclude") or []
+    left = {
+        name: [column for column in value or () if column not in out] if name in OF_FEATURES else value
+        for name, value in options.items()
+    }
+    left = {name: value for name, value in left.items() if value or name not in OF_FEATURES}
+    if left.get("features"):
+        left.pop("exclude", None)
+    if "dates" not in left:
+        left.pop("date_format", None)
+    return left
+
+
+def _says_split(data: GroupedRows, feature: Feature) -> bool:
+    """Whether a feature is rather the column of the split, where none is named."""
+    texts = feature.column.texts
+    return data.split_column is None and "train" in texts and set(texts) <= set(SPLITS)
+
+
+def _options_of(data: GroupedRows, finding: Finding) -> dict[str, Any]:
+    """Options that are no way to read a column, for one finding."""
+    if finding.code == "determines_label":
+        return {"exclude": list(finding.names)}
+    if finding.code == "unusable_columns":
+        return _of_unusable(data, finding)
+    if finding.code == "spelling":
+        return _of_spelling(data, finding)
+    column = data.split_column
+    if finding.severity != "error" or column is None:
+        return {}
+    if finding.code == "split_spelling":
+        close = {text: get_close_matches(text.lower(), SPLITS, n=1) for text in finding.names}
+        return {"split_names": {text: near[0] for text, near in close.items()}} if all(close.values()) else {}
+    if finding.code == "shared_groups":
+        split = data.split_names[column.plain(finding.value or "")]
+        return {"split_names": {text: REMEDY[split] for text in column.texts if data.split_names.get(text) == split}}
+    return {}
+
+
+def _of_unusable(data: GroupedRows, finding: Finding) -> dict[str, Any]:
+    """Dates are numbers of days, columns of a few words are codes, those of odd types are left out.
+
+    A number that is too large has no option.
+    """
+    features = {feature.name: feature for feature in data.features}
+    odd = [name for name in finding.names if name in data.unusable]
+    days = [name for name in odd if "as a number of days" in data.unusable[name]]
+    codes = [
+        name
+        for name in finding.names
+        if name in features and not features[name].is_number and oddity(data, features[name]) is None
+    ]
+    found = {"dates": days, "exclude": [name for name in odd if name not in days], "categorical": codes}
+    return {name: columns for name, columns in found.items() if columns}
+
+
+def _of_spelling(data: GroupedRows, finding: Finding) -> dict[str, Any]:
+    name, label = finding.names[0], data.label_column
+    if label is not None and label.name == name:
+        renamed = as_commonest(label, twins(label.texts, plain_label)) if label.is_text else {}
+        return {"relabel": renamed} if 0 < len(renamed) <= MOST_RENAMED else {}
+    if name not in [column.name for column in data.group_columns] or _joins_sides(data):
+        return {}
+    return {"join_twins": True}
+
+
+def _joins_sides(data: GroupedRows) -> bool:
+    """Whether joined groups would be in training and in an OOD split, which only a new split ends."""
+    place = {name: number for number, name in enumerate(data.group_names)}
+    unseen = data.group_sizes("ood_val") + data.group_sizes("ood_test")
+    alike = [[place[name] for name in names] for names in twins(data.group_names, plain_group)]
+    trained = data.group_is_trained if data.trains else np.zeros(len(place), dtype=bool)
+    return any(trained[groups].any() and unseen[groups].any() for groups in alike)

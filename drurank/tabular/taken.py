@@ -26,13 +26,15 @@ class Taken:
         name: of the column.
         role: label, group, split, number, date, categories, text or not used.
         facts: what it holds, or why it is not used.
-        odd: what is odd about that, and the option that changes it; empty where nothing is.
+        odd: what is odd about that; empty where nothing is.
+        remedy: the option that changes it.
     """
 
     name: str
     role: str
     facts: str
     odd: str = ""
+    remedy: str = ""
 
     @property
     def short(self) -> str:
@@ -64,17 +66,17 @@ def columns_taken(data: GroupedRows) -> list[Taken]:
 
 def _feature(data: GroupedRows, feature: Feature) -> Taken:
     odd = oddity(data, feature)
-    said = f"{odd.looks}; {odd.remedy}" if odd else ""
+    said = (odd.looks, odd.remedy) if odd else ("", "")
     if not feature.is_number:
-        return Taken(feature.name, "categories", _values(feature.column), said)
+        return Taken(feature.name, "categories", _values(feature.column), *said)
     numbers = feature.column.numbers[data.learnt]
     numbers = numbers[np.isfinite(numbers)]
     ends = [numbers.min(), numbers.max()] if len(numbers) else []
     if feature.is_date:
         form = f", {said_form(feature.written)}" if feature.written != PLAIN else ""
         days = [str(np.datetime64(int(np.floor(end)), "D")) for end in ends]
-        return Taken(feature.name, "date", f"{' to '.join(days) or 'no date'}{form}", said)
-    return Taken(feature.name, "number", " to ".join(f"{end:g}" for end in ends) or "no number", said)
+        return Taken(feature.name, "date", f"{' to '.join(days) or 'no date'}{form}", *said)
+    return Taken(feature.name, "number", " to ".join(f"{end:g}" for end in ends) or "no number", *said)
 
 
 def _values(column: Column) -> str:

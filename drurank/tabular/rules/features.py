@@ -9,7 +9,7 @@ import numpy as np
 
 from drurank.tabular.columns import LARGEST, Column, as_option
 from drurank.tabular.feature import FEWEST, Feature
-from drurank.tabular.odd import oddity
+from drurank.tabular.odd import has_too_many, oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding
 from drurank.tabular.writings import Writing, option_of, writing_of
@@ -43,6 +43,11 @@ def unusable_columns(data: GroupedRows) -> Iterator[Finding]:
         names = [fault.names[0] for fault in faults]
         others = f"; the same holds for {some(map(_named, faults[1:]), shown=10)}" if len(names) > 1 else ""
         yield replace(faults[0], sentence=faults[0].sentence + others, names=names)
+
+
+def is_unusable(data: GroupedRows, feature: Feature) -> bool:
+    """Whether ``unusable_columns`` names a feature."""
+    return any(True for _ in _number_faults(data, feature))
 
 
 def _named(fault: Finding) -> str:
@@ -122,9 +127,9 @@ def _is_constant(code: np.ndarray) -> bool:
 
 
 def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Categories, or whole numbers, of which each row, or most, has one of its own."""
+    """Categories, unless one-hot encoding refuses them, or whole numbers, of which most rows have one of their own."""
     rows = data.once(np.arange(len(data.split)))
-    distinct = [f for f in data.features if _is_distinct(f, rows) and not _is_odd(data, f)]
+    distinct = [f for f in data.features if _is_distinct(f, rows) and not (_is_odd(data, f) or has_too_many(data, f))]
     if distinct:
         names = [f"{quoted(feature.name)} ({feature.size:,} values)" for feature in distinct]
         yield Finding(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from drurank.tabular.columns import as_option
 from drurank.tabular.feature import Feature
-from drurank.tabular.odd import Odd, Oddity, oddity
+from drurank.tabular.odd import Odd, Oddity, has_too_many, known_categories, oddity
 from drurank.tabular.rows import GroupedRows
+from drurank.tabular.rules.features import is_unusable
 from drurank.tabular.rules.finding import Finding, Severity
 from drurank.tabular.writings import Writing, option_of
 from drurank.words import quoted, some
@@ -23,11 +22,14 @@ TOLD: tuple[tuple[Oddity, Severity], ...] = (
 
 
 def odd_columns(data: GroupedRows) -> Iterator[Finding]:
-    """Dates that are categories, and codes that are quantities, in one finding for each kind and remedy."""
+    """Dates that are categories, and codes that are quantities, in one finding for each kind and remedy.
+
+    Where an error names the column, it says the remedy.
+    """
     found: dict[tuple[Oddity, tuple[Writing, str] | None, str], list[Odd]] = {}
     for feature in data.features:
         odd = oddity(data, feature)
-        if odd is not None:
+        if odd is not None and not (is_unusable(data, feature) or has_too_many(data, feature)):
             found.setdefault((odd.kind, odd.writing, odd.looks), []).append(odd)
     for kind, severity in TOLD:
         for alike in (alike for (told, *_), alike in found.items() if told == kind):
@@ -43,7 +45,11 @@ def too_many_categories(data: GroupedRows) -> Iterator[Finding]:
     limit = data.most_categories
     if limit is None:
         return
-    many = {f: count for f in data.features if not f.is_number and (count := known_categories(data, f)) > limit}
+    many = {
+        feature: known_categories(data, feature)
+        for feature in data.features
+        if has_too_many(data, feature) and not is_unusable(data, feature)
+    }
     if many:
         names = [feature.name for feature in many]
         others = f" (so {'does' if len(many) == 2 else 'do'} {some(map(quoted, names[1:]), shown=10)})"
@@ -79,9 +85,3 @@ def _instead(data: GroupedRows, many: list[Feature]) -> str:
             "data Text with text=..."
         )
     return "; ".join(advice)
-
-
-def known_categories(data: GroupedRows, feature: Feature) -> int:
-    """How many categories training has."""
-    limit = data.most_categories or 0
-    return feature.size if feature.size <= limit else len(np.unique(feature.code[data.learnt]))

@@ -1,0 +1,34 @@
+"""Commands that are printed to be copied."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from drurank.cli.program import program
+from drurank.imports import import_words
+from drurank.tabular.columns import as_value
+
+METHOD = ("--model", "DRU")
+OF_TEXTS = ("--model.network", "TextClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-5")
+"""What a method is given to be trained on texts."""
+
+
+def command(name: str, words: Iterable[str]) -> str:
+    """A command as it is typed in a shell."""
+    return shlex.join([*program(), *import_words(), name, *words])
+
+
+def options(values: Mapping[str, Any], of: str = "") -> list[str]:
+    """The words of options; names by commas or as a list, mappings in braces."""
+    return [word for name, value in values.items() for word in (f"--{of}{name}", _typed(value))]
+
+
+def _typed(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return as_value(value) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
