@@ -19,6 +19,10 @@ class InputError(ValueError):
     """An input that cannot be used; the command line prints its message without a traceback."""
 
 
+class FindingError(InputError):
+    """The first of the errors that a look at the data finds, which may not be the last."""
+
+
 def nearest(name: str, known: Iterable[str], part: Callable[[str], str] = lambda name: name.lstrip("-")) -> str:
     """The end of a sentence about an unknown name: the only one that begins so, or the closest, and all known ones.
 

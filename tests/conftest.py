@@ -122,7 +122,7 @@ def run():
 
     def call(command, *words):
         os.environ.pop("PL_GLOBAL_SEED", None)
-        main([command, *map(str, words), *(QUIET if command in TRAINING else [])])
+        return main([command, *map(str, words), *(QUIET if command in TRAINING else [])])
 
     return call
 

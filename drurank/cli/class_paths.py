@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from typing import Any
 
-from drurank.errors import nearest
+from drurank.errors import InputError, nearest
 from drurank.imports import why_not_trusted
 
 SCHEDULERS = ("torch.optim.lr_scheduler", "lightning.pytorch.cli")
@@ -32,6 +33,35 @@ def import_problem(class_path: str) -> str | None:
         return "that is a function, not a class; give a class" if callable(getattr(found, name)) else "give a class"
     classes = [key for key, value in vars(found).items() if isinstance(value, type)]
     return f"the module {module} has no {name!r}: {nearest(name, classes)}"
+
+
+def made_of_path(option: str, text: str, base: type) -> Any:
+    """What a text names: an object of the class of this import path, or the text itself if it is no import path.
+
+    Args:
+        option: that the text is given for.
+        text: its value.
+        base: what the class must be a subclass of.
+
+    Raises:
+        InputError: if there is no such class, or it needs arguments.
+    """
+    problem = import_problem(text)
+    if problem is not None:
+        raise InputError(f"{option} {text}: {problem}")
+    module, _, name = text.rpartition(".")
+    if not module or not all(part.isidentifier() for part in text.split(".")):
+        return text
+    made = getattr(importlib.import_module(module), name)
+    if not issubclass(made, base):
+        raise InputError(f"{option} {text}: that is no {base.__name__} of Lightning's; give a subclass of one")
+    try:
+        return made()
+    except TypeError as error:
+        raise InputError(
+            f"{option} {text} cannot be created: {error}; give its arguments in a configuration, with class_path and "
+            "init_args"
+        ) from error
 
 
 def options_of(class_path: str) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from drurank.cli.program import program
+from drurank.cli.words import given_options
 from drurank.imports import import_words
 from drurank.tabular.columns import as_value
 
@@ -19,6 +20,24 @@ OF_TEXTS = ("--model.network", "TextClassifier", "--model.optimizer", "AdamW", "
 def command(name: str, words: Iterable[str]) -> str:
     """A command as it is typed in a shell."""
     return shlex.join([*program(), *import_words(), name, *words])
+
+
+def inspecting(words: list[str]) -> str:
+    """The command that looks at the data of a ``fit``.
+
+    Args:
+        words: those of the fit, as typed.
+    """
+    of_data = (
+        given for given in given_options(words) if given.option == "config" or given.option.split(".")[0] == "data"
+    )
+    return command("inspect", [word for given in of_data for word in words[given.place : given.end]])
+
+
+def exporting(folder: str, criteria: Sequence[str]) -> str:
+    """The command that copies the best checkpoint of a study, by its first criterion unless the default is one."""
+    by = [] if "qdcg10" in criteria or not criteria else ["--by", criteria[0]]
+    return command("study", ["export-best", "--folder", folder, *by, "--output", "best"])
 
 
 def options(values: Mapping[str, Any], of: str = "") -> list[str]:

@@ -15,9 +15,10 @@ import torch.distributed as dist
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from torch.utils.data._utils import signal_handling
 
+from drurank.cli.commands import inspecting
 from drurank.cli.limits import too_much
 from drurank.cli.parser import reason_of
-from drurank.errors import InputError
+from drurank.errors import FindingError, InputError
 from drurank.training.stopping import REFUSED, STOPPING, WORKER, is_lost_connection
 
 REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid) .*Namespace\(class_path='([\w.]+)'"
@@ -41,6 +42,16 @@ def ending_of(error: Exception) -> BaseException:
         # Python's own end would wait for the other processes.
         STOPPING.ends_with(REFUSED if said is not None or reason_of(error) is not None else 1)
     return error if said is None else InputError(said)
+
+
+def with_hint(ending: BaseException, typed: object) -> BaseException:
+    """The ending of a fit that its data stops says how to see all that is wrong with it."""
+    cause: BaseException | None = ending
+    while cause is not None and not isinstance(cause, FindingError):
+        cause = cause.__cause__
+    if cause is None or not isinstance(typed, list) or typed[:1] != ["fit"]:
+        return ending
+    return InputError(f"{ending}; to see all that is wrong with the data: {inspecting(typed)}")
 
 
 def ended_with(status: int) -> SystemExit:

@@ -7,15 +7,17 @@ from typing import Any
 
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
+from drurank.cli.commands import exporting
 from drurank.cli.early import NO_FILE, refuse_missing_checkpoint
 from drurank.cli.saved_trainer import to_evaluate
 from drurank.cli.words import given_options
 from drurank.errors import InputError
 from drurank.imports import refuse_missing
 from drurank.run_folder.checkpoint_io import read_saved
-from drurank.run_folder.layout import CONFIG_FILE
+from drurank.run_folder.layout import CONFIG_FILE, SELECTION_FILE
 from drurank.run_folder.links import refuse_links
 from drurank.run_folder.place import run_of
+from drurank.run_folder.selection import read_selection
 from drurank.yaml_files import dump_yaml, read_options
 
 OF_THIS_PROCESS = ("best", "last")
@@ -56,8 +58,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
     if folder is None or not (folder / CONFIG_FILE).is_file():
         if run:
-            said = f"{run} has no {CONFIG_FILE}" if Path(run).is_dir() else f"there is no folder {run}"
-            raise InputError(f"{said}; give the folder of a run that `fit` made")
+            raise _no_run(Path(run))
         return words
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     config = _sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
@@ -75,6 +76,25 @@ def with_config_of_run(words: list[str]) -> list[str]:
         if isinstance(named, dict):
             refuse_missing(str(named.get("class_path", "")))
     return [words[0], "--config", dump_yaml(config), *words[1:]]
+
+
+def _no_run(folder: Path) -> InputError:
+    """What to give in place of a folder that is of no run."""
+    from drurank.study.folder import CANDIDATE_FOLDER, PLAN_FILE, RUN_FOLDER  # here, since most runs are of no study
+
+    if not folder.is_dir():
+        return InputError(f"there is no folder {folder}; give the folder of a run that `fit` made")
+    if (folder / RUN_FOLDER / CONFIG_FILE).is_file():
+        return InputError(f"{folder} holds the run, and is not its folder; give {folder / RUN_FOLDER}")
+    if not (folder / PLAN_FILE).is_file():
+        return InputError(f"{folder} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
+    runs = sorted(folder.glob(f"{CANDIDATE_FOLDER}/*/{RUN_FOLDER}"))
+    kept = [*read_selection(runs[0])] if runs and (runs[0] / SELECTION_FILE).is_file() else []
+    one = f"; or give that of one run, as {runs[0]}" if runs else ""
+    return InputError(
+        f"{folder} is the folder of a study, as `fit --seeds` makes one, of several runs; copy the best of them by "
+        f"`{exporting(str(folder), kept)}`, and give its folder best{one}"
+    )
 
 
 def _sections(file: Path, saved: dict[str, Any], kept: list[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lightning.pytorch import Trainer
 
+from drurank.cli.commands import exporting
 from drurank.cli.program import program
 from drurank.cli.seeds_shown import show_seeds
 from drurank.cli.study import prepare, run_plan
@@ -73,6 +74,7 @@ def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer)
     say(f"If it is interrupted, go on with: {shlex.join(again)}")
     run_plan(plan, file, folder)
     show_seeds(str(folder), plan.criteria[0])
+    say(f"Copy the best of them, for `predict --run best`: {exporting(str(folder), plan.criteria)}")
 
 
 def _content(parser: TrainingParser, config: Any, seeds: int) -> dict[str, Any]:

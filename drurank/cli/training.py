@@ -15,6 +15,8 @@ from typing import Any, cast
 from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.profilers import Profiler
+from lightning.pytorch.strategies import Strategy
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
@@ -22,9 +24,9 @@ from rich.table import Table
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
-from drurank.cli.class_paths import import_problem
+from drurank.cli.class_paths import made_of_path
 from drurank.cli.early import TRAINING, needed_weights, options_of_others
-from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, without_workers_errors
+from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, with_hint, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.program import program, usage
@@ -69,6 +71,8 @@ NOISE = (
     ".*Couldn't infer the batch indices.*",
     ".*isinstance.treespec, LeafSpec.*",
 )
+NAMED = {"strategy": Strategy, "profiler": Profiler}
+"""Options of the trainer that take a name of Lightning's or a class."""
 OF_PREDICT = ("keep", "output", "by_class", "overwrite")
 """Options of ``predict``, those of ``PredictionWriter``."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
@@ -141,10 +145,9 @@ class GroupCLI(LightningCLI):
         config = self._get(self.config_init, "trainer")
         if config.get("barebones"):
             raise InputError("barebones keeps no checkpoints and logs no criteria; leave --trainer.barebones out")
-        for name in ("strategy", "profiler"):  # Text may be anything else, so the parser takes it.
-            problem = import_problem(str(config.get(name)))
-            if isinstance(config.get(name), str) and problem is not None:
-                raise InputError(f"--trainer.{name} {config[name]}: {problem}")
+        for name, base in NAMED.items():  # Text may be anything else, so the parser takes it.
+            if isinstance(config.get(name), str):
+                config[name] = made_of_path(f"--trainer.{name}", config[name], base)
         given = as_list(config.get("callbacks"))
         callbacks: list[Callback] = [GroupReport(), Begun()]
         if not any(isinstance(one, GroupHistory) for one in given):
@@ -321,6 +324,7 @@ def run(words: ArgsType) -> GroupCLI:
         warnings.filterwarnings("ignore", message)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
+    typed = words
     if isinstance(words, list):
         words = with_config_of_run(with_recipes(words))
         words = without_other_commands(words, options_of_others(words[0]) if words[0] in TRAINING else ())
@@ -341,7 +345,7 @@ def run(words: ArgsType) -> GroupCLI:
         raise ended_with(SIGINT_STATUS) from stop
     except Exception as error:
         let_workers_end()
-        ending = ending_of(error)
+        ending = with_hint(ending_of(error), typed)
         if ending is error:
             raise
         raise ending from error

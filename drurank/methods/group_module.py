@@ -35,6 +35,7 @@ from drurank.methods import rebasing
 from drurank.metrics import predicted_class
 from drurank.namespace import warn_of_other_namespace
 from drurank.networks import MLP
+from drurank.networks.calling import call
 from drurank.networks.factory import NetworkFactory
 from drurank.processes import rank_and_world
 from drurank.ranking import groups_differ, rank_groups
@@ -264,7 +265,7 @@ class GroupModule(LightningModule):
             raise InputError(
                 "the network is not built yet; fit first, load a checkpoint, or call super().configure_model() in yours"
             )
-        output: Tensor = self.network(**inputs) if isinstance(inputs, dict) else self.network(inputs)
+        output: Tensor = call(self.network, inputs)
         return output
 
     def logits_of(self, inputs: Tensor | dict[str, Tensor]) -> Tensor:

@@ -76,6 +76,63 @@ def test_class_that_cannot_be_imported_is_named_with_the_reason(letters, refused
     assert re.search(f"^--{option} {path}: {said}", found)
 
 
+MINE = """
+from lightning.pytorch.profilers import SimpleProfiler
+from lightning.pytorch.strategies import SingleDeviceStrategy
+from torch import nn
+
+class Mine(SingleDeviceStrategy):
+    pass
+
+class Timed(SimpleProfiler):
+    pass
+
+class Needy(Mine):
+    def __init__(self, much):
+        super().__init__()
+
+class Fixed(nn.Linear):
+    def __init__(self, width: int = 3):
+        super().__init__(width, 2)
+"""
+
+
+@pytest.fixture
+def ownmade(tmp_path, monkeypatch):
+    """A module of a strategy, a profiler and a network in the current folder."""
+    (tmp_path / "ownmade.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "ownmade", raising=False)
+
+
+def test_a_strategy_and_a_profiler_of_ones_own_are_named_by_their_paths(ownmade, run):
+    words = ["--trainer.strategy", "ownmade.Mine", "--trainer.profiler", "ownmade.Timed"]
+    finished = run("fit", "--model", "ERM", *SMALL, *words, "--trainer.max_epochs", 1)
+    assert (type(finished.trainer.strategy).__name__, type(finished.trainer.profiler).__name__) == ("Mine", "Timed")
+    assert yaml.safe_load(Path("runs/version_0/config.yaml").read_text())["trainer"]["strategy"] == "ownmade.Mine"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("ownmade.Timed", "that is no Strategy of Lightning's; give a subclass of one"),
+        (
+            "ownmade.Needy",
+            "cannot be created: .*'much'; give its arguments in a configuration, with",
+        ),
+    ],
+)
+def test_what_is_no_strategy_by_itself_is_refused(ownmade, refused, path, said):
+    found = refused("fit", "--model", "ERM", *SMALL, "--trainer.strategy", path)
+    assert re.search(rf"^--trainer.strategy {path}:? {said}", found)
+
+
+def test_a_network_that_does_not_fit_the_data_is_named_with_the_shape(ownmade, refused, tmp_path):
+    said = refused("fit", "--model", "ERM", *SMALL, "--model.network", "ownmade.Fixed", "--trainer.max_epochs", 1)
+    assert re.match(r"the network Fixed cannot take inputs of shape \[\d+, \d+\]: mat1 and mat2 shapes cannot be", said)
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(
     ("called", "words"),
     [

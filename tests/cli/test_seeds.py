@@ -1,10 +1,14 @@
 """fit --seeds: a study of one method, and one report of all its seeds."""
 
+import shlex
+from pathlib import Path
+
 import numpy as np
 import pytest
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from drurank.cli import main
+from drurank.cli.commands import exporting
 from drurank.cli.seeds_shown import show_seeds
 from drurank.errors import InputError
 from drurank.study import Study
@@ -31,6 +35,30 @@ def test_it_leaves_a_study_of_the_seeds(seeds):
         ("qDRU+M", "DRU", 4),
     ]
     assert study.results[0].criteria == ("worst", "qdcg10")
+
+
+@pytest.mark.parametrize("command", ["predict", "test", "validate"])
+def test_its_folder_is_answered_with_what_to_give(seeds, refused, run, tmp_path, command):
+    said = refused(command, "--run", seeds)
+    assert said.startswith(f"{seeds} is the folder of a study, as `fit --seeds` makes one, of several runs")
+    words = shlex.split(said.split("`")[3])
+    assert words == ["drurank", "study", "export-best", "--folder", str(seeds), "--output", "best"]
+    folder = said.partition("or give that of one run, as ")[2]
+    candidate = Path(folder).parent
+    assert refused(command, "--run", candidate) == f"{candidate} holds the run, and is not its folder; give {folder}"
+    if command == "predict":
+        main(words[1:])
+        for made in ("best", folder):
+            run(command, "--run", made, "--output", f"{Path(made).name}.csv")
+            run("report", "--predictions", f"{Path(made).name}.csv", "--split", "split")
+
+
+@pytest.mark.parametrize(
+    ("criteria", "by"), [(["worst", "qdcg10"], []), (["worst", "average"], ["--by", "worst"]), ([], [])]
+)
+def test_the_best_is_by_a_criterion_that_was_kept(criteria, by):
+    words = ["drurank", "study", "export-best", "--folder", "runs/a b", *by, "--output", "best"]
+    assert shlex.split(exporting("runs/a b", criteria)) == words
 
 
 def test_report_is_of_the_groups_of_all_seeds(seeds):

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from drurank.errors import InputError
+from drurank.errors import FindingError, InputError
 from drurank.tabular.columns import Column
 from drurank.tabular.rows import GroupedRows
 from drurank.words import SHOWN, quoted
@@ -73,7 +73,7 @@ class Finding:
 
     def error(self, source: str) -> InputError:
         """The same as an error, behind the file or the data that it is in."""
-        return InputError(f"{self.file or source}: {self.sentence}")
+        return FindingError(f"{self.file or source}: {self.sentence}")
 
 
 Check = Callable[[GroupedRows], Iterator[Finding]]
