@@ -20,6 +20,7 @@ import yaml
 
 from drurank.cli.class_paths import options_of
 from drurank.cli.parser import reason_of
+from drurank.cli.program import program
 from drurank.errors import InputError
 from drurank.splits import SPLITS
 from drurank.terminal import visible
@@ -54,7 +55,7 @@ def in_flags(message: str, known: Iterable[str], *, words: bool = False) -> str:
     """A message with its arguments ``name=value`` as flags, ``--model.name value``.
 
     Only a name that is the end of exactly one known flag is rewritten; quoted text and calls, as ``MLP(hidden=4)``,
-    stay as they are.
+    stay as they are. Commands, as `` `drurank split ...` ``, begin as the program was called.
 
     Args:
         message: a sentence of the library.
@@ -74,7 +75,7 @@ def in_flags(message: str, known: Iterable[str], *, words: bool = False) -> str:
         flag = flag_of(name) if name and not FILE.search(found["value"]) else None
         return found[0] if flag is None else f"{flag} {_typed(found['value'])}"
 
-    return PIECE.sub(rewritten, message)
+    return PIECE.sub(rewritten, message).replace("`drurank ", f"`{shlex.join(program())} ")
 
 
 def _is_argument(message: str, word: re.Match[str]) -> bool:

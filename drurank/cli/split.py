@@ -68,7 +68,10 @@ def run(words: list[str]) -> dict[str, Any]:
         how = OPTIONS[method](**{name: value for name, value in of_method.items() if value is not None})
         manifest = split_file(**given, options=how)
     show(manifest, given["output"])
-    data = _data(manifest, given["output"], options_of_output(manifest, Path(given["output"]).expanduser()))
+    suggested, dates = options_of_output(manifest, Path(given["output"]).expanduser())
+    for sentence in dates:
+        say(sentence)
+    data = _data(manifest, given["output"], suggested)
     of_texts = OF_TEXTS if manifest["method"] == "cluster" else ()
     say(f"Look at it: {command('inspect', data)}")
     say(f"Train on it: {command('fit', [*data, *METHOD, *of_texts])}")

@@ -26,7 +26,7 @@ from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.rules.spelling import as_commonest, twins
 from drurank.tabular.several import Source, check_head
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
-from drurank.tabular.suggesting import suggested_options
+from drurank.tabular.suggesting import said_dates, suggested_options
 from drurank.tabular.writing import write_table
 from drurank.words import as_names
 
@@ -150,14 +150,16 @@ def split_file(
     return manifest
 
 
-def options_of_output(manifest: Mapping[str, Any], output: Path) -> dict[str, str | list[str]]:
-    """Options with which ``Table`` can be trained on what was written; none for texts."""
+def options_of_output(manifest: Mapping[str, Any], output: Path) -> tuple[dict[str, str | list[str]], list[str]]:
+    """Options with which ``Table`` can be trained on what was written, and what they take dates for; none for texts."""
     if manifest["method"] == "cluster":
-        return {}
+        return {}, []
     columns, path = manifest["columns"], str(output)
     names = {"label": columns["label"], "group": columns["group"], "split": columns["split"]}
     table = Source.read(path, split=columns["split"]).table
-    return suggested_options(gather_rows(path, table, **names, most_categories=MOST_CATEGORIES))
+    rows = gather_rows(path, table, **names, most_categories=MOST_CATEGORIES)
+    options = suggested_options(rows)
+    return options, said_dates(rows, options)
 
 
 def _embeddings(source: Source, kept: np.ndarray, options: TextOptions, places: np.ndarray) -> np.ndarray:

@@ -93,7 +93,7 @@ class EncodedData(GroupDataModule):
             )
         if self._encoder is None or self._encoder.state_dict() != state_dict:
             self._encoder, self._checked, self._unlabelled = self.read_encoder(state_dict), False, None
-            for name in ("_rows", "_index"):  # Which rows are used depends on the features.
+            for name in ("_table", "_rows", "_index"):  # How cells are read, and which rows are used.
                 self.__dict__.pop(name, None)
             self.forget_datasets()
 

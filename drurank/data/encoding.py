@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from drurank.networks import Sizes
 from drurank.tabular.columns import LARGEST, Column
+from drurank.tabular.feature import PLAIN
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.spelling import plain_spelling
 
@@ -84,21 +85,25 @@ class NumericFeature:
         scale: standard deviation over them, 1 where they are all the same.
         indicator: whether a further input says that the cell is missing; only where training had such cells, since
             its weights would else be untrained.
+        written: how its text was found to be written, so that that of other rows is read alike; ``None`` in checkpoints
+            of older versions, which do not say it.
     """
 
     name: str
     mean: float
     scale: float
     indicator: bool
+    written: str | None = None
 
     @classmethod
-    def fit(cls, column: Column, rows: np.ndarray) -> NumericFeature:
+    def fit(cls, column: Column, rows: np.ndarray, written: str = PLAIN) -> NumericFeature:
         """From the training rows."""
         numbers = column.numbers[rows]
         missing = np.isnan(numbers)
         mean, scale = float(np.nanmean(numbers)), float(np.nanstd(numbers))
         # Equal numbers differ from their mean by rounding.
-        return cls(column.name, mean, scale if scale > 1e-14 * abs(mean) else 1.0, bool(missing.any()))
+        scale = scale if scale > 1e-14 * abs(mean) else 1.0
+        return cls(column.name, mean, scale, bool(missing.any()), written)
 
     def encode(self, column: Column, rows: np.ndarray) -> list[np.ndarray]:
         """One or two inputs, float32 ``[n]``."""
@@ -196,6 +201,11 @@ class Encoder(Names):
         return {f.name: True for f in self.numeric} | {f.name: False for f in self.categorical}
 
     @property
+    def written(self) -> dict[str, str]:
+        """How the text of each feature of numbers was found to be written, by name, as far as that is known."""
+        return {feature.name: feature.written for feature in self.numeric if feature.written}
+
+    @property
     def sizes(self) -> Sizes:
         """Sizes of the network's inputs and outputs."""
         width = sum(1 + feature.indicator for feature in self.numeric)
@@ -226,6 +236,11 @@ class Encoder(Names):
             "categorical": [vars(feature).copy() for feature in self.categorical],
             "encoding": self.encoding,
         }
+
+    def agrees(self, state: dict[str, Any]) -> bool:
+        """Whether another one was fitted on the same rows; checkpoints of older versions do not say what is written."""
+        numeric = [{"written": self.written.get(feature["name"]), **feature} for feature in state.get("numeric", ())]
+        return super().agrees({**state, "numeric": numeric})
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Encoder:

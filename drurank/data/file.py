@@ -191,9 +191,10 @@ class FileData(EncodedData):
         Raises:
             InputError: if there is no such column.
         """
-        refuse_unknown(self.path, self._table, names)
+        table = self._source.table
+        refuse_unknown(self.path, table, names)
         places = rows if self._places is None else np.searchsorted(self._places, rows)
-        return self._table.select(list(names)).take(pa.array(places))
+        return table.select(list(names)).take(pa.array(places))
 
     def make_dataset(self, split: str) -> GroupedDataset:
         """Check and encode the rows of one split."""

@@ -62,7 +62,7 @@ class Table(FileData):
         decimal: what stands before their decimals, if not a point (or, with ``thousands=.``, a comma).
         percents: columns of percentages, as 36.2%, to be read as numbers.
         dates: columns of dates or times, which become numbers of days. Of 3/4/2021 the order of day and month is that
-            which fits all cells; where both do, the run stops.
+            which fits all cells; where both do, the run stops. Other data is read in the order of training.
         date_format: how the dates are written, by the codes of Python's ``strptime``, as ``%d.%m.%Y``.
         **kwargs: those of ``FileData``.
 
@@ -98,6 +98,7 @@ class Table(FileData):
             raise InputError(f"features is {features!r} and exclude {exclude!r}; give one of them")
         self.missing, self.encoding = missing, encoding
         self._reading = Reading(Marks(thousands, decimal), as_names(percents), as_names(dates), date_format)
+        self._written: dict[str, str] = {}
 
     @property
     def named_columns(self) -> list[str]:
@@ -113,12 +114,15 @@ class Table(FileData):
 
     def raw_rows(self) -> GroupedRows:
         """The columns as they stand in the file, nothing refused, to be looked at before a run."""
+        self._table  # noqa: B018 - its conversion says how cells are written
         return self._gather(
             features=self.features,
             exclude=self.exclude,
             categorical=self.categorical,
             allow_leaks=self.allow_leaks,
             numbers=[*self._reading.percents, *self._reading.dates],
+            dates=self._reading.dates,
+            written=self._written,
             missing=self.missing,
             most_categories=MOST_CATEGORIES if self.encoding == "onehot" else None,
             kinds=None if self._encoder is None else self._encoder.kinds,
@@ -126,7 +130,10 @@ class Table(FileData):
 
     def _converted(self, table: pa.Table) -> pa.Table:
         kept = {self.label, *self.group, *self.categorical, *([self.split] if self.split else [])}
-        return self._reading.convert(self._source.path, table, kept, self._source.several)
+        trained = None if self._encoder is None else self._encoder.written
+        converted = self._reading.convert(self._source.path, table, kept, self._source.several, trained)
+        self._written = converted.written
+        return converted.table
 
     def fit_encoder(self, data: GroupedRows) -> Encoder:
         """Fit the features on the training rows."""
@@ -134,7 +141,7 @@ class Table(FileData):
             rank_zero_warn(f"{self.path}: {finding.sentence}")
         return Encoder(
             *trained_names(data),
-            [NumericFeature.fit(f.column, data.learnt) for f in data.features if f.is_number],
+            [NumericFeature.fit(f.column, data.learnt, f.written) for f in data.features if f.is_number],
             [CategoricalFeature.fit(f.column, data.learnt) for f in data.features if not f.is_number],
             self.encoding,
         )

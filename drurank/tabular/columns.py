@@ -55,6 +55,7 @@ class Column:
         values: its cells, ``[n]``.
         places: in the file, of each cell, int64 ``[n]``, where the column lacks some of the file's rows.
         files: those of the rows, where the table is of several.
+        as_written: whether 1.000 stays so in a column of whole numbers, where it may be a thousand.
 
     Raises:
         InputError: if its type is neither a number, a boolean nor text.
@@ -67,8 +68,10 @@ class Column:
         values: pa.ChunkedArray,
         places: np.ndarray | None = None,
         files: Files | None = None,
+        as_written: bool = False,
     ) -> None:
         self.path, self.name, self.places, self.files = path, name, places, files
+        self._as_written = as_written
         kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         self.is_text = is_text or pa.types.is_null(kind)
@@ -118,7 +121,8 @@ class Column:
         cells = self.values.dictionary_encode()
         written = [text if text and text.strip() else None for text in _texts(cells.dictionary)]
         some = [text for text in written if text]
-        is_whole = self.is_text and all(map(WHOLE.fullmatch, map(str.strip, some))) and any("." in t for t in some)
+        may_be_whole = self.is_text and not self._as_written
+        is_whole = may_be_whole and all(map(WHOLE.fullmatch, map(str.strip, some))) and any("." in t for t in some)
         place: dict[str, int] = {}
         codes = [-1 if text is None else place.setdefault(_plain(text, is_whole), len(place)) for text in written]
         which = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
-from drurank.tabular.columns import Column, Files, refuse_unknown
-from drurank.tabular.writings import DAY, Marks, date_reader, is_impossible, is_missing
+from drurank.tabular.columns import Column, Files, refuse_unknown, to_number
+from drurank.tabular.dates import DAY, date_reader, days_of, form_of, forms_of_cell, is_impossible, said_form
+from drurank.tabular.feature import MARKED, PLAIN
+from drurank.tabular.writings import Marks, is_missing
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,14 @@ class Reading:
         if self.date_format is not None and not self.dates:
             raise InputError(f"date_format is {self.date_format!r}, and no dates are named; give dates=[...] too")
 
-    def convert(self, path: str, table: pa.Table, kept: Collection[str], files: Files | None = None) -> pa.Table:
+    def convert(
+        self,
+        path: str,
+        table: pa.Table,
+        kept: Collection[str],
+        files: Files | None = None,
+        trained: Mapping[str, str] | None = None,
+    ) -> Converted:
         """The table with these columns as float64, ``nan`` where a cell is missing.
 
         Args:
@@ -47,6 +57,7 @@ class Reading:
             table: its cells.
             kept: columns that stay as they are, since they are no numbers: label, group, split, codes.
             files: those of the rows, where the table is of several.
+            trained: how the numbers of training were found to be written, by name; other rows are read so too.
 
         Raises:
             InputError: if there is no such column, or a cell of it cannot be read so.
@@ -56,30 +67,59 @@ class Reading:
             for name in asked:
                 if name in kept:
                     raise InputError(f"{path}: {option} names the column {name!r}, which is no number; leave it out")
+        trained, written = trained or {}, dict[str, str]()
         for place, name in enumerate(table.column_names):
-            made = None
-            if name in self.dates:
-                made = _dates(path, name, table[name], self.date_format, files)
+            made, cells = None, table[name]
+            if name in self.dates and (pa.types.is_timestamp(cells.type) or pa.types.is_date(cells.type)):
+                made = _days_of_times(cells)
+            elif name in self.dates:
+                column = Column(path, name, cells, files=files)
+                known = None if trained.get(name) == PLAIN else trained.get(name)
+                form = self.date_format or known or form_of(column.texts)
+                made = _dates(column, self.date_format, form, known)
+                written |= {name: form} if form and not self.date_format else {}
             elif name in self.percents:
-                made = _percents(Column(path, name, table[name], files=files), self.marks)
-            elif name not in kept and self.marks != Marks() and _is_text(table[name].type):
-                made = _marked(Column(path, name, table[name], files=files), self.marks)
+                made = _percents(Column(path, name, cells, files=files), self.marks)
+            elif name not in kept and self.marks != Marks() and _is_text(cells.type):
+                column = Column(path, name, cells, files=files, as_written=True)
+                if name not in trained or trained[name] == MARKED or not _is_plain(column):
+                    made = _marked(column, self.marks, trained.get(name) == MARKED)
+                written |= {} if made is None else {name: MARKED}
             if made is not None:
                 table = table.set_column(place, name, pa.array(made, from_pandas=True))
-        return table
+        return Converted(table, written)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A table whose columns are numbers where that was asked for.
+
+    Attributes:
+        table: with these columns as float64.
+        written: how the cells of a column were found to be written, by name: a form of dates, or ``MARKED``.
+    """
+
+    table: pa.Table
+    written: dict[str, str]
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _marked(column: Column, marks: Marks) -> np.ndarray | None:
-    """Numbers of a column most of whose cells are such, some of them with these marks; ``None`` for any other."""
+def _is_plain(column: Column) -> bool:
+    """Whether all cells are numbers without marks."""
+    return not np.isinf([to_number(text) for text in column.texts]).any()
+
+
+def _marked(column: Column, marks: Marks, is_known: bool) -> np.ndarray | None:
+    """Numbers of a column that is known to be of such, or most of whose cells are; ``None`` for any other."""
     read = [np.nan if is_missing(text) else marks.read(text) for text in column.texts]
-    if not any(map(marks.is_marked, column.texts)) or read.count(None) * 2 > len(read):
+    if not is_known and (not any(map(marks.is_marked, column.texts)) or read.count(None) * 2 > len(read)):
         return None
     said = f"thousands={marks.thousands!r}" if marks.thousands else f"decimal={marks.point!r}"
-    return _numbers(column, read, f"is not a number with {said}, as most cells of the column are; fix it")
+    which = "those of training" if is_known else "most cells of the column"
+    return _numbers(column, read, f"is not a number with {said}, as {which} are; fix it")
 
 
 def _percents(column: Column, marks: Marks) -> np.ndarray:
@@ -91,18 +131,35 @@ def _percents(column: Column, marks: Marks) -> np.ndarray:
     return _numbers(column, [number(text) for text in column.texts], "is not a percentage, as '36.2%'; fix it")
 
 
-def _dates(path: str, name: str, cells: pa.ChunkedArray, form: str | None, files: Files | None) -> np.ndarray:
-    if pa.types.is_timestamp(cells.type) or pa.types.is_date(cells.type):
-        seconds = cells.cast(pa.timestamp("us", getattr(cells.type, "tz", None)), safe=False).cast(pa.int64())
-        days: np.ndarray = seconds.cast(pa.float64(), safe=False).to_numpy() / (1e6 * DAY)
-        return days
-    column = Column(path, name, cells, files=files)
-    reader: Callable[[str], float | None] = date_reader(column.texts, form)
+def _days_of_times(cells: pa.ChunkedArray) -> np.ndarray:
+    seconds = cells.cast(pa.timestamp("us", getattr(cells.type, "tz", None)), safe=False).cast(pa.int64())
+    days: np.ndarray = seconds.cast(pa.float64(), safe=False).to_numpy() / (1e6 * DAY)
+    return days
+
+
+def _dates(column: Column, asked: str | None, form: str | None, trained: str | None) -> np.ndarray:
+    """Days since 1970 by the whole form that is asked for, or else by the form of training or of the cells."""
+    reader = partial(days_of, form=asked) if asked else date_reader(form)
     read = [np.nan if is_missing(text) else reader(text) for text in column.texts]
-    wanted = f"is not a date of the form {form!r}" if form else "is not a date that can be read in one way only"
-    wanted = f"{wanted}; write it as 2021-03-04, or give date_format='%d.%m.%Y' or the like"
-    never = "is a day or time that does not exist; correct it, or leave the cell blank if nothing is known there"
-    return _numbers(column, read, lambda text: never if is_impossible(text, form) else wanted)
+    return _numbers(column, read, lambda text: _why_no_date(text, asked, trained))
+
+
+def _why_no_date(text: str, asked: str | None, trained: str | None) -> str:
+    """What is wrong with a cell that is not read as a date, and what to do."""
+    if is_impossible(text, asked):
+        return "is a day or time that does not exist; correct it, or leave the cell blank if nothing is known there"
+    others = [f"date_format={form!r}" for form in forms_of_cell(text)]
+    if asked or trained:
+        wanted = f"of the form {asked!r}" if asked else f"of training's form, {said_form(trained or '')}"
+        instead = f", or, if all of these dates are written like it, give {' or '.join(others)}" if others else ""
+        return f"is not a date {wanted}; write it so{instead}"
+    if len(others) == 2:
+        return (
+            f"is not a date that can be read in one way only; give {others[0]} if the day is first, or {others[1]} if "
+            "the month is, or write it as 2021-03-04"
+        )
+    instead = " or ".join(others) or "date_format='%d.%m.%Y' or the like"
+    return f"is not a date that can be read in one way only; write it as 2021-03-04, or give {instead}"
 
 
 def _numbers(column: Column, read: Sequence[float | None], wrong: str | Callable[[str], str]) -> np.ndarray:

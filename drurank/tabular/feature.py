@@ -17,6 +17,9 @@ FEWEST = 20
 SPARSE = 2
 """So many times as many numbers as rows may lie between the lowest and the highest of rows that were drawn."""
 
+PLAIN, MARKED = "plain", "marked"
+"""How numbers are written: as they usually are, or with marks that options name."""
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -26,11 +29,15 @@ class Feature:
         column: its cells.
         is_number: whether it counts as one of numbers, or else as one of categories.
         asked: whether that was said by an option or a checkpoint, and not by the cells.
+        is_date: whether the numbers are days since 1970.
+        written: how the cells of numbers were found to be written: plain, marked, or as dates of a form.
     """
 
     column: Column
     is_number: bool
     asked: bool = False
+    is_date: bool = False
+    written: str = PLAIN
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from drurank.errors import InputError
 from drurank.splits import SPLITS
 from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits, without_unknown
 from drurank.tabular.columns import Column, Files, refuse_unknown
-from drurank.tabular.feature import Feature
+from drurank.tabular.feature import PLAIN, Feature
 from drurank.tabular.indices import is_index
 from drurank.tabular.joining import with_twins_joined
 from drurank.tabular.rows import GroupedRows, GroupIn, Missing
@@ -30,6 +30,8 @@ def gather_rows(
     exclude: Sequence[str] = (),
     categorical: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    dates: Sequence[str] = (),
+    written: Mapping[str, str] | None = None,
     most_categories: int | None = None,
     texts: Sequence[str] = (),
     kinds: Mapping[str, bool] | None = None,
@@ -57,6 +59,8 @@ def gather_rows(
         exclude: see there.
         categorical: see there.
         numbers: features that an option made numbers of.
+        dates: those of them that are dates.
+        written: how the cells of a column were found to be written, by name.
         most_categories: see ``GroupedRows``.
         texts: columns of text, in place of features.
         kinds: the features by name and whether they are numbers, in place of the three above.
@@ -135,7 +139,8 @@ def gather_rows(
             unusable[name] = str(error).removeprefix(f"{path}: ")
             continue
         is_number = kinds[name] if kinds else name not in categorical and cells.holds_numbers(rows.learnt)
-        found.append(Feature(cells, is_number, kinds is not None or name in (*categorical, *numbers)))
+        is_asked = kinds is not None or name in (*categorical, *numbers)
+        found.append(Feature(cells, is_number, is_asked, name in dates, (written or {}).get(name, PLAIN)))
     return replace(rows, features=found, unusable=unusable)
 
 

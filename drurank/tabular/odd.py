@@ -11,9 +11,10 @@ from typing import Literal
 import numpy as np
 
 from drurank.tabular.columns import Column, as_option
+from drurank.tabular.dates import COMPACT, either_form, form_of, said_form
 from drurank.tabular.feature import FEWEST, Feature
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.writings import COMPACT, NAMES, Writing, option_of, writing_of
+from drurank.tabular.writings import NAMES, Writing, option_of, writing_of
 
 Oddity = Literal["dates", "marked_numbers", "codes", "compact_dates", "many_categories"]
 OPTIONS: dict[Oddity, str] = {"compact_dates": "dates", "codes": "categorical", "many_categories": "exclude"}
@@ -37,12 +38,14 @@ class Odd:
         looks: what it looks like, behind its name.
         column: its name.
         writing: how its numbers or dates are written, if it is text of such.
+        either_form: the two forms of which no cell of its dates says which it is.
     """
 
     kind: Oddity
     looks: str
     column: str
     writing: tuple[Writing, str] | None = None
+    either_form: tuple[str, str] | None = None
 
     @property
     def option(self) -> tuple[str, str | None]:
@@ -65,7 +68,9 @@ class Odd:
     def remedy_of(self, columns: Sequence[str]) -> str:
         """The option that takes these columns, which are odd in the same way, as what they look like."""
         if self.writing is not None:
-            return option_of(self.writing, columns)
+            forms = " or ".join(f"date_format={form!r}" for form in self.either_form or ())
+            either = f" with {forms}, since no cell tells day from month" if forms else ""
+            return option_of(self.writing, columns) + either
         form = f" date_format={self.date_format!r}" if self.date_format else ""
         return as_option(OPTIONS[self.kind], columns) + form
 
@@ -94,7 +99,10 @@ def _odd_category(data: GroupedRows, feature: Feature) -> Odd | None:
     writing = writing_of(texts[:LOOKED_AT]) if feature.column.is_text else None
     if writing is not None:
         if writing[0] == "date":
-            return Odd("dates", "looks like a date and is taken as categories", feature.name, writing)
+            form, either = form_of(texts), either_form(texts)
+            said = f", {said_form(form)}," if form and either else ""
+            looks = f"looks like a date{said} and is taken as categories"
+            return Odd("dates", looks, feature.name, writing, either if form is None else None)
         return Odd("marked_numbers", "looks like a number and is taken as categories", feature.name, writing)
     known = np.count_nonzero(np.bincount(feature.code[data.learnt] + 1)[1:]) if feature.size > MANY else 0
     if known > MANY and known * 20 > len(data.learnt):

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from drurank.errors import in_list
 from drurank.splits import SPLITS
+from drurank.tabular.dates import form_of, said_form
 from drurank.tabular.feature import Feature
 from drurank.tabular.odd import known_categories, oddity
 from drurank.tabular.rows import GroupedRows
@@ -16,7 +18,7 @@ from drurank.tabular.rules.cells import empty_columns
 from drurank.tabular.rules.features import distinct_columns
 from drurank.tabular.rules.finding import Finding
 from drurank.tabular.rules.groups import REMEDY
-from drurank.tabular.rules.spelling import MOST_RENAMED, as_commonest, plain_group, plain_label, twins
+from drurank.tabular.rules.spelling import MOST_RENAMED, as_commonest, groups_on_both_sides, plain_label, twins
 from drurank.tabular.writings import is_missing
 
 OF_FEATURES = {"features", "categorical", "allow_leaks", "percents", "dates"}
@@ -31,6 +33,8 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
     """
     found: dict[str, str | list[str]] = {}
     out = {name for check in (empty_columns, distinct_columns) for finding in check(data) for name in finding.names}
+    if data.split_column is not None:
+        out |= {feature.name for feature in data.features if _says_split(feature)}
     forms: set[str | None] = set()
     for feature in data.features:
         if feature.name in out:
@@ -49,8 +53,8 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
             continue
         if name == "dates":
             forms.add(odd.date_format)
-            if len(forms) > 1:
-                out.add(feature.name)  # All dates of a table are read by one format.
+            if len(forms) > 1 or odd.either_form:
+                out.add(feature.name)  # All dates of a table are read by one format; what it is, the user has to say.
                 continue
             found |= {"date_format": odd.date_format} if odd.date_format else {}
         columns = found.setdefault(name, [])
@@ -60,6 +64,16 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
         found["missing"] = "indicator"
     if out:
         found["exclude"] = [feature.name for feature in data.features if feature.name in out]
+    return found
+
+
+def said_dates(data: GroupedRows, options: Mapping[str, str | list[str]]) -> list[str]:
+    """How the dates of these options are written, a sentence for each column of which one form alone fits all cells."""
+    found = []
+    for feature in data.features:
+        form = form_of(feature.column.texts) if feature.name in options.get("dates", ()) else None
+        if form is not None:
+            found.append(f"{in_list(feature.name)}: date, {said_form(form)}")
     return found
 
 
@@ -87,8 +101,8 @@ def remedies(data: GroupedRows, findings: Sequence[Finding]) -> dict[str, Any]:
     found: dict[str, Any] = {**suggested_options(data)} if data.features else {}
     if data.missing != "error":
         found.pop("missing", None)
-    column = next((feature.name for feature in data.features if _says_split(data, feature)), None)
-    if column is not None:
+    column = next((feature.name for feature in data.features if _says_split(feature)), None)
+    if column is not None and data.split_column is None:
         found["split"] = column
     for finding in findings:
         for name, value in _options_of(data, finding).items():
@@ -118,10 +132,10 @@ def without_excluded(options: Mapping[str, Any]) -> dict[str, Any]:
     return left
 
 
-def _says_split(data: GroupedRows, feature: Feature) -> bool:
-    """Whether a feature is rather the column of the split, where none is named."""
+def _says_split(feature: Feature) -> bool:
+    """Whether a feature is rather the column of a split."""
     texts = feature.column.texts
-    return data.split_column is None and "train" in texts and set(texts) <= set(SPLITS)
+    return "train" in texts and set(texts) <= set(SPLITS)
 
 
 def _options_of(data: GroupedRows, finding: Finding) -> dict[str, Any]:
@@ -166,15 +180,6 @@ def _of_spelling(data: GroupedRows, finding: Finding) -> dict[str, Any]:
     if label is not None and label.name == name:
         renamed = as_commonest(label, twins(label.texts, plain_label)) if label.is_text else {}
         return {"relabel": renamed} if 0 < len(renamed) <= MOST_RENAMED else {}
-    if name not in [column.name for column in data.group_columns] or _joins_sides(data):
+    if name not in [column.name for column in data.group_columns] or groups_on_both_sides(data):
         return {}
     return {"join_twins": True}
-
-
-def _joins_sides(data: GroupedRows) -> bool:
-    """Whether joined groups would be in training and in an OOD split, which only a new split ends."""
-    place = {name: number for number, name in enumerate(data.group_names)}
-    unseen = data.group_sizes("ood_val") + data.group_sizes("ood_test")
-    alike = [[place[name] for name in names] for names in twins(data.group_names, plain_group)]
-    trained = data.group_is_trained if data.trains else np.zeros(len(place), dtype=bool)
-    return any(trained[groups].any() and unseen[groups].any() for groups in alike)

@@ -9,7 +9,8 @@ import numpy as np
 
 from drurank.errors import in_list
 from drurank.tabular.columns import Column
-from drurank.tabular.feature import Feature
+from drurank.tabular.dates import said_form
+from drurank.tabular.feature import PLAIN, Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.words import counted, some
@@ -23,7 +24,7 @@ class Taken:
 
     Attributes:
         name: of the column.
-        role: label, group, split, number, categories, text or not used.
+        role: label, group, split, number, date, categories, text or not used.
         facts: what it holds, or why it is not used.
         odd: what is odd about that; empty where nothing is.
         remedy: the option that changes it.
@@ -40,6 +41,8 @@ class Taken:
         """Its name, and what is to be known of it before a fit."""
         shown = {"label": f" ({self.facts})", "categories": f" ({self.facts.partition(' ')[0]})"}
         shown["not used"] = shown["label"]
+        form = self.facts.partition(", ")[2].replace("(", "").replace(")", "")
+        shown["date"] = f" ({form})" if form else ""
         return in_list(self.name) + shown.get(self.role, "")
 
 
@@ -68,8 +71,12 @@ def _feature(data: GroupedRows, feature: Feature) -> Taken:
         return Taken(feature.name, "categories", _values(feature.column), *said)
     numbers = feature.column.numbers[data.learnt]
     numbers = numbers[np.isfinite(numbers)]
-    facts = f"{numbers.min():g} to {numbers.max():g}" if len(numbers) else "no number"
-    return Taken(feature.name, "number", facts, *said)
+    ends = [numbers.min(), numbers.max()] if len(numbers) else []
+    if feature.is_date:
+        form = f", {said_form(feature.written)}" if feature.written != PLAIN else ""
+        days = [str(np.datetime64(int(np.floor(end)), "D")) for end in ends]
+        return Taken(feature.name, "date", f"{' to '.join(days) or 'no date'}{form}", *said)
+    return Taken(feature.name, "number", " to ".join(f"{end:g}" for end in ends) or "no number", *said)
 
 
 def _values(column: Column) -> str:
@@ -90,4 +97,4 @@ def sum_up(columns: Sequence[Taken]) -> str:
 
 def _role(role: str, columns: list[Taken]) -> str:
     names = some((column.short for column in columns), shown=SHOWN)
-    return f"{'numbers' if role == 'number' else role}: {names}"
+    return f"{'numbers' if role == 'number' else 'dates' if role == 'date' else role}: {names}"

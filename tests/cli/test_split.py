@@ -474,6 +474,13 @@ def test_the_commands_that_split_ends_with_run_as_they_are(run, capsys):
     ]
 
 
+def test_the_order_of_day_and_month_is_said(capsys):
+    rows = [[f"{1 + row % 28}.{1 + row % 12}.2021", "ab"[row % 2], f"g {row % 12}"] for row in range(240)]
+    write(rows=rows, header=["when", "y", "g"])
+    split()
+    assert "when: date, day first (%d.%m.%Y) Look at it: " in said(capsys)
+
+
 def test_twins_on_both_sides_are_counted(capsys):
     names = [f"{word} {number}" for number in range(10) for word in ("Branch", "branch")]
     write(rows=named_rows(names), header=["x", "y", "g"])
@@ -483,6 +490,63 @@ def test_twins_on_both_sides_are_counted(capsys):
     assert len(twins) == 10
     assert sum(twin["across"] for twin in twins) == across > 0
     assert f"{across} of them in training and in an OOD split" in said(capsys)
+
+
+def split_apart():
+    """Rows of ten branches, three of them in training by one name and in an OOD split by another."""
+    part = ["train", "train", "train", "train", "train", "id_val", "ood_val", "ood_val", "ood_test", "ood_test"]
+    label = np.random.default_rng(0).integers(0, 2, 400)
+    rows = [[row * 77 % 101, "ab"[label[row]], f"Branch {row % 10}", part[row % 10]] for row in range(400)]
+    for row in rows[:40]:
+        place = int(row[2][-1])
+        if place < 3:
+            row[2], row[3] = row[2].upper(), "ood_test"
+    write(rows=rows, header=["x", "y", "g", "part"])
+
+
+WORDS = ["--data.path", "t.csv", "--data.label", "y", "--data.group", "g", "--data.split", "part"]
+
+
+def command_of(shown):
+    """The command between the only back quotes of what was shown."""
+    (_, command, _) = " ".join(shown.split()).split("`")
+    words = shlex.split(command)
+    assert words[: len(program())] == program()
+    return words[len(program()) :]
+
+
+def test_twins_that_were_split_apart_are_split_again_with_the_command_that_is_named(run, capsys):
+    split_apart()
+    main(["inspect", *WORDS])
+    shown = capsys.readouterr().out
+    text = " ".join(shown.split())
+    assert "'BRANCH 2' = 'Branch 2', 3 of these groups in training and in an OOD split; each counts apart" in text
+    finding = text[text.index("each counts apart") :].partition(" note: ")[0].partition(" warning: ")[0]
+    with pytest.raises(SystemExit):
+        main(["fit", "--data", "Table", *WORDS, "--data.join_twins", "true", "--model", "ERM"])
+    refused = capsys.readouterr().err
+    assert "by --data.join_twins true groups are one that were split apart; split the rows again: `" in refused
+    words = command_of(refused[refused.index("error: ") :])
+    assert words == command_of(finding)
+    assert words[:9] == ["split", "--path", "t.csv", "--label", "y", "--group", "g", "--output", "t_joined.csv"]
+    assert words[9:] == ["--split", "part_joined", "--join_twins", "true"]
+    main(words)
+    sides = {}
+    for row in read_csv("t_joined.csv"):
+        sides.setdefault(row["g"].lower(), set()).add(row["part_joined"].startswith("ood"))
+    assert [*map(len, sides.values())] == [1] * 10
+    fit = shlex.split(capsys.readouterr().out.splitlines()[-1].partition(": ")[2])
+    assert fit[fit.index("--data.exclude") + 1] == "part"
+    run(*fit[len(program()) :], "--trainer.max_epochs", "1")
+
+
+def test_groups_that_are_in_an_ood_split_by_their_own_name_need_no_join(capsys):
+    split_apart()
+    text = Path("t.csv").read_text().replace("BRANCH", "Branch")
+    Path("t.csv").write_text(text)
+    with pytest.raises(SystemExit):
+        main(["fit", "--data", "Table", *WORDS, "--data.join_twins", "true", "--model", "ERM"])
+    assert "put all rows of a group on one side" in capsys.readouterr().err
 
 
 def test_twins_are_joined_all_at_once_and_rows_that_min_count_would_leave_out_stay(run, capsys):

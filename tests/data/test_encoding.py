@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from drurank.data import Table
 from drurank.errors import InputError
 from small_tables import (
     GROUP,
@@ -322,3 +323,70 @@ def test_a_resumed_run_goes_on_with_its_own_data_alone(tmp_path):
     other = at_stage(fitted(parquet(tmp_path, "other.parquet", x=X + 1)), "fit")
     with pytest.raises(InputError, match=r"made with other training data or options than .*other\.parquet"):
         other.load_state_dict(state)
+
+
+DATES = ["1/2/1970", "13/1/1970", "3/2/1970", "2/1/1970", "5/2/1970", "4/1/1970", "7/2/1970", "8/2/1970"]
+"""Day first; those of training are 31, 12, 1 and 3 days after 1970-01-01."""
+
+
+@pytest.mark.parametrize("fn", ["test", "predict", "validate"])
+def test_dates_of_other_rows_are_read_in_the_order_of_training(tmp_path, fn):
+    state = fitted(parquet(tmp_path, d=DATES), dates="d").state_dict()
+    assert state["numeric"][0]["written"] == "%d/%m/%Y"
+    # Of these alone nothing says the order, or all of them but one would say another one.
+    other = parquet(tmp_path, "other.parquet", d=["4/1/1970"] * 8)
+    train = np.array([31.0, 12, 1, 3])
+    got = inputs(restored(state, other, tmp_path, fn, dates="d"), "val")
+    np.testing.assert_allclose(got.numpy(), [[(3 - train.mean()) / train.std()]] * 2, rtol=1e-6)
+    month_first = parquet(tmp_path, "month.parquet", d=["1/2/1970"] * 7 + ["1/13/1970"])
+    with pytest.raises(InputError, match=r"row 7 .*'1/13/1970' is not a date of training's form, day first"):
+        inputs(restored(state, month_first, tmp_path, fn, dates="d"), "val")
+    asked = restored(state, month_first, tmp_path, fn, dates="d", date_format="%m/%d/%Y")
+    np.testing.assert_allclose(inputs(asked, "val")[0, 0], (1 - train.mean()) / train.std(), rtol=1e-6)
+
+
+def test_a_table_that_was_read_before_its_checkpoint_is_read_again(tmp_path):
+    state = fitted(parquet(tmp_path, d=DATES), dates="d").state_dict()
+    month_first = parquet(tmp_path, "other.parquet", d=["1/2/1970"] * 7 + ["1/13/1970"])
+    table = at_stage(Table(month_first, "label", "group", "split", dates="d"), "test")
+    assert table.raw_rows().features[0].column.numbers.tolist() == [1] * 7 + [12]
+    table.load_state_dict(state)
+    with pytest.raises(InputError, match="not a date of training's form"):
+        table.dataset("val")
+
+
+def test_a_checkpoint_of_an_older_version_does_not_say_how_dates_are_written(tmp_path):
+    path = parquet(tmp_path, d=DATES)
+    state = fitted(path, dates="d").state_dict()
+    del state["numeric"][0]["written"]
+    month_first = parquet(tmp_path, "other.parquet", d=["1/2/1970"] * 7 + ["1/13/1970"])
+    got = inputs(restored(state, month_first, tmp_path, dates="d"), "val")
+    np.testing.assert_allclose(got[0, 0], (1 - 11.75) / np.std([31, 12, 1, 3]), rtol=1e-6)
+    again = at_stage(Table(path, "label", "group", "split", dates="d"), "fit")
+    again.setup("fit")
+    again.load_state_dict(state)  # to resume
+
+
+def test_marks_of_other_rows_are_those_of_training(tmp_path):
+    marked = ["1.234", "2.000", "30", "4.000", "5", "6.000", "7", "8"]
+    plain = ["1.5", "2.25", "30", "4.5", "5", "6.5", "7", "8"]
+    state = fitted(csv_of(tmp_path, marked, plain), thousands=".").state_dict()
+    assert [feature["written"] for feature in state["numeric"]] == ["marked", "plain"]
+    other = csv_of(tmp_path, ["1.000"] * 8, ["1.125"] * 8)
+    got = restored(state, other, tmp_path, thousands=".")
+    columns = {feature.name: feature.column.numbers for feature in got.raw_rows().features}
+    assert columns["m"].tolist() == [1000] * 8
+    assert columns["p"].tolist() == [1.125] * 8
+    with pytest.raises(InputError, match=r"'1.5' is not a number with thousands='.', as those of training are"):
+        restored(state, csv_of(tmp_path, ["1.5"] * 8, plain), tmp_path, thousands=".").raw_rows()
+
+
+def csv_of(tmp_path, m, p):
+    lines = [",".join(cells) for cells in zip(LABEL, GROUP, SPLIT, m, p, strict=True)]
+    return written(tmp_path, "\n".join(["label,group,split,m,p", *lines]))
+
+
+def test_cells_that_are_kept_are_as_they_stand_in_the_file(tmp_path):
+    table = fitted(parquet(tmp_path, d=DATES), dates="d", relabel={"no": "yes", "yes": "no"})
+    kept = table.source_columns(["d", "label"], np.array([1, 2]))
+    assert kept.to_pydict() == {"d": DATES[1:3], "label": LABEL[1:3]}

@@ -11,9 +11,10 @@ from drurank.tabular.converting import Reading
 from drurank.tabular.writings import Marks
 
 
-def converted(cells, kept=(), marks=None, name="t.csv", **options):
+def converted(cells, kept=(), marks=None, name="t.csv", trained=None, **options):
     table = pa.table({"x": cells, "code": ["1,000"] * len(cells)})
-    made = Reading(Marks(**(marks or {})), **options).convert(name, table, ["code", *kept])
+    reading = Reading(Marks(**(marks or {})), **options)
+    made = reading.convert(name, table, ["code", *kept], trained=trained and {"x": trained}).table
     assert made["code"].to_pylist() == table["code"].to_pylist()
     return made["x"]
 
@@ -22,6 +23,7 @@ def converted(cells, kept=(), marks=None, name="t.csv", **options):
     ("cells", "options", "expected"),
     [
         (["1,234", "7", None, "n/a"], {"marks": {"thousands": ","}}, [1234, 7, None, None]),
+        (["1.000", "2.000", "3"], {"marks": {"thousands": "."}}, [1000, 2000, 3]),
         (["1,5", "", "2"], {"marks": {"decimal": ","}}, [1.5, None, 2]),
         (["36.2%", " 4 %"], {"percents": ["x"]}, [36.2, 4]),
         (["36,2%"], {"percents": ["x"], "marks": {"decimal": ","}}, [36.2]),
@@ -51,7 +53,13 @@ def test_columns_of_other_cells_stay_as_they_are(cells):
         (["1,000", "2,000", "3;0"], {"marks": {"thousands": ","}}, r"row 2 .*'3;0' is not a number with thousands=','"),
         (["1%", "2"], {"percents": ["x"]}, r"row 1 .*'2' is not a percentage"),
         (["2021-01-01", "soon"], {"dates": ["x"]}, r"row 1 .*'soon' is not a date .*date_format="),
-        (["1/2/2021"], {"dates": ["x"]}, r"row 0 .*'1/2/2021' is not a date that can be read in one way only"),
+        (
+            ["1-2-2021 7:00"],
+            {"dates": ["x"]},
+            r"row 0 .*'1-2-2021 7:00' is not a date that can be read in one way only; give "
+            r"date_format='%d-%m-%Y %H:%M' if the day is first, or date_format='%m-%d-%Y %H:%M' if the month is",
+        ),
+        (["13.1.21"], {"dates": ["x"]}, r"'13.1.21' is not a date .*, or give date_format='%d.%m.%y'"),
         (["2023-02-28", "2023-02-30"], {"dates": ["x"]}, r"row 1 .*'2023-02-30' is a day or time that does not exist"),
         (["31.4.2023"], {"dates": ["x"]}, r"row 0 .*'31.4.2023' is a day or time that does not exist; correct it"),
         (
@@ -70,6 +78,51 @@ def test_columns_of_other_cells_stay_as_they_are(cells):
     ids=str,
 )
 def test_cells_that_cannot_be_read_are_named(cells, options, said):
+    with pytest.raises(InputError, match=said):
+        converted(cells, **options)
+
+
+DAY_FIRST, POINTS = {"dates": ["x"], "trained": "%d/%m/%Y"}, {"thousands": "."}
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "expected"),
+    [
+        (["1/2/1970", "2.1.1970", "1970-01-03", ""], DAY_FIRST, [31, 1, 2, None]),
+        (["1/2/1970"], {"dates": ["x"], "trained": "%m/%d/%Y"}, [1]),
+        (["1/2/1970"], {**DAY_FIRST, "date_format": "%m/%d/%Y"}, [1]),
+        (["1/2/1970", "13/1/1970"], {"dates": ["x"], "trained": "plain"}, [31, 12]),
+        (["1.234"], {"marks": POINTS, "trained": "marked"}, [1234]),
+        (["7", "8,5"], {"marks": POINTS, "trained": "marked"}, [7, 8.5]),
+    ],
+    ids=str,
+)
+def test_other_rows_are_read_as_those_of_training(cells, options, expected):
+    assert converted(cells, **options).to_pylist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_plain_numbers_of_training_get_no_marks_later():
+    assert converted(["1.234"], marks=POINTS, trained="plain").to_pylist() == ["1.234"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "said"),
+    [
+        (
+            ["1/2/2021", "1-13-2021"],
+            DAY_FIRST,
+            r"row 1 .*'1-13-2021' is not a date of training's form, day first \(%d/%m/%Y\); write it so, or, if all of "
+            r"these dates are written like it, give date_format='%m-%d-%Y'",
+        ),
+        (["1/2/2021"], {"dates": ["x"], "trained": "%Y-%m-%d"}, r"training's form, year first \(%Y-%m-%d\)"),
+        (["31.4.2023"], DAY_FIRST, "'31.4.2023' is a day or time that does not exist"),
+        (["soon"], DAY_FIRST, r"'soon' is not a date of training's form, day first \(%d/%m/%Y\); write it so$"),
+        (["1.5"], {"marks": POINTS, "trained": "marked"}, r"'1.5' is not a number with .* as those of training are"),
+        (["1.5"], {"marks": {"decimal": ","}, "trained": "marked"}, "'1.5' is not a number with decimal=','"),
+    ],
+    ids=str,
+)
+def test_other_rows_that_are_written_otherwise_are_named(cells, options, said):
     with pytest.raises(InputError, match=said):
         converted(cells, **options)
 

@@ -29,6 +29,11 @@ ODD = {
     "dates": ({"when": DAYS}, "dates='when'"),
     "dates with times": ({"when": [f"{day} 12:0{row % 6}" for row, day in enumerate(DAYS)]}, "dates='when'"),
     "whole dates": ({"when": [day.replace("-", "") for day in DAYS]}, "dates='when' date_format='%Y%m%d'"),
+    "dates of one order": ({"when": [f"{row % 28 + 1}.5.2021" for row in range(N)]}, "dates='when'"),
+    "dates of either order": (
+        {"when": [f"{row % 12 + 1}/5/2021" for row in range(N)]},
+        "dates='when' with date_format='%d/%m/%Y' or date_format='%m/%d/%Y', since no cell tells day from month",
+    ),
     "codes by name": ({"ZipCode": RNG.integers(10, 99, N).astype(str)}, "categorical='ZipCode'"),
     "codes by figures": ({"area": RNG.integers(10000, 99999, N).astype(str)}, "categorical='area'"),
     "codes by zeros": ({"area": [f"{row % 60:03}" for row in range(N)]}, "categorical='area'"),
@@ -94,6 +99,17 @@ def test_usual_columns_are_not(columns):
 def test_what_an_option_says_is_not_odd():
     data = looked_at(options={"categorical": ["area"]}, **ODD["codes by figures"][0])
     assert oddity(data, data.features[0]) is None
+
+
+def test_dates_are_shown_as_dates_with_their_form():
+    cells = [f"{row % 28 + 1}.5.2021" for row in range(N)]
+    (finding,) = (finding for finding in find(looked_at(when=cells)) if finding.code == "dates")
+    assert "'when' looks like a date, day first (%d.%m.%Y), and is taken as categories" in finding.sentence
+    days = [str(18748 + row % 28) for row in range(N)]  # 2021-05-01 is 18748 days after 1970-01-01.
+    data = looked_at(options={"numbers": ["when"], "dates": ["when"], "written": {"when": "%d.%m.%Y"}}, when=days)
+    (told,) = [column for column in columns_taken(data) if column.name == "when"]
+    assert (told.role, told.facts) == ("date", "2021-05-01 to 2021-05-28, day first (%d.%m.%Y)")
+    assert "; dates: when (day first %d.%m.%Y)" in sum_up(columns_taken(data))
 
 
 def test_the_order_of_the_labels_is_said():

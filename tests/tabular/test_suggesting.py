@@ -41,6 +41,11 @@ def test_columns_are_read_as_what_they_look_like():
     assert suggested(when=compact, other=DAYS) == {"dates": ["when"], "date_format": "%Y%m%d", "exclude": ["other"]}
 
 
+def test_dates_of_no_known_order_are_left_out_since_the_command_would_not_run():
+    either = [f"{1 + row % 12}/5/2021" for row in range(N)]
+    assert suggested(when=either, born=DAYS) == {"dates": ["born"], "exclude": ["when"]}
+
+
 def test_what_nothing_can_be_learnt_from_is_left_out():
     assert suggested(
         id=[f"id{row}" for row in range(N)],

@@ -1,9 +1,9 @@
-"""How numbers and dates are written is recognised by all cells, and read in one way or not at all."""
+"""How numbers are written is recognised by all cells, and read in one way or not at all."""
 
 import pytest
 
 from drurank.errors import InputError
-from drurank.tabular.writings import DAY, Marks, date_reader, writing_of
+from drurank.tabular.writings import Marks, writing_of
 
 WRITTEN = [
     (["1,234", "12", "NA"], ("thousands", ",")),
@@ -68,29 +68,3 @@ def test_numbers_are_read_by_their_marks(options, text, expected):
 def test_marks_that_cannot_be(options, said):
     with pytest.raises(InputError, match=said):
         Marks(**options)
-
-
-MARCH_4 = 18690
-"""Days from 1970-01-01 to 2021-03-04: 51 years with 13 leap days, and 62 days."""
-DATES = [
-    (["2021-03-04"], None, [MARCH_4]),
-    (["2021/3/4 6:00"], None, [MARCH_4 + 0.25]),
-    (["2021-03-04T00:00:00+06:00"], None, [MARCH_4 - 0.25]),
-    (["2021-03-04 12:00:00.5"], None, [MARCH_4 + 0.5 + 0.5 / DAY]),
-    (["4/3/2021", "13/3/2021"], None, [MARCH_4, MARCH_4 + 9]),
-    (["3/4/2021", "3/13/2021"], None, [MARCH_4, MARCH_4 + 9]),
-    (["04.03.2021 06:00", "31.03.2021"], None, [MARCH_4 + 0.25, MARCH_4 + 27]),
-    (["3/4/2021", "5/6/2021"], None, [None, None]),
-    (["13/4/2021", "3/14/2021"], None, [None, None]),
-    (["3/4/2021", "5/6/2021"], "%d/%m/%Y", [MARCH_4 + 30, MARCH_4 + 93]),
-    (["4 Mar 2021"], "%d %b %Y", [MARCH_4]),
-    (["20210304"], "%Y%m%d", [MARCH_4]),
-    (["2021-02-30", "word"], None, [None, None]),
-    (["13/4/21"], None, [None]),
-]
-
-
-@pytest.mark.parametrize(("texts", "form", "expected"), DATES, ids=str)
-def test_dates_are_days_where_they_can_be_read_in_one_way_only(texts, form, expected):
-    read = date_reader(texts, form)
-    assert [read(text) for text in texts] == pytest.approx(expected, abs=1e-9)

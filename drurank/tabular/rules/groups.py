@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from drurank.tabular.columns import as_option
+from drurank.tabular.resplitting import split_again
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import LISTED, TINY, Finding, counted_once, listed, some_groups
 from drurank.tabular.rules.leaks import determines
@@ -97,12 +98,23 @@ def shared_groups(data: GroupedRows) -> Iterator[Finding]:
             f"put all rows of a group on one side, or call the split what it is, as split_names={{{written!r}: "
             f"{instead!r}}}"
         )
+        if _are_joined(data, both):
+            remedy = f"by join_twins=True groups are one that were split apart; {split_again(data)}"
         said = f"is for groups that training lacks, and {_share(data, split, size, both)} in train too"
         said = f"{said} ({some_groups(data, both := _largest_first(size, both))}); {remedy}"
         if column is None:
             yield Finding("shared_groups", "error", f"{split} {said}", listed(data, both))
         else:
             yield Finding.of_cell("shared_groups", "error", column, first, said, listed(data, both))
+
+
+def _are_joined(data: GroupedRows, groups: np.ndarray) -> bool:
+    """Whether some of these groups are one only since they were joined."""
+    if not data.join_twins:
+        return False
+    rows = np.flatnonzero(np.isin(data.group, groups))
+    written = np.stack([column.codes[rows] for column in data.group_columns], axis=1)
+    return len(np.unique(written, axis=0)) > len(groups)
 
 
 def shared_ood_groups(data: GroupedRows) -> Iterator[Finding]:

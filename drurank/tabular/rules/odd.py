@@ -26,13 +26,13 @@ def odd_columns(data: GroupedRows) -> Iterator[Finding]:
 
     Where an error names the column, it says the remedy.
     """
-    found: dict[tuple[Oddity, tuple[Writing, str] | None], list[Odd]] = {}
+    found: dict[tuple[Oddity, tuple[Writing, str] | None, str], list[Odd]] = {}
     for feature in data.features:
         odd = oddity(data, feature)
         if odd is not None and not (is_unusable(data, feature) or has_too_many(data, feature)):
-            found.setdefault((odd.kind, odd.writing), []).append(odd)
+            found.setdefault((odd.kind, odd.writing, odd.looks), []).append(odd)
     for kind, severity in TOLD:
-        for alike in (alike for (told, _), alike in found.items() if told == kind):
+        for alike in (alike for (told, *_), alike in found.items() if told == kind):
             names, odd = [one.column for one in alike], alike[0]
             others = f", and so do {some(map(quoted, names[1:]), shown=10)}" if len(names) > 1 else ""
             either = "" if kind == "codes" else f", or leave it out ({as_option('exclude', names)})"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from drurank.tabular.columns import Column
+from drurank.tabular.resplitting import split_again
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import TINY, Finding
 from drurank.words import counted, quoted, some
@@ -86,21 +87,35 @@ def _alike(data: GroupedRows, columns: list[tuple[str, Column]]) -> Iterator[Fin
         if alike:
             said = some(" = ".join(map(quoted, sorted(texts))) for texts in alike)
             remedy = _remedy(data, role, column, alike)
+            across = groups_on_both_sides(data) if role == "group" else 0
+            leak = f", {across:,} of these groups in training and in an OOD split" if across else ""
             yield Finding(
                 "spelling",
                 "note" if role == "feature" else "warning",
                 f"the {role} column {column.name!r} has names that differ only by case, blanks, Unicode form or how a "
-                f"number is written: {said}; each counts apart, so if they are one, {remedy}",
+                f"number is written: {said}{leak}; each counts apart, so if they are one, {remedy}",
                 [column.name, *(text for texts in alike for text in texts)],
             )
 
 
 def _remedy(data: GroupedRows, role: str, column: Column, alike: list[list[str]]) -> str:
     """What to do about names that are one; labels that are text can be read as the commonest way of writing them."""
+    if role == "group" and groups_on_both_sides(data):
+        return split_again(data)
     if role == "group":
         return f"give join_twins=True{_lifted(data)}"
     renamed = as_commonest(column, alike) if role == "label" and column.is_text else {}
     return f"give relabel={renamed!r}" if 0 < len(renamed) <= MOST_RENAMED else "write them alike"
+
+
+def groups_on_both_sides(data: GroupedRows) -> int:
+    """How many groups are in training by one way of writing them, and in an OOD split by another."""
+    if not data.trains:
+        return 0
+    place = {name: number for number, name in enumerate(data.group_names)}
+    unseen = data.group_sizes("ood_val") + data.group_sizes("ood_test")
+    alike = [[place[name] for name in names] for names in twins(data.group_names, plain_group)]
+    return sum(bool(data.group_is_trained[groups].any() and unseen[groups].any()) for groups in alike)
 
 
 def _lifted(data: GroupedRows) -> str:
