@@ -12,6 +12,7 @@ from drurank.run_folder.links import refuse_links
 from drurank.study.finished import Study
 from drurank.study.folder import SEEDS_FILE
 from drurank.study.seeds import report_over_seeds
+from drurank.study.tabulating import constant_answers
 from drurank.terminal import Terminal, say
 
 
@@ -31,7 +32,8 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     """
     path = Path(folder).expanduser()
     refuse_links(path)
-    chosen = Study.load(path).of_repeat(None).chosen(by)
+    study = Study.load(path).of_repeat(None)
+    chosen = study.chosen(by)
     if method is None and len(chosen) > 1:
         raise InputError(f"{folder} has several methods; give one of {', '.join(chosen)}")
     name = method or next(iter(chosen))
@@ -40,5 +42,7 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     report = report_over_seeds(chosen[name], by)
     write_json(path / SEEDS_FILE, {"method": name, "by": by, "splits": report})
     Terminal().print(seeds_table(report))
+    for sentence in constant_answers(study, {name: chosen[name]}, by, list(report)):
+        say(sentence)
     say(f"{name}, epochs chosen by {by}; written to {path / SEEDS_FILE}")
     return report

@@ -91,7 +91,7 @@ def export(
     found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method)
     file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
     called = shlex.join([*program(), *import_words()])
-    say(f"{found.why}\nCopied: {found.result.name} ({found.which}), to {file}")
+    say("\n".join([found.why, f"Copied: {found.result.name} ({found.which}), to {file}", *found.warnings]))
     saved = read_options(Path(output).expanduser() / CONFIG_FILE, "export it again").get("data", {})
     rows = " --data.path NEW_ROWS.csv" if "path" in saved.get("init_args", {}) else ""
     say(f"Use it: {called} predict --run {shlex.quote(output)}{rows}")

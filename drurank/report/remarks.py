@@ -116,11 +116,10 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
 def on_answer(content: Mapping[str, Any]) -> Iterator[str]:
     """Whether always naming one class would do as well, of a split's ``summary``; nothing if not."""
     answer = content["constant_answer"]
-    here = answer and answer["here"]
-    if answer and answer["p_value"] >= LEVEL:
-        yield _on_answer(answer)
-    elif here and here["p_value"] >= LEVEL:
-        yield f"{_on_answer(here)} That is the commonest class here, though not of the training rows."
+    like = answer and unbeaten(answer)
+    if like:
+        is_here = like is answer["here"]
+        yield _on_answer(like) + " That is the commonest class here, though not of the training rows." * is_here
 
 
 def on_differences(content: Mapping[str, Any]) -> str:
@@ -145,6 +144,15 @@ def _on_figures_like_chance(names: list[str], *, differ: bool) -> str:
         f"{observed} {are} within what chance alone gives for groups of these sizes, so {they_are} no evidence of a "
         f"difference {own}."
     )
+
+
+def unbeaten(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The constant answer that the model is not significantly better than, if there is one.
+
+    Args:
+        answer: what ``ClassCounts.constant_answer`` gave.
+    """
+    return next((one for one in (answer, answer["here"]) if one is not None and one["p_value"] >= LEVEL), None)
 
 
 def _on_answer(answer: Mapping[str, Any]) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from drurank.errors import InputError, nearest
 from drurank.study.chosen import Chosen
 from drurank.study.comparing import Comparison, compare_chosen
 from drurank.study.finished import Study
 from drurank.study.result import Result
-from drurank.study.tabulating import default_cells
+from drurank.study.tabulating import constant_answers, default_cells
 
 
 def find(study: Study, name: str) -> Result:
@@ -60,13 +59,16 @@ def compare_in_study(
     if first == second:
         raise InputError(f"first and second are both {first!r}; name two that differ")
     if first in methods and second in methods:
-        side, _, lacking = study.side_by_side(by, split)
+        side, chosen, lacking = study.side_by_side(by, split)
     else:
-        side, lacking = _settings_side_by_side(study, (first, second), by, split), []
-    return compare_chosen(side, (first, second), split, cells or default_cells(by), (*lacking, *study.caveats()))
+        chosen, lacking = _settings_side_by_side(study, (first, second), by), []
+        side = Chosen.of(chosen, by, split, study.min_count)
+    pair = {name: chosen[name] for name in (first, second)}
+    remarks = (*constant_answers(study, pair, by, [split]), *lacking, *study.caveats())
+    return compare_chosen(side, (first, second), split, cells or default_cells(by), remarks)
 
 
-def _settings_side_by_side(study: Study, names: tuple[str, str], by: str, split: str) -> Chosen:
+def _settings_side_by_side(study: Study, names: tuple[str, str], by: str) -> dict[str, list[Result]]:
     found = [_named(study, name, by) for name in names]
     common = {one.run for one in found[0]} & {one.run for one in found[1]}
     if len(found[0]) == len(found[1]) == 1:
@@ -74,13 +76,10 @@ def _settings_side_by_side(study: Study, names: tuple[str, str], by: str, split:
         results = [found[0][0], found[1][0]]
         if results[0].repeat != results[1].repeat:
             raise InputError(f"{names[0]} and {names[1]} are of different splits of the data; compare like with like")
-        pair = {"first": results[:1], "second": results[1:]}
-    elif not common:
+        return {names[0]: results[:1], names[1]: results[1:]}
+    if not common:
         raise InputError(f"{names[0]} and {names[1]} have no seed in common; compare two that have")
-    else:
-        first, second = ([one for one in some if one.run in common] for some in found)
-        pair = {"first": first, "second": second}
-    return replace(Chosen.of(pair, by, split, study.min_count), methods=names)
+    return {name: [one for one in some if one.run in common] for name, some in zip(names, found, strict=True)}
 
 
 def _named(study: Study, name: str, by: str) -> list[Result]:

@@ -17,6 +17,7 @@ from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
+from drurank.study.constant import answer_in, no_better
 from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
 from drurank.tabular.columns import Names
@@ -63,7 +64,9 @@ def compare_runs(
         raise InputError(f"min_count differs: {first} and {second} leave out other groups; test both alike")
     names = str(first), str(second)
     same_groups(counts, names, split)
-    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), (ONE_RUN,))
+    answers = {name: [answer_in(folder / REPORT_FILE, split)] for name, folder in zip(names, folders, strict=True)}
+    remarks = (*no_better(answers, split), ONE_RUN)
+    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), remarks)
 
 
 def files_compared(run: str | Path) -> list[str]:
@@ -137,11 +140,16 @@ def compare_predictions(
         for path, table in zip(predictions, (first, second), strict=True)
     ]
     names, cells = (predictions[0], predictions[1]), as_names(criteria) or default_cells("qdcg10")
-    remarks = (ONE_RUN,)
     return [
-        compare_counts([_sorted(one), _sorted(other)], names, one.split, cells, min_count, remarks)
+        compare_counts([_sorted(one), _sorted(other)], names, one.split, cells, min_count, _said(names, (one, other)))
         for one, other in zip(*found, strict=True)
     ]
+
+
+def _said(names: tuple[str, str], counts: tuple[SplitCounts, SplitCounts]) -> tuple[str, ...]:
+    """What is said of two tables of predictions on a split."""
+    answers = {name: [one.classes.constant_answer()] for name, one in zip(names, counts, strict=True) if one.classes}
+    return *no_better(answers, counts[0].split), ONE_RUN
 
 
 def _refuse_other_rows(paths: Sequence[str], first: pa.Table, second: pa.Table, key: Sequence[str]) -> None:

@@ -62,6 +62,10 @@ class Study:
         known = self.results[0].splits
         return name or next((split for split in TEST if split in known), known[-1])
 
+    def tested(self, split: str) -> str:
+        """The split itself if it is one of test, of which reports are; else the one of test that is shown."""
+        return split if split in TEST else self.split(None)
+
     @property
     def repeats(self) -> tuple[int, ...]:
         """Numbers of the splits of the data, sorted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from drurank.errors import InputError, nearest
 from drurank.files import replace_file, write_json
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
 from drurank.study.chosen import Chosen
+from drurank.study.constant import answered, answers_of, unbeaten
 from drurank.study.finished import Study
 from drurank.study.folder import MANIFEST_FILE, RUN_FOLDER, outside_of_study
 from drurank.study.result import Result
@@ -36,6 +38,7 @@ class Recommendation:
         by: criterion that chose the checkpoint, on validation.
         result: the candidate, of the method's runs on one split of the data the best on validation.
         which: what of the method's runs it is.
+        warnings: sentences on why to think twice before it is used.
     """
 
     method: str
@@ -43,23 +46,26 @@ class Recommendation:
     by: str
     result: Result
     which: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def checkpoint(self) -> Path:
         """The file to take, which may have been removed."""
         return self.result.folder / RUN_FOLDER / CHECKPOINT_FOLDER / f"{self.by}.ckpt"
 
-    def sentences(self) -> tuple[str, str]:
-        """Why, and where the checkpoint is."""
+    def sentences(self) -> tuple[str, ...]:
+        """Why, where the checkpoint is, and warnings."""
         if not self.checkpoint.is_file():
             return (
                 self.why,
                 f"The checkpoint of {self.result.name} ({self.which}) is not there; keep_checkpoints: false removes "
                 "it.",
+                *self.warnings,
             )
         return (
             self.why,
             f"Checkpoint: {self.checkpoint} ({self.result.name}, {self.which}); study export-best copies it.",
+            *self.warnings,
         )
 
 
@@ -91,7 +97,25 @@ def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: s
     repeat, _ = side.runs[0]
     runs = [result for result in chosen[taken] if result.repeat == repeat]
     best = max(runs, key=lambda result: criterion(by).sign * study.validation(result, by))
-    return Recommendation(taken, why, by, best, _which(by, len(runs), None if side.repeats == 1 else repeat))
+    which = _which(by, len(runs), None if side.repeats == 1 else repeat)
+    return Recommendation(taken, why, by, best, which, _warnings(study, best, chosen[taken], by, split))
+
+
+def _warnings(study: Study, best: Result, results: Sequence[Result], by: str, split: str) -> tuple[str, ...]:
+    """Whether the model to take, or other runs of its method, are no better than a constant answer."""
+    on = study.tested(split)
+    answers = {result: unbeaten(answer) for result, answer in zip(results, answers_of(results, by, on), strict=True)}
+    like = [answer for answer in answers.values() if answer is not None]
+    if not like:
+        return ()
+    own = answers[best]
+    if own is not None:
+        than = "worse" if own["difference"] < 0 else "not significantly better"
+        return (f"Before you use it: {best.name} is {than} on {on} than always answering {answered([own])}.",)
+    return (
+        f"Before you use it: {len(like)} of the {len(results)} runs of {best.method}, though not this one, are not "
+        f"significantly better on {on} than always answering {answered(like)}.",
+    )
 
 
 def _which(by: str, runs: int, repeat: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from drurank.errors import check_choice
 from drurank.groups import STANDARD_ERROR_FLOOR
 from drurank.noise import noise_floor
 from drurank.study.chosen import OVER_REPEATS, TESTS, Chosen, Test
+from drurank.study.constant import answers_of, no_better
 from drurank.study.finished import Study
 from drurank.study.result import Result
 from drurank.study.shipping import recommend
@@ -58,7 +59,7 @@ def study_table(
                 found.setdefault(method, {})[split, name] = cell
             alike += _undecided((split, name), found, of_several=len(splits) > 1)
         floors.extend(_floor(side, names, split))
-    remarks = [*lacking, *study.caveats()]
+    remarks = [*constant_answers(study, chosen, by, splits), *lacking, *study.caveats()]
     if any(np.isnan(cell.mean) for of_method in found.values() for cell in of_method.values()):
         remarks.append("A dash: with some seed the groups do not differ, or none is left, so there is nothing to show.")
     if alike and not side.can_tell:
@@ -71,6 +72,15 @@ def study_table(
     rows = tuple(_row(method, results, by, found[method]) for method, results in chosen.items())
     last = recommend(study, by, study.split(None) if study.split(None) in splits else splits[0]).sentences()
     return StudyTable(by, splits, names, side.runs, rows, (*remarks, *floors, *last))
+
+
+def constant_answers(
+    study: Study, shown: Mapping[str, Sequence[Result]], by: str, splits: Sequence[str]
+) -> Iterator[str]:
+    """Sentences on which of those that are shown are no better than always answering the commonest class."""
+    run = "seed" if len(study.repeats) == 1 else "run"
+    for split in dict.fromkeys(map(study.tested, splits)):
+        yield from no_better({name: answers_of(results, by, split) for name, results in shown.items()}, split, run)
 
 
 def _row(method: str, results: Sequence[Result], by: str, cells: dict[Column, Cell]) -> Row:

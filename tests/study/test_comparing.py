@@ -13,6 +13,7 @@ from drurank.cli import main
 from drurank.errors import InputError
 from drurank.study import Study, compare, compare_in_study, compare_runs, find, study_table
 from drurank.study.comparing import ONE_RUN
+from drurank.study.comparing_files import compare_predictions
 from drurank.study.result import Counts
 from drurank.study.shipping import recommend
 from studies import write_counts
@@ -145,7 +146,7 @@ def run_with(folder, correct, count):
     tested.mkdir(parents=True)
     table = pa.table({"split": ["ood_test"] * len(count), "group": names, "count": count, "correct": correct})
     pa_parquet.write_table(table, tested / "groups.parquet")
-    (tested / "report.json").write_text('{"min_count": 1}', encoding="utf-8")
+    (tested / "report.json").write_text('{"min_count": 1, "splits": {}}', encoding="utf-8")
     return str(folder)
 
 
@@ -196,6 +197,12 @@ def test_two_files_of_predictions_are_compared(tmp_path, capsys):
     assert re.search(r"is better than \S+ by [^.]*average[^.]*, by more than chance\.", said)
     assert [said.index(f"│ {name} │") for name in ("qdcg10", "average", "p10", "worst")]
     assert len(list(csv.DictReader((tmp_path / "out/comparison_all.csv").open()))) == 40
+    assert "always answering" not in said
+    half = written_predictions(tmp_path / "half.csv", rng.random(2000) < 0.5, labels)
+    (one,) = compare_predictions([files[1], half], "y", "yhat", "g")
+    share = f"{max(labels.mean(), 1 - labels.mean()):.3f}".removeprefix("0")
+    answered = f"Not significantly better on all rows than always answering '{round(labels.mean())}' ({share}): {half} "
+    assert one.remarks[0].startswith(answered)
     written_predictions(tmp_path / "c.csv", np.ones(2000), 1 - labels)
     with pytest.raises(SystemExit):
         main(["report", "--predictions", files[0], str(tmp_path / "c.csv"), *words])

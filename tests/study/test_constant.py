@@ -1,0 +1,148 @@
+"""Models that are no better than always answering the commonest class are named wherever models are shown."""
+
+import re
+
+import numpy as np
+import pyarrow.parquet as pa_parquet
+import pytest
+from scipy.stats import binomtest
+
+from drurank.cli import main
+from drurank.cli.seeds_shown import show_seeds
+from drurank.errors import InputError
+from drurank.files import write_json
+from drurank.report.classes import ClassCounts
+from drurank.study import Study, compare_in_study, recommend, study_table
+from drurank.study.constant import no_better
+from studies import table_of, write_counts
+
+NO, YES = 130, 110
+"""Rows of the test by class."""
+
+
+def answer(right_no, right_yes, commonest=0):
+    """What a report says of a model with so many right rows of each class."""
+    return ClassCounts(["No", "Yes"], np.array([right_no, right_yes]), np.array([NO, YES]), commonest).constant_answer()
+
+
+LUCKY, GOOD, CONSTANT, WORSE = answer(120, 14), answer(110, 90), answer(130, 0), answer(60, 60)
+"""Better than 'No' by four rows of 240, by far, not at all, and worse than it."""
+
+
+@pytest.fixture
+def study_with(tmp_path):
+    """Gives the folder of a study of methods by the constant answers in the reports of their seeds, best seed first."""
+
+    def make(**answers):
+        correct = {name: np.array([[14 - s] * 6 for s in range(len(some))]) for name, some in answers.items()}
+        folder = write_counts(tmp_path / "study", correct, 40)
+        for result in Study.load(folder):
+            one = answers[result.method][result.seed]
+            for by in result.criteria if one != "gone" else ():
+                file = result.folder / f"version_0/test/{by}/report.json"
+                write_json(file, {"min_count": 1, "splits": {"ood_test": {"constant_answer": one}}})
+        return folder
+
+    return make
+
+
+def test_what_is_not_significantly_better_is_that_of_mcnemar():
+    """The lucky one is right in 14 of the 24 rows where it and 'No' differ; chance does as well in a quarter of all."""
+    assert binomtest(14, 24, alternative="greater").pvalue == pytest.approx(LUCKY["p_value"])
+    assert binomtest(14, 24, alternative="greater").pvalue > 0.05
+    assert binomtest(90, 110, alternative="greater").pvalue < 0.05
+    (said,) = no_better({"A": [LUCKY, GOOD, WORSE], "B": [GOOD], "C": [CONSTANT]}, "ood_test")
+    assert said == (
+        "Not significantly better on ood_test than always answering 'No' (.542): A with 2 of 3 seeds and C (McNemar's "
+        "exact test of each, one-sided, 5 %)."
+    )
+    assert no_better({"B": [GOOD, GOOD]}, "ood_test") == []
+
+
+def test_the_commonest_class_of_the_split_counts_too():
+    """'Yes' is commonest in training. The model is better than that, but not than 'No', by 18 rows against 12."""
+    one = answer(118, 18, commonest=1)
+    assert one["p_value"] < 0.05 < one["here"]["p_value"]
+    (said,) = no_better({"A": [one]}, "ood_test")
+    assert "always answering 'No' (.542): A" in said
+
+
+def test_answers_of_several_splits_of_the_data_are_one_sentence():
+    other = {**CONSTANT, "label": "Yes", "value": 0.51}
+    (said,) = no_better({"A": [CONSTANT, other, GOOD]}, "test", "run")
+    assert "on test than always answering the commonest class (.510 to .542): A with 2 of 3 runs (" in said
+
+
+def test_every_command_that_shows_models_names_them(study_with, tmp_path, monkeypatch, capsys):
+    folder = study_with(ERM=[LUCKY, GOOD], DRU=[GOOD, GOOD], JTT=[CONSTANT, WORSE])
+    told = r"Not significantly better on ood_test than always answering 'No' \(\.542\): "
+    monkeypatch.setenv("COLUMNS", "1000")
+
+    def said(*words):
+        capsys.readouterr()
+        main(["study", *words, "--folder", str(folder)])
+        return " ".join(capsys.readouterr().out.split())
+
+    assert re.search(f"{told}ERM with 1 of 2 seeds and JTT with 2 of 2 seeds ", said("table"))
+    assert re.search(f"{told}ERM with 1 of 2 seeds and JTT", said("table", "--on", "ood_val"))
+    assert re.search(f"{told}JTT with 2 of 2 seeds ", said("compare", "--first", "DRU", "--second", "JTT"))
+    assert re.search(f"{told}ERM ", said("compare", "--first", "ERM seed=0", "--second", "DRU seed=0"))
+    assert "always answering" not in said("compare", "--first", "ERM seed=1", "--second", "DRU seed=0")
+    assert re.search(f"{told}ERM with 1 of 2 seeds ", said("seeds", "--method", "ERM"))
+    assert "always answering" not in said("seeds", "--method", "DRU")
+    main(["study", "report", "--folder", str(folder)])
+    assert "Not significantly better on ood" in (folder / "report.md").read_text()
+    runs = [result.folder / "version_0/test/worst" for result in Study.load(folder) if result.seed == 0]
+    for run in runs:
+        pa_parquet.write_table(table_of("worst", "ood_test", [12] * 6, 40), run / "groups.parquet")
+    capsys.readouterr()
+    main(["study", "compare", "--runs", str(runs[0]), str(runs[1])])
+    assert re.search(f"{told}{re.escape(str(runs[1]))} ", " ".join(capsys.readouterr().out.split()))
+
+
+@pytest.mark.parametrize(
+    ("answers", "warning"),
+    [
+        ([WORSE, GOOD], r"Before you use it: ERM seed=0 is worse on ood_test than always answering 'No' \(\.542\)\."),
+        ([LUCKY, GOOD], r"Before you use it: ERM seed=0 is not significantly better on ood_test than always answer"),
+        ([GOOD, LUCKY], r"Before you use it: 1 of the 2 runs of ERM, though not this one, are not significantly"),
+        ([GOOD, GOOD], None),
+    ],
+)
+def test_the_model_to_ship_is_warned_of(study_with, tmp_path, capsys, answers, warning):
+    folder = study_with(ERM=answers, DRU=[GOOD, GOOD])
+    found = recommend(Study.load(folder))
+    assert (found.method, found.result.seed) == ("ERM", 0)
+    assert len(found.warnings) == (warning is not None)
+    assert study_table(Study.load(folder)).remarks[-len(found.sentences()) :] == found.sentences()
+    run = found.result.folder / "version_0"
+    (run / "checkpoints").mkdir()
+    (run / "checkpoints/qdcg10.ckpt").write_bytes(b"weights")
+    (run / "config.yaml").write_text("data: {}")
+    main(["study", "export-best", "--folder", str(folder), "--output", str(tmp_path / "best")])
+    out = capsys.readouterr().out
+    assert re.search(warning, out) if warning else "Before you use it" not in out
+
+
+def test_of_several_splits_of_the_data_it_counts_runs(tmp_path):
+    rows = {"ERM": np.full((2, 2, 6), 12), "A": np.full((2, 2, 6), 12)}
+    folder = write_counts(tmp_path / "study", rows, 40, repeats=(900, 30))
+    for result in Study.load(folder):
+        file = result.folder / "version_0/test/qdcg10/report.json"
+        one = CONSTANT if (result.method, result.run) == ("ERM", (1, 1)) else GOOD
+        write_json(file, {"splits": {"ood_test": {"constant_answer": one}}})
+    assert any("(.542): ERM with 1 of 4 runs (" in said for said in study_table(Study.load(folder)).remarks)
+
+
+def test_what_is_not_known_is_said_and_what_is_damaged_named(study_with):
+    folder = study_with(ERM=["gone", GOOD], DRU=[GOOD, None], A=[GOOD, GOOD])
+    study = Study.load(folder)
+    said = "Not known whether better on ood_test than always answering the commonest class: "
+    assert any(one.startswith(f"{said}DRU and ERM, of which") for one in study_table(study).remarks)
+    assert any(one.startswith(f"{said}ERM, of which") for one in compare_in_study(study, "ERM", "A").remarks)
+    for one in (1, {"label": "No"}, {**GOOD, "here": 3}, {**GOOD, "here": {"label": "No"}}):
+        for result in study:
+            file = result.folder / "version_0/test/qdcg10/report.json"
+            write_json(file, {"splits": {"ood_test": {"constant_answer": one}}})
+        with pytest.raises(InputError, match=r"report.json is damaged: its .*; test the run again"):
+            show_seeds(str(folder), method="A")
