@@ -34,7 +34,7 @@ test-ddp: install
 
 # Some minutes; the short form in tests/processes/test_kill.py is part of `make test`.
 test-kill: install
-	$(BIN)/python tests/helpers/kill.py --kills 30 --signals 30
+	$(BIN)/python tests/helpers/kill.py --kills 30 --signals 30 --study-stops 6
 
 # Damages each file of a run and a study in 200 ways each; tests/cli/test_damage.py has the short form.
 test-mutate: install

@@ -162,8 +162,21 @@ def write_json(path: Path, content: Any) -> None:
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
+def owner_of(file: Path) -> str | None:
+    """The run or study that wrote a file and reads it again, in words; ``None`` if neither did."""
+    from drurank.run_folder.layout import is_of_run  # here, since these are of folders that this module knows not of
+    from drurank.study.folder import is_of_study
+
+    file = file.resolve()
+    for folder in [*file.parents][:3]:
+        for kind, is_of in (("run", is_of_run), ("study", is_of_study)):
+            if is_of(folder, file.relative_to(folder)):
+                return f"the {kind} in {folder}"
+    return None
+
+
 def refuse_existing(files: Iterable[Path], *, overwrite: bool, inputs: Sequence[str] = ()) -> None:
-    """Refuse outputs that are folders or are read themselves, and to replace files unasked.
+    """Refuse outputs that are folders, are read themselves or are a run's or a study's, and to replace files unasked.
 
     Args:
         files: what is to be written.
@@ -179,6 +192,9 @@ def refuse_existing(files: Iterable[Path], *, overwrite: bool, inputs: Sequence[
         read = [name for name in inputs if file.exists() and os.path.exists(name) and file.samefile(name)]
         if read:
             raise InputError(f"{file} would be written over, and is what is read; give another output")
+        owner = owner_of(file) if file.is_file() else None
+        if owner is not None:
+            raise InputError(f"{file} would be written over, and is a file of {owner}; give another output")
         if file.is_file() and not overwrite:
             raise InputError(f"{file} exists; give another output, or overwrite=True to replace it")
 
@@ -223,4 +239,8 @@ def said_of(error: OSError) -> str | None:
         )
     if error.filename is None:
         return None
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+    for link in (path, *path.parents) if path is not None else ():
+        if link.is_symlink() and not link.exists():
+            return f"{link} is a link to {os.readlink(link)}, which is not there; give another path, or make that one"
     return f"{error.filename} cannot be used: {why}; give another path, or fix its permissions"

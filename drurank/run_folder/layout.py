@@ -33,3 +33,10 @@ def validation_file(folder: Path, epoch: int) -> Path:
 def holds_run(folder: Path) -> bool:
     """Whether a fit has begun in a folder."""
     return any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE))
+
+
+def is_of_run(folder: Path, file: Path) -> bool:
+    """Whether a file, by its path from a folder, is one that a run there has written, other than its predictions."""
+    whole = (CONFIG_FILE, HPARAMS_FILE, LOGGERS_FILE, METRICS_FILE, SELECTION_FILE, WEIGHTS_FILE)
+    inner = (CHECKPOINT_FOLDER, VALIDATION_FOLDER, WEIGHTS_FOLDER, TEST_FOLDER)
+    return holds_run(folder) and (str(file) in whole or (file.parts[0] in inner and len(file.parts) > 1))

@@ -46,6 +46,14 @@ def study_of(run: Path) -> Path | None:
     return candidates.parent if is_of_study and (candidates.parent / PLAN_FILE).is_file() else None
 
 
+def is_of_study(folder: Path, file: Path) -> bool:
+    """Whether a file, by its path from a folder, is one that a study there has written."""
+    whole = (PLAN_FILE, SEEDS_FILE, DATABASE_FILE, QUEUE_ID_FILE)
+    is_result = file.parts[0] == CANDIDATE_FOLDER and file.name in OF_RESULT and len(file.parts) == 3
+    is_known = str(file) in whole or file.parts[0] in (TRIAL_FOLDER, SHARED_FOLDER) or is_result
+    return is_known and (folder / PLAN_FILE).is_file()
+
+
 def outside_of_study(trainer: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a trainer, without those by which a candidate writes into its study."""
     callbacks = trainer.get("callbacks") or []

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from drurank.cli import main
+from drurank.errors import InputError
+from drurank.files import refuse_existing
 
 ROWS = ["g,y,yhat,x", *(f"{'abcdef'[row % 6]},{row // 6 % 2},{row // 3 % 2},{row}" for row in range(48))]
 COLUMNS = ["--label", "y", "--prediction", "yhat", "--group", "g"]
@@ -105,3 +107,45 @@ def test_pictures_of_a_study_replace_nothing_that_they_are_drawn_from(results, t
     assert "drawn/methods.png would be written over, and is what is read" in capsys.readouterr().err
     assert (study / "plan.json").read_bytes() == before
     assert [path.name for path in (tmp_path / "drawn").iterdir()] == ["methods.png"]
+
+
+OF_OTHERS = {
+    "run": ["weights.csv", "metrics.csv", "config.yaml", "selection.json", "checkpoints/worst.ckpt"],
+    "results": ["plan.json", "manifest.json", "groups.parquet"],
+}
+
+
+@pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner, names in OF_OTHERS.items() for name in names])
+def test_no_file_of_a_run_or_a_study_is_replaced_even_if_that_is_said(owner, name, results, done, tmp_path):
+    whole = {"run": done, "results": results}[owner]
+    folder = shutil.copytree(whole, tmp_path / "copied")
+    file = sorted(folder.rglob(Path(name).name))[0]
+    for overwrite in (True, False):
+        with pytest.raises(InputError, match=r"is a file of the (run|study) in .*copied.*give another output"):
+            refuse_existing([file], overwrite=overwrite)
+    refuse_existing([folder / "predictions.csv", file.with_name("mine.csv")], overwrite=True)
+
+
+def test_predictions_are_not_written_over_the_weights_of_their_run(done, tmp_path, refused):
+    run = shutil.copytree(done, tmp_path / "run")
+    before = (run / "weights.csv").read_bytes()
+    said = refused("predict", "--run", run, "--output", run / "weights.csv", "--overwrite")
+    assert f"{run / 'weights.csv'} would be written over, and is a file of the run in {run}" in said
+    assert (run / "weights.csv").read_bytes() == before
+
+
+DANGLING = {
+    "report": ["report", "--predictions", "t.csv", *COLUMNS, "--output", "gone"],
+    "split": ["split", "--path", "t.csv", *COLUMNS[:2], *COLUMNS[4:], "--output", "gone/s.csv"],
+    "inspect": ["inspect", *DATA, "--output", "gone"],
+    "compare": ["study", "compare", "--folder", "{study}", *COMPARED, "--output", "gone/c.csv"],
+}
+
+
+@pytest.mark.parametrize("words", DANGLING.values(), ids=DANGLING)
+def test_an_output_folder_that_is_a_link_to_nothing_is_named(words, results, capsys):
+    Path("t.csv").write_text("\n".join(ROWS) + "\n")
+    Path("gone").symlink_to("nowhere")
+    with pytest.raises(SystemExit):
+        main([word.format(study=results) for word in words])
+    assert "gone is a link to nowhere, which is not there; give another path" in capsys.readouterr().err

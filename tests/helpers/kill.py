@@ -27,7 +27,9 @@ from lightning.pytorch import Callback
 
 from drurank.errors import InputError
 from drurank.files import TEMPORARY
+from drurank.study import Study, study_table
 from runs import QUIET, ROOT, SMALL, read_csv, read_json
+from studies import manifests, without_times, words_of, written
 from warm import Program
 
 PROGRAM = ROOT / "cli.py"
@@ -303,6 +305,50 @@ def trial(case, root, kills, straight, draw, end=finish, pace=0):
     return found + differences(contents(latest(root)), straight.contents), done
 
 
+# ---- a study
+
+
+def stacked_study(root, stops, draw):
+    """Stop a study whose candidates train together, by each of some signals at a moment; gives what is wrong.
+
+    Args:
+        root: an empty folder.
+        stops: signals, one after the other; the study is run again after each.
+        draw: where moments are drawn from.
+    """
+    plan = written(root / "s.yaml", candidates=[{"model": "DRU", "cutoff": [5, 20, 50, 100]}], seeds=[0])
+    alone, folder, found = root / "alone", root / "study", []
+
+    def words(output):
+        return [*words_of(plan, output), "--engine", "stacked", "--grace", "3"]
+
+    finish(words(alone), root)
+    for stop in stops:
+        before = {*folder.glob("logs/*")}
+        with process(words(folder), root / "log") as running:
+            wait_until(lambda: any("== " in log.read_text() for log in {*folder.glob("logs/*")} - before), running)
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(draw.uniform(0, 3))
+            if running.poll() is None:
+                os.killpg(running.pid, stop)
+            status = running.wait(60)
+        whole = {file.parent.name for file in folder.glob("candidates/*/manifest.json")}
+        print(f"a stacked study: {stop.name}, status {status}; {len(whole)} of 4 candidates finished", flush=True)
+        if "Traceback" in (root / "log").read_text():
+            found.append(f"a stacked study, {stop.name}:\n{(root / 'log').read_text()}")
+    finish(words(folder), root)
+    for one in sorted(path.relative_to(alone) for path in alone.glob("candidates/*/version_0")):
+        found += differences(contents(folder / one), contents(alone / one), str(one))
+    one, other = (
+        {key: without_times(manifest) for key, manifest in manifests(place).items()} for place in (folder, alone)
+    )
+    tables = [study_table(Study.load(place), "qdcg10").render("csv") for place in (folder, alone)]
+    return found + differences(one, other, "manifests") + differences(*tables, "table")
+
+
+# ---- signals
+
+
 SIGNALLED = {
     "one process": (1, 0, "first"),
     "one process and its workers": (1, 2, "all"),
@@ -358,11 +404,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--signals", type=int, default=0)
+    parser.add_argument("--study-stops", type=int, default=0, help="kills and signals of a stacked study, in turn")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     draw, left, bad, straight = random.Random(options.seed), options.kills, [], {}
     with tempfile.TemporaryDirectory() as folder:
+        if options.study_stops:
+            stops = itertools.islice(itertools.cycle([signal.SIGKILL, signal.SIGTERM]), options.study_stops)
+            (Path(folder) / "studied").mkdir()
+            bad += stacked_study(Path(folder) / "studied", stops, draw)
         for number in range(options.signals):
             root = Path(folder) / f"signalled{number}"
             root.mkdir()
@@ -381,7 +432,8 @@ def main():
             if left == 0:
                 break
     print("\n".join(bad))
-    print(f"{options.kills} kills, {options.signals} signals, {len(bad)} faults or differences, seed {options.seed}")
+    counts = f"{options.kills} kills, {options.signals} signals, {options.study_stops} of a study"
+    print(f"{counts}, {len(bad)} faults or differences, seed {options.seed}")
     return int(bool(bad))
 
 

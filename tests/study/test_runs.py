@@ -8,9 +8,10 @@ import shutil
 import pytest
 
 from drurank.cli import main
+from drurank.errors import InputError
 from drurank.study import Plan, Study
 from runs import CONFIGS, plain, read_json, same
-from studies import ERM, SMALL, finish, manifests, words_of, written
+from studies import ERM, SMALL, finish, manifests, rehearse, words_of, written
 from warm import Program
 
 
@@ -94,12 +95,12 @@ def test_an_option_that_a_method_lacks_is_said_before_anything_is_run(tmp_path, 
         {"val_check_interval": 0.5},
     ],
 )
-def test_a_trainer_that_leaves_nothing_to_read_is_refused_before_anything_is_run(tmp_path, trainer, capsys):
-    path = written(tmp_path / "s.yaml", trainer={**SMALL["trainer"], **trainer})
-    with pytest.raises(SystemExit):
-        main(words_of(path, tmp_path / "study"))
+def test_a_trainer_that_leaves_nothing_to_read_is_refused_before_anything_is_run(tmp_path, trainer):
+    plan = Plan.read(written(tmp_path / "s.yaml", trainer={**SMALL["trainer"], **trainer}))
+    with pytest.raises(InputError) as refused:
+        rehearse(tmp_path / "study", plan)
     (name,) = trainer
-    said = capsys.readouterr().err
+    said = str(refused.value)
     assert f"trainer.{name} is {trainer[name]}" in said
     if name == "val_check_interval":
         assert "a study keeps the counts by group of one validation an epoch" in said
