@@ -169,12 +169,22 @@ def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, pre
     Returns:
         Float64 of the common shape.
     """
-    correct, count, mean, precision = np.broadcast_arrays(correct, count, mean, precision)
-    found: np.ndarray = xlogy(correct, mean) + xlog1py(count - correct, -mean)
-    wide = np.isfinite(precision)
-    right, seen, k = correct[wide], count[wide], precision[wide]
-    a = mean[wide] * k
-    found[wide] = betaln(a + right, k - a + seen - right) - betaln(a, k - a)
+    finite = np.isfinite(precision)
+    if finite.all():
+        return _of_betas(correct, count, mean * precision, precision)
+    # As xlogy of all of them, with a logarithm for each mean alone.
+    found: np.ndarray = correct * xlogy(1.0, mean) + (count - correct) * xlog1py(1.0, -mean)
+    if finite.any():
+        correct, count, mean, precision = np.broadcast_arrays(correct, count, mean, precision)
+        wide = np.isfinite(precision)
+        k = precision[wide]
+        found[wide] = _of_betas(correct[wide], count[wide], mean[wide] * k, k)
+    return found
+
+
+def _of_betas(right: np.ndarray, seen: np.ndarray, a: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Log-likelihood of groups under ``Beta(a, k - a)``."""
+    found: np.ndarray = betaln(a + right, k - a + seen - right) - betaln(a, k - a)
     return found
 
 

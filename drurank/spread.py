@@ -8,7 +8,9 @@ broken groups among good ones, clusters. It is known up to a posterior, over whi
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -23,6 +25,9 @@ FEWER = 4
 """Of so many mixtures one is used for a posterior mean."""
 CHUNK = 1_000_000
 """Groups drawn at once, over all draws."""
+KEPT, LARGEST = 100, 20_000
+"""Of so many sets of counts the mixtures are kept, those of the last ones, if they have no more groups than this: the
+pictures, tables and reports of a study ask again and again for the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +84,29 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     if not known.any():
         return Spread(math.nan, math.nan, math.nan, math.nan, None)
     correct, count = correct[known], count[known]
-    rng, tally = np.random.default_rng(0), Tally.of(correct, count)
-    mixtures, alike = draw_mixtures(tally, rng)
+    tally, mixtures, alike, rng = _drawn(correct, count)
     sds = _standard_deviations(mixtures, correct, count, tally, rng)
     low, sd, high = map(float, np.percentile(sds, PERCENT))
     if alike:
         return Spread(float(correct.sum() / count.sum()), 0.0, 0.0, high, mixtures)
     mean, sd = float(_means(mixtures, correct, count).mean()), sd or float(sds.mean())
     return Spread(mean, sd, low, max(high, sd), mixtures)
+
+
+def _drawn(correct: np.ndarray, count: np.ndarray) -> tuple[Tally, Mixtures, bool, np.random.Generator]:
+    """Groups and what ``draw_mixtures`` gives for them, and where chance comes from after that."""
+    draw = _draw if len(count) <= LARGEST else _draw.__wrapped__
+    tally, mixtures, alike, rng = draw(*(np.asarray(counts, np.int64).tobytes() for counts in (correct, count)))
+    return tally, mixtures, alike, deepcopy(rng)
+
+
+@lru_cache(KEPT)
+def _draw(correct: bytes, count: bytes) -> tuple[Tally, Mixtures, bool, np.random.Generator]:
+    rng, tally = np.random.default_rng(0), Tally.of(np.frombuffer(correct, np.int64), np.frombuffer(count, np.int64))
+    mixtures, alike = draw_mixtures(tally, rng)
+    for array in (mixtures.weight, mixtures.mean, mixtures.precision, mixtures.edges):
+        array.flags.writeable = False
+    return tally, mixtures, alike, rng
 
 
 def _means(mixtures: Mixtures, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -138,7 +158,7 @@ def _shrunk(correct: np.ndarray, count: np.ndarray, equal_if_alike: bool) -> np.
     known = count > 0
     if not known.any():
         return np.full(len(count), np.nan)
-    mixtures, alike = draw_mixtures(Tally.of(correct[known], count[known]), np.random.default_rng(0))
+    _, mixtures, alike, _ = _drawn(correct[known], count[known])
     if alike and equal_if_alike:
         return np.where(known, correct[known].sum() / count[known].sum(), np.nan)
     return _means(mixtures, correct, count)

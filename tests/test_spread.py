@@ -4,6 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drurank import spread
 from drurank.criteria import compute_criteria
 from drurank.errors import InputError
 from drurank.noise import criteria_noise
@@ -225,3 +226,30 @@ def test_a_tiny_group_does_not_lead_the_ranking_by_luck():
     shrunk = compute_criteria(correct, count, ["worst", "overall"], shrink=True)
     assert shrunk["worst"] == found.min()
     assert shrunk["overall"] == correct.sum() / count.sum()
+
+
+def test_what_is_kept_of_counts_is_what_is_drawn_anew():
+    rng = np.random.default_rng(3)
+    count = rng.integers(5, 30, 20)
+    sets = [rng.binomial(count, 0.7) for _ in range(2)]
+    spread._draw.cache_clear()
+    first = [fit_spread(correct, count) for correct in sets]
+    again = [fit_spread(correct.astype(np.int32), count) for correct in sets]
+    assert spread._draw.cache_info().hits == 2
+    spread._draw.cache_clear()
+    anew = [fit_spread(correct, count) for correct in sets]
+    for one, other, last, correct in zip(first, again, anew, sets, strict=True):
+        assert (one.mean, one.sd, one.low, one.high) == (other.mean, other.sd, other.low, other.high)
+        assert (one.mean, one.sd, one.low, one.high) == (last.mean, last.sd, last.low, last.high)
+        np.testing.assert_array_equal(one.posterior_mean(correct, count), last.posterior_mean(correct, count))
+    assert first[0].mean != first[1].mean
+    with pytest.raises(ValueError, match="read-only"):
+        first[0].mixtures.mean[0] = 0
+
+
+def test_counts_of_very_many_groups_are_not_kept(monkeypatch):
+    monkeypatch.setattr(spread, "LARGEST", 3)
+    spread._draw.cache_clear()
+    fit_spread(np.array([3, 5, 5]), np.array([5, 5, 9]))
+    fit_spread(np.array([3, 5, 5, 1]), np.array([5, 5, 9, 4]))
+    assert spread._draw.cache_info().currsize == 1
