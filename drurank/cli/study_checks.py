@@ -19,8 +19,8 @@ from jsonargparse import Namespace
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from drurank.cli.flags import named_as_flags
+from drurank.cli.group_cli import GroupCLI
 from drurank.cli.parser import reason_of
-from drurank.cli.training import GroupCLI
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.study.calling import call

@@ -77,7 +77,7 @@ def test_the_command_line_shows_it_unless_another_is_given(monkeypatch):
     from drurank.cli.training import run
 
     shown = []
-    monkeypatch.setattr("drurank.cli.training.GroupCLI.fit", lambda self, *a, **k: None, raising=False)
+    monkeypatch.setattr("drurank.cli.group_cli.GroupCLI.fit", lambda self, *a, **k: None, raising=False)
     words = ["fit", "--model", "ERM", "--data", "Shortcut", "--data.groups", "[6,4,4]", "--data.group_size", "10"]
     words += ["--trainer.accelerator", "cpu"]
     for more in ([], ["--trainer.callbacks+", "TQDMProgressBar"], ["--trainer.enable_progress_bar", "false"]):

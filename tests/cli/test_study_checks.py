@@ -102,7 +102,7 @@ def test_of_settings_that_differ_by_numbers_one_has_its_options_read_and_each_is
     monkeypatch.setattr(
         "drurank.cli.study_checks._RehearsedCLI.fit", lambda cli, **_: seen.append(numbers_of(cli.model))
     )
-    monkeypatch.setattr("drurank.cli.training.RunParser", Read)
+    monkeypatch.setattr("drurank.cli.group_cli.RunParser", Read)
     grid = {"model": "DRU", "cutoff": [5, 10], "optimizer": "SGD", "model.optimizer.lr": [0.5, 1, 2]}
     plan = Plan.read(written(tmp_path / "s.yaml", candidates=[grid], seeds=[0, 1]))
     rehearse(tmp_path / "study", plan)
