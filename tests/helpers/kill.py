@@ -19,6 +19,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -326,7 +327,7 @@ def stacked_study(root, stops, draw):
     for stop in stops:
         before = {*folder.glob("logs/*")}
         with process(words(folder), root / "log") as running:
-            wait_until(lambda: any("== " in log.read_text() for log in {*folder.glob("logs/*")} - before), running)
+            wait_until(partial(_has_begun, folder, before), running)
             with suppress(subprocess.TimeoutExpired):
                 running.wait(draw.uniform(0, 3))
             if running.poll() is None:
@@ -344,6 +345,11 @@ def stacked_study(root, stops, draw):
     )
     tables = [study_table(Study.load(place), "qdcg10").render("csv") for place in (folder, alone)]
     return found + differences(one, other, "manifests") + differences(*tables, "table")
+
+
+def _has_begun(study, before):
+    """Whether a worker has begun its candidates, by the logs that were not there before."""
+    return any("== " in log.read_text() for log in {*study.glob("logs/*")} - before)
 
 
 # ---- signals
