@@ -135,9 +135,10 @@ def naming_database(url: str) -> Iterator[None]:
     Raises:
         InputError: in place of one of ``errors_of_database``, its driver, or what its rows hold.
     """
+    known: tuple[type[Exception], ...] = (*errors_of_database(), ImportError, json.JSONDecodeError, KeyError)
     try:
         yield
-    except (*errors_of_database(), ImportError, json.JSONDecodeError, KeyError) as error:
+    except known as error:
         if isinstance(error, KeyError) and not str(error.args[0]).startswith(MISSING):
             raise
         cause = error.__cause__ if isinstance(error, errors_of_database()) else None  # of Optuna's, which names none
