@@ -150,7 +150,9 @@ SEVERAL = (
 @pytest.mark.parametrize("categories", [True, False])
 def test_the_terminal_says_why_nothing_was_trained_together(tmp_path, monkeypatch, capfd, categories):
     data = table_of_rows(tmp_path / "t.csv", categories=categories)
-    path = written(tmp_path / "s.yaml", data=data, candidates=[{"model": "ERM"}], trainer={"max_epochs": 1})
+    path = written(
+        tmp_path / "s.yaml", data=data, candidates=[{"model": "ERM"}], trainer={"max_epochs": 1}, criteria=["worst"]
+    )
     run_here(monkeypatch, path, tmp_path / "study")
     said = " ".join(capfd.readouterr().out.split())
     assert "2 of 2 candidates are finished" in said
@@ -162,7 +164,7 @@ def test_the_terminal_says_why_nothing_was_trained_together(tmp_path, monkeypatc
 
 def test_the_terminal_says_how_many_were_trained_alone_beside_others_that_were_not(tmp_path, monkeypatch, capfd):
     candidates = [{"model": "ERM"}, {"model": "IRM"}]
-    path = written(tmp_path / "s.yaml", candidates=candidates, trainer={"max_epochs": 1})
+    path = written(tmp_path / "s.yaml", candidates=candidates, trainer={"max_epochs": 1}, criteria=["worst"])
     run_here(monkeypatch, path, tmp_path / "study")
     said = " ".join(capfd.readouterr().out.split())
     assert "2 of 4 candidates were trained alone: IRM has its own objective." in said
