@@ -16,8 +16,8 @@ from runs import QUIET, SMALL
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 SLOW = (
-    "cli/test_study.py",
     "processes/test_distributed.py",
+    "cli/test_study.py",
     "processes",
     "study",
     "cli/test_study_workers.py",

@@ -53,7 +53,7 @@ def test_what_is_asked_of_a_checkpoint_of_a_study_writes_nothing_into_it(undistu
 
 def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path, capfd):
     rates = {"model": "ERM", "optimizer": "SGD", "model.optimizer.lr": [1e30, 0.01]}
-    path = written(tmp_path / "s.yaml", candidates=[rates], seeds=[0])
+    path = written(tmp_path / "s.yaml", candidates=[rates], seeds=[0], criteria=["worst"])
     finish(path, tmp_path / "study")
     with pytest.raises(SystemExit) as stop:
         main(words_of(path, tmp_path / "study"))  # nothing is left to run
@@ -65,7 +65,7 @@ def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_p
     assert f"failed: {failed}, seed 0: " in said
     assert "nan" in said.rpartition("seed 0: ")[2]
     assert len(manifests(tmp_path / "study")) == 1
-    assert f"Not finished: {failed}, seed 0." in study_table(Study.load(tmp_path / "study"), "qdcg10").remarks
+    assert f"Not finished: {failed}, seed 0." in study_table(Study.load(tmp_path / "study"), "worst").remarks
 
 
 def in_process(path, folder, *words):
@@ -99,7 +99,10 @@ def test_killed_in_the_middle_and_run_again_it_is_the_undisturbed_study(undistur
 
 def test_two_started_apart_share_the_work(tmp_path, capsys):
     """One of them is this process, which joins when the other has taken its first."""
-    path, folder = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0, 1, 2, 3]), tmp_path / "study"
+    path, folder = (
+        written(tmp_path / "s.yaml", candidates=ERM, seeds=[0, 1, 2, 3], criteria=["worst"]),
+        tmp_path / "study",
+    )
     storage = f"sqlite:///{tmp_path / 'shared.db'}"
 
     def taken():

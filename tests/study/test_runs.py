@@ -44,7 +44,7 @@ def test_counts_give_the_criteria_again(undisturbed):
 @pytest.fixture
 def one(tmp_path):
     """File of a study of one candidate, its folder, and that of the candidate."""
-    path = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0])
+    path = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0], criteria=["worst"])
     (candidate,) = Plan.read(path).candidates
     return path, tmp_path / "study", tmp_path / "study/candidates" / candidate.key
 

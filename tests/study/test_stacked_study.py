@@ -136,7 +136,7 @@ def run_here(monkeypatch, path, folder):
 @pytest.mark.parametrize("alone", [True, False])
 def test_the_terminal_says_why_nothing_was_trained_together(tmp_path, monkeypatch, capfd, alone):
     candidate = {"model": "ERM", **({"model.on_nonfinite": "skip"} if alone else {})}
-    path = written(tmp_path / "s.yaml", candidates=[candidate], trainer={"max_epochs": 1})
+    path = written(tmp_path / "s.yaml", candidates=[candidate], trainer={"max_epochs": 1}, criteria=["worst"])
     run_here(monkeypatch, path, tmp_path / "study")
     said = " ".join(capfd.readouterr().out.split())
     assert "2 of 2 candidates are finished" in said
@@ -149,7 +149,7 @@ def test_the_terminal_says_why_nothing_was_trained_together(tmp_path, monkeypatc
 
 def test_the_terminal_says_how_many_were_trained_alone_beside_others_that_were_not(tmp_path, monkeypatch, capfd):
     candidates = [{"model": "ERM"}, {"model": "IRM"}]
-    path = written(tmp_path / "s.yaml", candidates=candidates, trainer={"max_epochs": 1})
+    path = written(tmp_path / "s.yaml", candidates=candidates, trainer={"max_epochs": 1}, criteria=["worst"])
     run_here(monkeypatch, path, tmp_path / "study")
     said = " ".join(capfd.readouterr().out.split())
     assert "2 of 4 candidates were trained alone: IRM has its own objective." in said
