@@ -93,6 +93,8 @@ def print_comparison(comparison: Comparison) -> None:
     """Print the criteria, what they say, and the groups that differ the most."""
     console = Terminal()
     console.print(_criteria_table(comparison))
+    for sentence in comparison.about:
+        console.print(sentence)
     for sentence in (HOW_TO_READ, comparison.test):
         console.print(sentence, style="dim")
     for sentence in (*verdict(comparison), *comparison.remarks):

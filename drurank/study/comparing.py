@@ -48,6 +48,7 @@ class Comparison:
         split: whose groups they were tested on.
         criteria: differences of the criteria.
         groups: one row a group, see ``compare``; ``None`` over several repeats of the split, whose groups differ.
+        about: sentences on which models the two are.
         remarks: sentences on what is compared.
         test: sentences on how p and intervals are computed.
     """
@@ -57,6 +58,7 @@ class Comparison:
     split: str
     criteria: tuple[Compared, ...]
     groups: pa.Table | None
+    about: tuple[str, ...]
     remarks: tuple[str, ...]
     test: str
 
@@ -68,6 +70,7 @@ def compare_counts(
     cells: Sequence[str],
     min_count: int = 1,
     remarks: Sequence[str] = (),
+    about: Sequence[str] = (),
 ) -> Comparison:
     """Two models by their counts on the same groups.
 
@@ -78,10 +81,11 @@ def compare_counts(
         cells: criteria to compare.
         min_count: criteria leave out groups with fewer rows.
         remarks: sentences on what is compared.
+        about: sentences on which models the two are.
     """
     correct = np.stack([one.correct for one in counts])[:, None]
     side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count, groups=counts[0].groups)
-    return compare_chosen(side, names, split, cells, remarks)
+    return compare_chosen(side, names, split, cells, remarks, about)
 
 
 def compare_chosen(
@@ -90,6 +94,7 @@ def compare_chosen(
     split: str,
     cells: Sequence[str],
     remarks: Sequence[str],
+    about: Sequence[str] = (),
 ) -> Comparison:
     """Two of several methods, by the counts of their candidates.
 
@@ -99,6 +104,7 @@ def compare_chosen(
         split: whose groups these are.
         cells: criteria to compare.
         remarks: sentences on what is compared.
+        about: sentences on which models the two are.
     """
     one, other = (side.methods.index(name) for name in names)
     found = []
@@ -119,7 +125,7 @@ def compare_chosen(
         remarks = (*remarks, "Groups are not listed, since each split of the data has others.")
     if not side.can_tell and ONE_RUN not in remarks:
         remarks = (*remarks, ONE_RUN)
-    return Comparison(*names, split, tuple(found), table, tuple(remarks), _test_of(side))
+    return Comparison(*names, split, tuple(found), table, tuple(about), tuple(remarks), _test_of(side))
 
 
 def _test_of(side: Chosen) -> str:

@@ -9,7 +9,9 @@ from drurank.study.chosen import Chosen
 from drurank.study.comparing import Comparison, compare_chosen
 from drurank.study.finished import Study
 from drurank.study.result import Result
+from drurank.study.tables import in_epochs
 from drurank.study.tabulating import constant_answers, default_cells
+from drurank.words import counted
 
 
 def find(study: Study, name: str) -> Result:
@@ -65,7 +67,18 @@ def compare_in_study(
         side = Chosen.of(chosen, by, split, study.min_count)
     pair = {name: chosen[name] for name in (first, second)}
     remarks = (*constant_answers(study, pair, by, [split]), *lacking, *study.caveats())
-    return compare_chosen(side, (first, second), split, cells or default_cells(by), remarks)
+    about = [f"{place}: {_which(pair[name], by)}." for place, name in (("First", first), ("Second", second))]
+    what = "Settings and epochs" if {first, second} & set(methods) else "Epochs"
+    about.append(f"{what} are chosen by {by} on validation.")
+    return compare_chosen(side, (first, second), split, cells or default_cells(by), remarks, about)
+
+
+def _which(results: Sequence[Result], by: str) -> str:
+    """Settings and epochs of candidates, as tables have them, with their seeds."""
+    seeds, splits = list(dict.fromkeys(one.seed for one in results)), len({one.repeat for one in results})
+    of = f"{counted(splits, 'split')} of the data, " if splits > 1 else ""
+    chosen = in_epochs([one.setting for one in results], [one.epoch(by) for one in results])
+    return f"{chosen} ({of}seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})"
 
 
 def _settings_side_by_side(study: Study, names: tuple[str, str], by: str) -> dict[str, list[Result]]:

@@ -59,14 +59,20 @@ def compare_runs(
             raise InputError(f"no test split is common to both: the last test of {of}; test both on the same data")
         raise InputError(f"on is {on!r}, which is not a split of both: {nearest(split, sorted(both))}")
     counts = [_counts_of(table.filter(pc.equal(table["split"], split))) for table in tables]
-    least = {_least(folder / REPORT_FILE) for folder in folders}
+    reports = [read_json(folder / REPORT_FILE, TEST_AGAIN, {"min_count": int}) for folder in folders]
+    least = {report["min_count"] for report in reports}
     if len(least) > 1:
         raise InputError(f"min_count differs: {first} and {second} leave out other groups; test both alike")
     names = str(first), str(second)
     same_groups(counts, names, split)
     answers = {name: [answer_in(folder / REPORT_FILE, split)] for name, folder in zip(names, folders, strict=True)}
     remarks = (*no_better(answers, split), ONE_RUN)
-    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), remarks)
+    about = [
+        f"{place}: {report['method']}, {report['checkpoint']}."
+        for place, report in zip(("First", "Second"), reports, strict=True)
+        if report.get("method") and report.get("checkpoint")
+    ]
+    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), remarks, about)
 
 
 def files_compared(run: str | Path) -> list[str]:
@@ -74,11 +80,6 @@ def files_compared(run: str | Path) -> list[str]:
     folder, names = Path(run).expanduser(), (GROUPS_PARQUET, REPORT_FILE)
     places = [folder, *folder.glob(f"{TEST_FOLDER}/*")]
     return [str(place / name) for place in places for name in names if (place / name).is_file()]
-
-
-def _least(file: Path) -> int:
-    report: dict[str, int] = read_json(file, TEST_AGAIN, {"min_count": int})
-    return report["min_count"]
 
 
 def _tested(folder: Path, by: str) -> Path:

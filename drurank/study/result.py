@@ -33,7 +33,15 @@ EXPECTED = {
 }
 """What a manifest has at least, and of what kind."""
 OF_DATA = {"training_rows": int, "training_groups": int}
-OF_MODEL = {"min_count": int, "shrink": bool}
+OF_MODEL = {"min_count": int, "shrink": bool, "first_stage_epochs": int}
+
+REWEIGHTS: dict[str, int | str] = {
+    "drurank.methods.DRU": 1,
+    "drurank.methods.Worst": 1,
+    "drurank.methods.Const": 1,
+    "drurank.methods.JTT": "first_stage_epochs",
+}
+"""Class of a method to the first epoch in which its weights may differ, or to the option that says it."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +180,17 @@ class Result:
         """Value of a criterion on validation, of the checkpoint that is best by it."""
         self._refuse_other(by)
         return float(self.manifest["selection"][by]["value"])
+
+    def epoch(self, by: str) -> int:
+        """Epoch of the checkpoint that is best by a criterion, from 0."""
+        self._refuse_other(by)
+        return int(self.manifest["selection"][by]["epoch"])
+
+    def has_equal_weights(self, by: str) -> bool:
+        """Whether a method that reweights was still ``ERM`` at the checkpoint that is best by a criterion."""
+        model = self.manifest.get("config", {}).get("model") or {}
+        first = REWEIGHTS.get(str(model.get("class_path")), 0)
+        return self.epoch(by) < int(self._option(first, 0) if isinstance(first, str) else first)
 
     def _refuse_other(self, by: str) -> None:
         if by not in self.criteria:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,6 +67,11 @@ class Row:
     epochs: tuple[int, ...]
     cells: dict[Column, Cell]
 
+    @property
+    def chosen(self) -> str:
+        """Settings and epochs, for people."""
+        return in_epochs(self.settings, self.epochs)
+
 
 @dataclass(frozen=True)
 class StudyTable:
@@ -105,7 +111,7 @@ class StudyTable:
         table.add_column("chosen", overflow="fold")
         for row in self.rows:
             cells = self._cells(row, "[bold]{} *[/bold]", "[u]{} +[/u]")
-            table.add_row(row.method, *map(Text.from_markup, cells), _settings(row))
+            table.add_row(row.method, *map(Text.from_markup, cells), row.chosen)
         return table
 
     @property
@@ -166,7 +172,11 @@ class StudyTable:
     def _markdown(self) -> str:
         head = ["method", *map(markdown, self._head), "chosen"]
         rows = [
-            [markdown(row.method), *self._cells(row, "**{}**", "<u>{}</u>"), markdown(_settings(row))]
+            [
+                markdown(row.method),
+                *self._cells(row, "**{}**", "<u>{}</u>"),
+                markdown(row.chosen),
+            ]
             for row in self.rows
         ]
         return markdown_table(head, rows, self.title, (self.legend, *self.remarks))
@@ -199,10 +209,11 @@ class StudyTable:
         return out.getvalue()
 
 
-def _settings(row: Row) -> str:
-    if len(set(row.settings)) == 1:
-        return f"{row.settings[0]}, epochs {', '.join(map(str, row.epochs))}"
-    return "; ".join(f"{setting}, epoch {epoch}" for setting, epoch in zip(row.settings, row.epochs, strict=True))
+def in_epochs(settings: Sequence[str], epochs: Sequence[int]) -> str:
+    """Settings by run with their epochs: ``DRU cutoff=5, epochs 1, 0``."""
+    if len(set(settings)) == 1:
+        return f"{settings[0]}, epoch{'s' * (len(epochs) > 1)} {', '.join(map(str, epochs))}"
+    return "; ".join(f"{setting}, epoch {epoch}" for setting, epoch in zip(settings, epochs, strict=True))
 
 
 def _marked(cell: Cell, text: str, best: str, second: str) -> str:

@@ -16,6 +16,7 @@ from drurank.study.finished import Study
 from drurank.study.result import Result
 from drurank.study.shipping import recommend
 from drurank.study.tables import Cell, Column, Row, StudyTable
+from drurank.words import counted, joined
 
 CELLS = ("average", "p10", "worst")
 
@@ -59,7 +60,7 @@ def study_table(
                 found.setdefault(method, {})[split, name] = cell
             alike += _undecided((split, name), found, of_several=len(splits) > 1)
         floors.extend(_floor(side, names, split))
-    remarks = [*constant_answers(study, chosen, by, splits), *lacking, *study.caveats()]
+    remarks = [*constant_answers(study, chosen, by, splits), *_still_erm(study, chosen, by), *lacking, *study.caveats()]
     if any(np.isnan(cell.mean) for of_method in found.values() for cell in of_method.values()):
         remarks.append("A dash: with some seed the groups do not differ, or none is left, so there is nothing to show.")
     if alike and not side.can_tell:
@@ -83,8 +84,17 @@ def constant_answers(
         yield from no_better({name: answers_of(results, by, split) for name, results in shown.items()}, split, run)
 
 
+def _still_erm(study: Study, chosen: Mapping[str, Sequence[Result]], by: str) -> Iterator[str]:
+    """A sentence on methods that were chosen at epochs before they reweighted anything."""
+    run = "seed" if len(study.repeats) == 1 else "run"
+    number = {name: sum(one.has_equal_weights(by) for one in results) for name, results in chosen.items()}
+    like = [f"{name} with {n} of {counted(len(chosen[name]), run)}" for name, n in number.items() if n]
+    if like:
+        yield f"Chosen at an epoch at which all weights were still equal, so the same as ERM: {joined(like)}."
+
+
 def _row(method: str, results: Sequence[Result], by: str, cells: dict[Column, Cell]) -> Row:
-    epochs = tuple(int(result.manifest["selection"][by]["epoch"]) for result in results)
+    epochs = tuple(result.epoch(by) for result in results)
     return Row(method, tuple(result.setting for result in results), epochs, cells)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from drurank.cli import main
 from drurank.errors import InputError
+from drurank.files import write_json
 from drurank.study import Study, compare, compare_in_study, compare_runs, find, study_table
 from drurank.study.comparing import ONE_RUN
 from drurank.study.comparing_files import compare_predictions
@@ -139,6 +140,26 @@ def test_settings_and_candidates_are_compared_by_name(results):
             compare_in_study(study, *pair)
 
 
+@pytest.mark.parametrize("by", ["qdcg10", "worst"])
+def test_a_comparison_says_which_models_it_is_of(results, by, capsys):
+    study = Study.load(results)
+    erm, dru = (study.chosen(by)[name] for name in ("ERM", "qDRU+M"))
+    about = compare_in_study(study, "ERM", "DRU", by).about
+    for place, line, found in (("First", about[0], erm), ("Second", about[1], dru)):
+        assert line.startswith(f"{place}: {found[0].setting}, epoch")
+        assert line.endswith("(seeds 0, 1).")
+        for result in found:
+            assert result.setting in line
+            assert re.search(rf"epochs? [\d, ]*{result.manifest['selection'][by]['epoch']}", line)
+    assert about[2] == f"Settings and epochs are chosen by {by} on validation."
+    one = find(study, "DRU cutoff=5 seed=1")
+    about = compare_in_study(study, "DRU cutoff=5 seed=1", "DRU cutoff=100", by).about
+    assert about[0] == f"First: DRU cutoff=5, epoch {one.epoch(by)} (seed 1)."
+    assert about[2] == f"Epochs are chosen by {by} on validation."
+    main(["study", "compare", "--folder", str(results), "--first", "ERM", "--second", "DRU", "--by", by])
+    assert f"Settings and epochs are chosen by {by} on validation." in capsys.readouterr().out
+
+
 def run_with(folder, correct, count):
     """The folder of a run as a test leaves it."""
     names = [f"g{place}" for place in range(len(count))]
@@ -146,7 +167,8 @@ def run_with(folder, correct, count):
     tested.mkdir(parents=True)
     table = pa.table({"split": ["ood_test"] * len(count), "group": names, "count": count, "correct": correct})
     pa_parquet.write_table(table, tested / "groups.parquet")
-    (tested / "report.json").write_text('{"min_count": 1, "splits": {}}', encoding="utf-8")
+    report = {"min_count": 1, "splits": {}, "method": "qDRU+M", "checkpoint": "q.ckpt"}
+    write_json(tested / "report.json", report)
     return str(folder)
 
 
@@ -161,6 +183,7 @@ def test_two_runs_are_compared(tmp_path, capsys):
     assert "a (first) and " in said
     assert "b (second), ood_test" in said
     assert "Paired over 60 groups: p is the larger of a t-test with bootstrapped error and a test that" in said
+    assert "First: qDRU+M, q.ckpt. Second: qDRU+M, q.ckpt." in said
     (one,) = compare_runs(*runs, cells=["average"]).criteria
     paired = (rows[1] - rows[0]) / 50
     error = paired.std(ddof=1) / np.sqrt(60)

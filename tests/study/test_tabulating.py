@@ -17,7 +17,7 @@ from drurank.study.tables import Cell, Row, StudyTable
 from drurank.study.tabulating import column_cells
 from drurank.terminal import Terminal
 from simulations import simulated
-from studies import table_of
+from studies import table_of, write_counts
 
 
 def test_a_table_by_hand(results):
@@ -37,6 +37,30 @@ def test_a_table_by_hand(results):
     rows = list(csv.DictReader(io.StringIO(table.render("csv"))))
     assert len(rows) == 6
     assert float(rows[0]["average"]) == table.rows[0].cells["ood_test", "average"].values[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "equal"),
+    [
+        ("drurank.methods.DRU", {}, 1),
+        ("drurank.methods.Worst", {}, 1),
+        ("drurank.methods.Const", {}, 1),
+        ("drurank.methods.JTT", {"first_stage_epochs": 2}, 2),
+        ("drurank.methods.ERM", {}, 0),
+        ("mine.DRU", {}, 0),
+    ],
+)
+def test_seeds_that_were_chosen_before_any_weight_differed_are_counted(tmp_path, model, options, equal):
+    """Epochs 0, 1, 2: below the first that reweights, the model is still ERM's."""
+    folder = write_counts(tmp_path / "study", {"A": np.full((3, 6), 20), "ERM": np.full((3, 6), 20)}, 40)
+    for result in Study.load(folder):
+        if result.method == "A":
+            selection = {by: {**one, "epoch": result.seed} for by, one in result.manifest["selection"].items()}
+            config = {"model": {"class_path": model, "init_args": options}}
+            write_json(result.folder / "manifest.json", {**result.manifest, "selection": selection, "config": config})
+    said = [one for one in study_table(Study.load(folder)).remarks if "weights" in one]
+    of_a = f"Chosen at an epoch at which all weights were still equal, so the same as ERM: A with {equal} of 3 seeds."
+    assert said == ([of_a] if equal else [])
 
 
 def test_what_chance_alone_gives_is_the_median_of_draws(results):
