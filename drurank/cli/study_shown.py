@@ -80,7 +80,8 @@ def export(
         output: folder to make, with the checkpoint and its configuration, as that of a run.
         by: criterion that chooses on validation, and compares methods on test.
         on: split of that comparison; that of groups never seen in training, if not given.
-        method: take the best run of this method, as qDRU+M; the one that the comparison speaks for, if not given.
+        method: take the best run of this method, as qDRU+M or its class, DRU; the one that the comparison speaks for,
+            if not given.
 
     Returns:
         What was taken, and why.
