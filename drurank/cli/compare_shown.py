@@ -106,13 +106,18 @@ def print_comparison(comparison: Comparison) -> None:
     console.print(_criteria_table(comparison))
     for sentence in comparison.about:
         console.print(sentence)
-    exchanged = [BY_EXCHANGE] if any(map(_is_by_exchange, comparison.criteria)) else []
-    for sentence in (HOW_TO_READ, comparison.test, *exchanged):
+    for sentence in how_to_read(comparison):
         console.print(sentence, style="dim")
     for sentence in (*verdict(comparison), *comparison.remarks):
         console.print(sentence)
     if comparison.groups is not None:
         _print_groups(comparison, console)
+
+
+def how_to_read(comparison: Comparison) -> list[str]:
+    """Sentences on what the figures of the criteria are."""
+    exchanged = [BY_EXCHANGE] if any(map(_is_by_exchange, comparison.criteria)) else []
+    return [HOW_TO_READ, comparison.test, *exchanged]
 
 
 def _criteria_table(comparison: Comparison) -> Table:
@@ -123,12 +128,17 @@ def _criteria_table(comparison: Comparison) -> Table:
     for column in ("criterion", "first", "second", "difference", "95 %", p):
         table.add_column(column, justify="left" if column == "criterion" else "right")
     for one in comparison.criteria:
-        show = criterion(one.criterion).shown
-        low, high = (_signed(one.criterion, end) for end in one.difference.interval)
-        cells = [show(one.first), show(one.second), _signed(one.criterion, one.difference.value)]
-        p = in_words(one.difference.p).removeprefix("p = ")
-        table.add_row(one.criterion, *cells, f"{low} to {high}", f"{p}{' *' * _is_by_exchange(one)}")
+        table.add_row(*figures(one))
     return table
+
+
+def figures(one: Compared) -> list[str]:
+    """Name, both values, difference, interval and p of a criterion."""
+    show = criterion(one.criterion).shown
+    low, high = (_signed(one.criterion, end) for end in one.difference.interval)
+    p = in_words(one.difference.p).removeprefix("p = ") + " *" * _is_by_exchange(one)
+    value = _signed(one.criterion, one.difference.value)
+    return [one.criterion, show(one.first), show(one.second), value, f"{low} to {high}", p]
 
 
 def _is_by_exchange(one: Compared) -> bool:
