@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from drurank.cli.compare_shown import gathered, show_comparison
 from drurank.cli.concordance_shown import show_concordance
+from drurank.cli.file_hints import in_study_file
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import program, usage
@@ -118,7 +119,10 @@ def run_study(
     optuna_installed()
     plan, folder = Plan.read(config), Path(output).expanduser()
     trust(plan.shared)  # of the configurations that the plan names
-    prepare(folder, plan)
+    try:
+        prepare(folder, plan)
+    except InputError as error:
+        raise InputError(in_study_file(str(error))) from error
     file = Path(find_config(config)).expanduser().resolve()
     return run_plan(plan, file, folder, workers, storage, grace, engine, stack_size, retry_failed=retry_failed)
 
