@@ -18,6 +18,7 @@ from drurank.study.comparing_files import compare_runs, files_compared
 from drurank.study.finished import Study
 from drurank.study.folder import files_read
 from drurank.study.shipping import POINTS, in_words
+from drurank.study.stepwise import LEVEL
 from drurank.terminal import Terminal, say
 from drurank.words import as_names, joined, shortened
 
@@ -25,6 +26,16 @@ GROUPS_SHOWN = 10
 HOW_TO_READ = (
     "Difference: second less first, with a 95 % interval; shares in percent. Groups count as a sample of many."
 )
+BY_EXCHANGE = (
+    "* By exchange: that often, methods exchanged at random are at least as far apart. Where groups are few or small, "
+    "a criterion takes few values, so such a p may be large, even 1, beside an interval that ends near 0."
+)
+BY_EACH_GROUP = (
+    "95 %: 2.5 to 97.5 %, as of the criteria above, so that a group is better or worse where 0 is outside. (Reports of "
+    "one model show 5 to 95 %.)"
+)
+MUCH = 2
+"""How many times the p of a t-test one by exchange is at least for a word on it."""
 
 
 def show_comparison(
@@ -95,7 +106,7 @@ def print_comparison(comparison: Comparison) -> None:
     console.print(_criteria_table(comparison))
     for sentence in comparison.about:
         console.print(sentence)
-    for sentence in (HOW_TO_READ, comparison.test):
+    for sentence in how_to_read(comparison):
         console.print(sentence, style="dim")
     for sentence in (*verdict(comparison), *comparison.remarks):
         console.print(sentence)
@@ -103,17 +114,37 @@ def print_comparison(comparison: Comparison) -> None:
         _print_groups(comparison, console)
 
 
+def how_to_read(comparison: Comparison) -> list[str]:
+    """Sentences on what the figures of the criteria are."""
+    exchanged = [BY_EXCHANGE] if any(map(_is_by_exchange, comparison.criteria)) else []
+    return [HOW_TO_READ, comparison.test, *exchanged]
+
+
 def _criteria_table(comparison: Comparison) -> Table:
     first, second = shortened([comparison.first, comparison.second])
     table = Table(title=f"{first} (first) and {second} (second), {comparison.split}")
-    for column in ("criterion", "first", "second", "difference", "95 %", "p"):
+    methods = max((one.difference.methods for one in comparison.criteria), default=2)
+    p = "p" if methods == 2 else "p, corrected"
+    for column in ("criterion", "first", "second", "difference", "95 %", p):
         table.add_column(column, justify="left" if column == "criterion" else "right")
     for one in comparison.criteria:
-        show = criterion(one.criterion).shown
-        low, high = (_signed(one.criterion, end) for end in one.difference.interval)
-        cells = [show(one.first), show(one.second), _signed(one.criterion, one.difference.value)]
-        table.add_row(one.criterion, *cells, f"{low} to {high}", in_words(one.difference.p).removeprefix("p = "))
+        table.add_row(*figures(one))
     return table
+
+
+def figures(one: Compared) -> list[str]:
+    """Name, both values, difference, interval and p of a criterion."""
+    show = criterion(one.criterion).shown
+    low, high = (_signed(one.criterion, end) for end in one.difference.interval)
+    p = in_words(one.difference.p).removeprefix("p = ") + " *" * _is_by_exchange(one)
+    value = _signed(one.criterion, one.difference.value)
+    return [one.criterion, show(one.first), show(one.second), value, f"{low} to {high}", p]
+
+
+def _is_by_exchange(one: Compared) -> bool:
+    """Whether p is large by exchange alone, which then does not look like the interval."""
+    by_lot = one.difference.p_by_lot
+    return by_lot >= LEVEL and by_lot > MUCH * one.difference.p_of_error
 
 
 def _signed(name: str, value: float) -> str:
@@ -153,13 +184,14 @@ def _print_groups(comparison: Comparison, console: Terminal) -> None:
     apart = [row for row in found if row["verdict"] != "like"]
     if apart:
         table = Table(title="Groups that differ by their own rows alone")
-        for column in ("group", "rows", "first", "second", "difference", "2.5 to 97.5 %"):
+        for column in ("group", "rows", "first", "second", "difference", "95 %"):
             table.add_column(column, justify="left" if column == "group" else "right")
         for row in apart if len(apart) <= 2 * GROUPS_SHOWN else [*apart[:GROUPS_SHOWN], *apart[-GROUPS_SHOWN:]]:
             interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
             numbers = [f"{row['count']:,}", f"{row['first']:.3f}", f"{row['second']:.3f}", f"{row['difference']:+.3f}"]
             table.add_row(row["group"], *numbers, interval)
         console.print(table)
+        console.print(BY_EACH_GROUP, style="dim")
     kinds = [row["verdict"] for row in found]
     console.print(
         f"Each of {len(found):,} groups by its own rows alone: {kinds.count('better'):,} served better by the second, "

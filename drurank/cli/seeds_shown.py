@@ -22,7 +22,7 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     Args:
         folder: of a study.
         by: criterion that chose epoch and setting of each seed, on validation.
-        method: as qDRU+M; may be left out where the study has one.
+        method: as qDRU+M, or its class, as DRU; may be left out where the study has one.
 
     Returns:
         Split to what ``over_seeds`` gives.
@@ -36,7 +36,7 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     chosen = study.chosen(by)
     if method is None and len(chosen) > 1:
         raise InputError(f"{folder} has several methods; give one of {', '.join(chosen)}")
-    name = method or next(iter(chosen))
+    name = next(iter(chosen)) if method is None else study.method_named(method)
     if name not in chosen:
         raise InputError(f"{folder} has no method {name!r}: {nearest(name, chosen)}")
     report = report_over_seeds(chosen[name], by)

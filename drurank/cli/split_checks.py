@@ -33,8 +33,8 @@ def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool)
         raise InputError(f"output is {str(target)!r}; give a file that ends in {', '.join(WRITTEN)}")
     if any(suffix_of(file) in DELIMITERS for file in files) and suffix not in DELIMITERS:
         raise InputError(
-            f"{path} is of text, whose numbers would be words in {suffix}; give an --output that ends in "
-            f"{' or '.join(DELIMITERS)}"
+            f"{path} is a file of text, whose cells split copies as they are; {suffix} would hold its numbers as text, "
+            f"which are no numbers when it is read; give an --output that ends in {' or '.join(DELIMITERS)}"
         )
     if target.resolve() in [Path(file).expanduser().resolve() for file in files]:
         itself = "the table itself" if len(files) == 1 else f"one of the files of {path}"

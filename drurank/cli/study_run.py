@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+from drurank.cli.file_hints import in_study_file
 from drurank.cli.program import program
 from drurank.cli.study_workers import Workers, wait_to_begin, watch
 from drurank.cli.words import trust_named
@@ -120,7 +121,10 @@ def run_study(
     trust(plan.shared)  # of the configurations that the plan names
     file = Path(find_config(config)).expanduser().resolve()
     with options.workers_of(plan, file, folder) as started:
-        prepare(folder, plan, started.check)
+        try:
+            prepare(folder, plan, started.check)
+        except InputError as error:
+            raise InputError(in_study_file(str(error))) from error
         return run_plan(plan, folder, options, started)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from drurank.cli.compare_shown import figures, how_to_read, verdict
 from drurank.cli.concordance_shown import HOW_TO_READ, concordance_text, models_ordered
 from drurank.cli.program import program
 from drurank.errors import InputError
@@ -16,14 +17,15 @@ from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE
 from drurank.run_folder.links import refuse_links
 from drurank.study.choosing import criteria_concordance
 from drurank.study.chosen import Test
+from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.finished import Study
 from drurank.study.folder import files_read
-from drurank.study.markdown import code, markdown
-from drurank.study.shipping import Recommendation, export_best
+from drurank.study.markdown import code, markdown, markdown_table
+from drurank.study.shipping import BASELINE, Recommendation, export_best
 from drurank.study.tables import Format, StudyTable
 from drurank.study.tabulating import default_cells, study_table
 from drurank.terminal import Terminal, say
-from drurank.words import as_names
+from drurank.words import as_names, joined
 from drurank.yaml_files import read_options
 
 Layout = Literal["criteria", "splits"]
@@ -80,7 +82,8 @@ def export(
         output: folder to make, with the checkpoint and its configuration, as that of a run.
         by: criterion that chooses on validation, and compares methods on test.
         on: split of that comparison; that of groups never seen in training, if not given.
-        method: take the best run of this method, as qDRU+M; the one that the comparison speaks for, if not given.
+        method: take the best run of this method, as qDRU+M or its class, DRU; the one that the comparison speaks for,
+            if not given.
 
     Returns:
         What was taken, and why.
@@ -117,7 +120,7 @@ def draw(
             if not given.
         output: folder for the pictures; that of the study, whose pictures are then drawn anew, if not given.
         overwrite: whether pictures that exist in another folder are replaced.
-        repeat: the split of the data to draw, in a study with several.
+        repeat: the split of the data to draw, in a study with several; the first, if not given.
 
     Returns:
         The files.
@@ -130,7 +133,10 @@ def draw(
 
     if output is None:  # what is written into the study may lead elsewhere, where it is of somebody else
         refuse_links(Path(folder).expanduser())
-    study, where = Study.load(folder).of_repeat(repeat), Path(output or folder).expanduser()
+    study, where = Study.load(folder), Path(output or folder).expanduser()
+    if repeat is None and len(study.repeats) > 1:
+        say(f"Drawn is split {study.repeats[0]} of {len(study.repeats)}; --repeat names another.")
+    study = study.of_repeat(study.repeats[0] if repeat is None else repeat)
     on, names = study.split(on), as_names(cells) if cells else default_cells(by)
     figures = {
         "choosing.png": partial(pictures.draw_choosing, study, by, on),
@@ -169,6 +175,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
     lines = [f"# {markdown(study.folder.resolve().name)}", "", *map(markdown, _what(study)), ""]
     lines += ["## Methods", "", study_table(study, by, on=on, cells=names).render("markdown")]
     # Orders and pictures are of one split of the data; the others have other groups.
+    lines += _differences(study, by, on, names)
     number, of_split = study.repeats[0], ""
     if len(study.repeats) > 1:
         of_split = f" --repeat {number}"
@@ -178,11 +185,14 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
         title = "How well criteria choose"
         remarks = [f"{models_ordered(one, 'same', by, on)} {HOW_TO_READ}"]
         found = criteria_concordance(one, by=by, on=on)
-        lines += [f"## {title}", "", concordance_text(found, "markdown", title, remarks)]
+        lines += [f"## {title}", "", concordance_text(found, "markdown", "Orders on validation and on test", remarks)]
     pictures = draw(folder, by, on, shown, repeat=number)
     lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in pictures), ""]
     commands = [f"table --by {by} --on {on} --cells {shown}", f"concordance --by {by} --on {on}{of_split}"]
     commands += [f"plot --by {by} --on {on} --cells {shown}{of_split}"]
+    pairs = [shlex.join(["--first", one, "--second", other]) for one, other in _pairs(study, by)]
+    commands += [f"compare {pair} --by {by} --on {on} --cells {shown}" for pair in pairs]
+    commands += [f"export-best --by {by} --on {on} --output best"]
     lines += ["## Commands", ""]
     called = shlex.join([*program(), *import_words()])
     lines += [*code([f"{called} study {words} --folder {shlex.quote(folder)}" for words in commands]), ""]
@@ -191,14 +201,34 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
     return file
 
 
+def _pairs(study: Study, by: str) -> list[tuple[str, str]]:
+    """ERM, or else the first method, with each other one."""
+    methods = list(study.chosen(by))
+    first = BASELINE if BASELINE in methods else methods[0]
+    return [(first, other) for other in methods if other != first]
+
+
+def _differences(study: Study, by: str, on: str, cells: list[str]) -> list[str]:
+    """Each method against the first one: differences of the criteria, with intervals and p."""
+    found = [compare_in_study(study, *pair, by, on, cells) for pair in _pairs(study, by)]
+    if not found:
+        return []
+    rows = [[markdown(one.second), *map(markdown, figures(figure))] for one in found for figure in one.criteria]
+    head = ["second", "criterion", "first", "second", "difference", "95 %", "p"]
+    said = dict.fromkeys(sentence for one in found for sentence in (*how_to_read(one), *verdict(one)))
+    title = f"{found[0].first} (first) and others (second), {on}"
+    return ["## Differences", "", markdown_table(head, rows, title, tuple(said))]
+
+
 def _what(study: Study) -> list[str]:
     """What was run: data, budget, candidates."""
     manifests = [result.manifest for result in study]
     steps = sorted({manifest["budget"]["steps"] for manifest in manifests})
     budget = " to ".join(f"{number:,}" for number in dict.fromkeys((steps[0], steps[-1])))
+    sources = dict.fromkeys(manifest["data"]["source"] for manifest in manifests)
     settings = dict.fromkeys(result.setting for result in study)
     seeds = ", ".join(map(str, sorted({result.seed for result in study})))
     return [
-        f"{len(manifests)} finished candidates on {manifests[0]['data']['source']}, {budget} optimizer steps each; "
+        f"{len(manifests)} finished candidates on {joined(list(sources))}, {budget} optimizer steps each; "
         f"seeds {seeds}. Settings: {'; '.join(settings)}."
     ]

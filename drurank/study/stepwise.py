@@ -44,11 +44,18 @@ class Difference:
 
         It is below 5 % if and only if the difference is distinguishable.
         """
+        return min(max(self.earlier, self.p_of_error, self.p_by_lot), 1.0)
+
+    @cached_property
+    def p_of_error(self) -> float:
+        """The part of ``p`` that is by the error of the difference alone."""
         ratio, degrees = _ratio(np.array([self.value]), np.array([self.error])), np.array([self.degrees])
-        found = [self.earlier, float(_p_of_range(ratio, self.methods, degrees)[0])]
-        if self.by_lot is not None:
-            found.append(float(_shares_above(self.by_lot(), np.abs(self.value))))
-        return min(max(found), 1.0)
+        return float(_p_of_range(ratio, self.methods, degrees)[0])
+
+    @cached_property
+    def p_by_lot(self) -> float:
+        """The part by exchange: the share of exchanges that set methods as far apart; 0 where none are made."""
+        return 0.0 if self.by_lot is None else float(_shares_above(self.by_lot(), np.abs(self.value)))
 
     @cached_property
     def interval(self) -> tuple[float, float]:

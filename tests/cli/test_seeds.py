@@ -159,3 +159,5 @@ def test_a_method_of_a_study_is_named(results):
     with pytest.raises(InputError, match="no method 'DRUM'"):
         show_seeds(str(results), method="DRUM")
     assert show_seeds(str(results), "worst", "ERM")["ood_test"]["seeds"] == 2
+    assert show_seeds(str(results), "worst", "DRU") == show_seeds(str(results), "worst", "qDRU+M")
+    assert read_json(results / "seeds.json")["method"] == "qDRU+M"

@@ -225,7 +225,10 @@ NAMES = {
     "no such file": ({"path": "u.csv"}, ["there is no file u.csv", "t.csv"]),
     "unknown suffix": ({"output": "s.xlsx"}, ["output is 's.xlsx'", ".csv, .tsv, .parquet, .pq"]),
     "no suffix": ({"output": "s"}, ["output is 's'", ".csv"]),
-    "text to types": ({"output": "s.parquet"}, ["t.csv is of text", ".parquet", ".csv or .tsv"]),
+    "text to types": (
+        {"output": "s.parquet"},
+        ["t.csv is a file of text", ".parquet would hold", ".csv or .tsv"],
+    ),
     "onto itself": ({"output": "./t.csv"}, ["output is 't.csv', the table itself"]),
     "folder that is a file": ({"output": "t.csv/s.csv"}, ["t.csv/s.csv cannot be used", "give another path"]),
     "group that is the label": ({"group": "y"}, ["t.csv: of 2 groups", "smaller ones"]),

@@ -58,6 +58,44 @@ def test_the_interval_of_a_group_is_that_of_two_posteriors():
         assert table["high"][place] == pytest.approx(q - p + 1.96 * sd, abs=0.02)
 
 
+def test_a_group_is_better_or_worse_by_the_ends_that_are_shown():
+    """All counts of two models on 20 rows: some intervals end within half a thousandth of 0."""
+    pairs = np.array([(one, other) for one in range(21) for other in range(21)])
+    names, count = tuple(map(str, range(len(pairs)))), np.full(len(pairs), 20)
+    rows = compare(*(Counts(names, right, count) for right in pairs.T)).to_pylist()
+    drawn = [
+        np.random.default_rng(1).beta(right + 0.5, 20 - right + 0.5, size=(20000, len(pairs))) for right in pairs.T
+    ]
+    ends = np.percentile(drawn[1] - drawn[0], (2.5, 97.5), axis=0)[:, [int(row["group"]) for row in rows]].T
+    for row, found in zip(rows, ends, strict=True):
+        shown = [float(f"{row[end]:+.3f}") for end in ("low", "high")]
+        assert row["verdict"] == ("better" if shown[0] > 0 else "worse" if shown[1] < 0 else "like")
+        assert [row["low"], row["high"]] == shown
+        assert shown == pytest.approx(found, abs=0.03)
+
+
+def test_a_p_by_exchange_that_is_not_like_the_interval_is_marked(tmp_path, capsys):
+    """Of four groups one differs: whichever way it is exchanged the worst differs as much, so p is 1."""
+    rows = {"ERM": np.array([[10, 30, 30, 30]]), "A": np.array([[22, 30, 30, 30]])}
+    study = write_counts(tmp_path / "study", rows, 40)
+    main(["study", "compare", "--folder", str(study), "--first", "ERM", "--second", "A"])
+    said = capsys.readouterr().out
+    (worst,) = [line for line in said.splitlines() if line.startswith("│ worst")]
+    assert worst.split("│")[-2].strip() == "1.000 *"
+    assert "* By exchange: that often" in said
+    study = write_counts(tmp_path / "other", {"ERM": np.full((1, 40), 10), "A": np.full((1, 40), 30)}, 40)
+    main(["study", "compare", "--folder", str(study), "--first", "ERM", "--second", "A"])
+    assert "*" not in capsys.readouterr().out
+
+
+def test_p_is_called_corrected_where_there_are_more_than_two_methods(results, tmp_path, capsys):
+    main(["study", "compare", "--folder", str(results), "--first", "ERM", "--second", "DRU"])
+    assert "p, corrected" in capsys.readouterr().out
+    study = write_counts(tmp_path / "study", {"ERM": np.full((2, 8), 10), "A": np.full((2, 8), 12)}, 40)
+    main(["study", "compare", "--folder", str(study), "--first", "ERM", "--second", "A"])
+    assert "corrected" not in capsys.readouterr().out
+
+
 def test_candidates_that_are_not_there(results, capsys):
     with pytest.raises(SystemExit):
         main(["study", "compare", "--folder", str(results), "--first", "DRU cutoff=5 seed=9", "--second", "x"])

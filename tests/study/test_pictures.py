@@ -8,8 +8,9 @@ import pytest
 from matplotlib.image import imread
 
 from drurank.cli import main
+from drurank.cli.compare_shown import figures
 from drurank.files import write_json
-from drurank.study import Result, Study, study_table
+from drurank.study import Result, Study, compare_in_study, study_table
 from drurank.study.pictures import (
     draw_choosing,
     draw_methods,
@@ -38,6 +39,13 @@ def test_pictures_and_report_are_made_again_without_training(results, tmp_path, 
     interval, share = r"-?[\d.]+ \(-?[\d.]+ to -?[\d.]+\)", r"[\d.]+"
     # Four figures, then both of ties, which have no interval.
     assert re.fullmatch(rf"\| worst( \| {interval}){{4}}( \| {share}){{2}} \| {interval} \|", worst)
+    assert text.count("How well criteria choose") == 1
+    for pair, name in (("ERM", "Const+M"), ("ERM", "qDRU+M")):
+        (one, *_) = compare_in_study(Study.load(results), pair, name).criteria
+        shown = " | ".join(figures(one)).replace("<", "\\<")
+        assert f"| {name} | {shown} |" in text
+        assert f"study compare --first {pair} --second {name} --by qdcg10 --on ood_test" in text
+    assert "study export-best --by qdcg10 --on ood_test --output best --folder" in text
     drawn = re.findall(r"\((\w+\.png)\)", text)
     assert drawn == ["choosing.png", "methods.png", "groups.png", "upweight_factor.png", "cutoff.png"]
     for name in drawn:

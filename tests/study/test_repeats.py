@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from drurank.cli import main
 from drurank.errors import InputError
+from drurank.files import write_json
 from drurank.study import Plan, Study, compare_in_study, criteria_concordance, study_table
 from drurank.study.repeats import differences_over_repeats
 from runs import read_json
@@ -106,6 +108,24 @@ def test_what_compares_groups_asks_for_one_split(splits):
     assert len(criteria_concordance(study.of_repeat(1), ["worst"], draws=2)) == 1
     assert compare_in_study(study, "ERM", "qDRU+M", cells=["average"]).groups is None
     assert set(study.frame()["repeat"]) == {0, 1, 2, 3}
+
+
+def test_plot_and_report_show_the_first_split_and_report_names_the_data_of_all(splits, tmp_path, capsys, pictures):
+    shutil.copytree(splits, tmp_path / "study")
+    for file in tmp_path.glob("study/candidates/*/manifest.json"):
+        content = read_json(file)
+        content["data"]["source"] = f"split_{content['repeat']['number']}.csv"
+        write_json(file, content)
+    main(["study", "plot", "--folder", str(tmp_path / "study"), "--output", str(tmp_path / "drawn")])
+    assert "Drawn is split 0 of 4; --repeat names another." in capsys.readouterr().out
+    main(["study", "report", "--folder", str(tmp_path / "study")])
+    of_report = (tmp_path / "study/methods.png").read_bytes()
+    assert of_report == (tmp_path / "drawn/methods.png").read_bytes()
+    words = ["--folder", str(tmp_path / "study"), "--output", str(tmp_path / "second"), "--repeat", "1"]
+    main(["study", "plot", *words])
+    assert of_report != (tmp_path / "second/methods.png").read_bytes()
+    text = (tmp_path / "study/report.md").read_text(encoding="utf-8")
+    assert "on split_0.csv, split_1.csv, split_2.csv and split_3.csv, 8 optimizer steps" in text
 
 
 def test_two_repeats_of_the_same_data_are_refused(splits, tmp_path):

@@ -1,0 +1,40 @@
+"""Errors of a study's settings name options as the file of the study has them."""
+
+import pytest
+import yaml
+
+from drurank.cli import main
+from drurank.cli.file_hints import in_study_file
+from studies import ERM, words_of, written
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("give --data.thousands ','; or not", 'give `data: {init_args: {thousands: ","}}`; or not'),
+        ("leave them out (--data.exclude id,name)", 'leave them out (`data: {init_args: {exclude: "id,name"}}`)'),
+        ("set --trainer.max_epochs 4, or less", "set `trainer: {max_epochs: 4}`, or less"),
+        ("give --model.optimizer.lr 0.1.", "give `model.optimizer.lr: 0.1`."),
+        ("--model.min_count is 0; give 1", "model.min_count is 0; give 1"),
+        ("--data.path and --data.label are both 'a'", "data.path and data.label are both 'a'"),
+        ("give --output x", "give --output x"),
+    ],
+)
+def test_options_of_fit_are_entries_of_the_file(said, written):
+    assert in_study_file(said) == written
+    for entry in written.split("`")[1::2]:
+        assert yaml.safe_load(entry)
+
+
+def test_study_run_names_them_so(tmp_path, capsys):
+    """Numbers with commas between thousands: the hint, put into the file, lifts the error."""
+    rows = [f'{s},g{s}{n % 2},{n % 2},"1,{n:03}"' for s in ("train", "ood_val", "ood_test") for n in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["split,group,y,x", *rows]) + "\n", encoding="utf-8")
+    options = {"path": str(tmp_path / "t.csv"), "label": "y", "group": "group", "split": "split"}
+    data = {"class_path": "Table", "init_args": options}
+    path = written(tmp_path / "s.yaml", data=data, candidates=ERM, seeds=[0])
+    with pytest.raises(SystemExit):
+        main(words_of(path, tmp_path / "study"))
+    said = capsys.readouterr().err
+    assert '`data: {init_args: {thousands: ","}}`' in said
+    assert "--data" not in said
