@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import shlex
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,11 +24,12 @@ from rich.table import Table
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.cli.class_paths import made_of_path
+from drurank.cli.commands import command, report_words
 from drurank.cli.early import TRAINING, needed_weights, options_of_others
 from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, with_hint, without_workers_errors
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import reason_of
-from drurank.cli.program import program, usage
+from drurank.cli.program import usage
 from drurank.cli.restoring import naming_checkpoint
 from drurank.cli.run_folder import OF_THIS_PROCESS, with_config_of_run
 from drurank.cli.saved_config import RunConfig
@@ -42,7 +42,6 @@ from drurank.cli.words import classes_first, names_as_text, optimizers_of_model,
 from drurank.data import GroupDataModule
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
-from drurank.imports import import_words
 from drurank.methods import GroupModule
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, SELECTION_FILE, TEST_FOLDER
@@ -258,6 +257,15 @@ class GroupCLI(LightningCLI):
             if isinstance(callback, PredictionWriter):
                 callback.check_kept(self.datamodule)
 
+    def after_predict(self) -> None:
+        """Name the command that reports on predictions whose rows have labels."""
+        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
+            words = (
+                report_words(*callback.written) if isinstance(callback, PredictionWriter) and callback.written else []
+            )
+            if words:
+                say(f"Report on them: {command('report', words)}")
+
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
         files = [checkpoint] if run is None else [entry["file"] for entry in read_selection(Path(run)).values()]
@@ -304,8 +312,8 @@ class GroupCLI(LightningCLI):
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
         Terminal().print(table)
         lacks_tests = isinstance(self.datamodule, GroupDataModule) and not self.datamodule.testable()
-        said, command = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
-        say(f"{said}: {shlex.join([*program(), *import_words(), command, '--run', str(folder)])}")
+        said, name = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
+        say(f"{said}: {command(name, ['--run', str(folder)])}")
 
 
 def run(words: ArgsType) -> GroupCLI:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from drurank.files import refuse_existing
 from drurank.report.classes import ClassCounts
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.write import REPORT_FILES, print_report, write_report
+from drurank.run_folder.layout import SEEN
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
@@ -51,6 +52,7 @@ def report_predictions(
     Writes groups.csv, groups.parquet, report.json and groups.png to a folder, and prints the criteria and the worst and
     best groups. Labels and predictions are compared as numbers if all of them are numbers, else as text. The best
     constant answer is the commonest class of the rows of a split ``train``, or without one that of each split itself.
+    Which groups training has is what a column ``seen_in_training`` says, or else the rows of a split ``train``.
 
     Args:
         predictions: the table, one row per sample.
@@ -204,11 +206,28 @@ def counts_of_table(
     columns = [column(name) for name in group]
     _refuse_blank(columns, "group")
     code, groups = code_groups(columns, np.arange(table.num_rows))
-    return count_by_split(answers, code, groups, None if split is None else column(split))
+    splits = None if split is None else column(split)
+    seen = _said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
+    if seen is None and splits is not None and "train" in splits.texts:
+        seen = np.isin(np.arange(len(groups)), code[splits.codes == splits.texts.index("train")])
+    return count_by_split(answers, code, groups, splits, seen)
+
+
+def _said_seen(column: Column, code: np.ndarray, groups: int) -> np.ndarray | None:
+    """What a column says of each group, bool ``[m]``; ``None`` where it says nothing of one, or two things."""
+    words = {"true": True, "false": False}
+    other = [text for text in column.texts if text.lower() not in words]
+    if other:
+        row = int(np.argmax(column.codes == column.texts.index(other[0])))
+        raise column.error(row, "is neither true nor false; write one of them, or give the column another name")
+    row_says = np.array([*(words[text.lower()] for text in column.texts), False])[column.codes]
+    yes = np.bincount(code[row_says], minlength=groups)
+    no = np.bincount(code[~row_says & (column.codes >= 0)], minlength=groups)
+    return yes > 0 if ((yes > 0) != (no > 0)).all() else None
 
 
 def count_by_split(
-    answers: Answers, code: np.ndarray, groups: Sequence[str], split: Column | None
+    answers: Answers, code: np.ndarray, groups: Sequence[str], split: Column | None, seen: np.ndarray | None = None
 ) -> list[SplitCounts]:
     """Counts by group and by class of each split, splits with unseen groups first.
 
@@ -217,24 +236,34 @@ def count_by_split(
         code: group of each row, int64 ``[n]``.
         groups: name by group.
         split: the split of each row.
+        seen: whether training has each group, bool ``[m]``, where that is known.
 
     Raises:
         InputError: if a row has no split.
     """
     if split is None:
-        return [_count(ALL, answers, code, groups, np.ones(len(code), dtype=bool), None)]
+        return [_count(ALL, answers, code, groups, np.ones(len(code), dtype=bool), None, seen)]
     _refuse_blank([split], "split")
     order = {name: place for place, name in enumerate(ORDER)}
     names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
     rows = {name: split.codes == split.texts.index(name) for name in names}
     commonest = int(np.argmax(np.bincount(answers.label[rows["train"]]))) if "train" in rows else None
-    return [_count(name, answers, code, groups, here, commonest) for name, here in rows.items()]
+    return [_count(name, answers, code, groups, here, commonest, seen) for name, here in rows.items()]
 
 
 def _count(
-    split: str, answers: Answers, code: np.ndarray, groups: Sequence[str], here: np.ndarray, commonest: int | None
+    split: str,
+    answers: Answers,
+    code: np.ndarray,
+    groups: Sequence[str],
+    here: np.ndarray,
+    commonest: int | None,
+    seen: np.ndarray | None,
 ) -> SplitCounts:
     count = np.bincount(code[here], minlength=len(groups))
     correct = np.bincount(code[here & answers.right], minlength=len(groups))
     classes = ClassCounts.of_rows(answers.label[here], answers.right[here], answers.names, commonest)
-    return SplitCounts.of_some(split, groups, correct, count, classes=classes)
+    return replace(
+        SplitCounts.of_some(split, groups, correct, count, classes=classes),
+        seen=None if seen is None else seen[np.flatnonzero(count)],
+    )

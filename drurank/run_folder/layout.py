@@ -33,3 +33,7 @@ def validation_file(folder: Path, epoch: int) -> Path:
 def holds_run(folder: Path) -> bool:
     """Whether a fit has begun in a folder."""
     return any((folder / name).is_file() for name in (CONFIG_FILE, LOGGERS_FILE))
+
+
+SEEN = "seen_in_training"
+"""Column of predictions and of counts by group: whether training has the group."""
