@@ -127,7 +127,8 @@ def test_a_column_a_class_and_the_list_are_the_same_figures(trained, run):
         (["--keep", "id,split"], "keep names 'split', as predictions call a column of their own"),
         (["--keep", "probability_no"], "keep names 'probability_no'"),
         (["--output", "p.xlsx"], "give a name that ends in"),
-        (["--output", "{table}"], "is what is read; give another output"),
+        (["--output", "{table}"], "t.csv exists; give another output, or --overwrite true to replace it"),
+        (["--output", "{table}", "--overwrite", "true"], "is what is read; give another output"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_folder_is_made(trained, refused, tmp_path, words, said):
