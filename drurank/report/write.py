@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
@@ -70,15 +71,18 @@ def print_report(report: Mapping[str, Any], splits: Sequence[SplitCounts], folde
     console = Terminal()
     names = list(report["splits"])
     for begin in range(0, len(names), SIDE_BY_SIDE):
-        console.print(criteria_table({name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
+        columns = {name: report["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}
+        console.print(criteria_table(columns, {} if begin else report["splits"]))
     if report["drop"]:
         console.print(drop_table(report["drop"], shrink=report["shrink"]))
+    told = next((split for split in splits if not np.isnan(split.shrunk).all()), None)
     for split in splits:
-        console.print(groups_table(split))
+        console.print(groups_table(split, explains=split is told))
     for sentence in _cut_off(report):
         console.print(sentence)
     *tables, picture = REPORT_FILES
-    say(f"Written to {folder}: {', '.join(tables)}; look at {Path(folder) / picture}")
+    there = Path(folder).resolve() if ".." in Path(folder).parts else Path(folder)
+    say(f"Written to {there}: {', '.join(tables)}; look at {there / picture}")
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:

@@ -465,6 +465,30 @@ def test_a_column_of_other_words_is_refused():
         report_predictions("p.csv", label="y", prediction="yhat", group="g")
 
 
+def test_what_is_true_of_all_splits_is_said_once(capsys):
+    rows = [(*row[:3], part) for part in ("id_val", "ood_val", "id_test", "ood_test", "more") for row in ROWS]
+    reported("--split", "s", rows=rows, name="five.csv")
+    shown = " ".join(capsys.readouterr().out.split())
+    for sentence in ("Shrunk: the group's true accuracy", "Observed: as measured", "By chance alone: if every"):
+        assert shown.count(sentence) == 1, sentence
+
+
+def test_the_folder_that_is_named_has_no_detours(tmp_path, capsys):
+    (tmp_path / "a").mkdir()
+    write(tmp_path / "p.csv", ROWS)
+    main(["report", "--predictions", str(tmp_path / "a/../p.csv"), *COLUMNS])
+    assert f"Written to {tmp_path / 'p_report'}: " in " ".join(capsys.readouterr().out.split())
+
+
+def test_of_many_groups_the_worst_is_named_and_the_axis_begins_with_it():
+    figure = draw_groups([counts([*range(60)], [60] * 60, "ood_test")])
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.texts] == ["group 0"]
+    assert ax.texts[0].xy == (1, 0)
+    assert min(at for at in ax.get_xticks() if at >= ax.get_xlim()[0]) == 1
+    assert 0 < 1 - ax.get_xlim()[0] < 3
+
+
 # ---- pictures
 
 
