@@ -19,7 +19,7 @@ from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.methods import GroupModule
 from drurank.processes import gather_objects
-from drurank.run_folder.layout import PREDICTIONS_FILE
+from drurank.run_folder.layout import PREDICTIONS_FILE, SEEN
 from drurank.tabular.columns import Names
 from drurank.tabular.reading import PARQUET
 from drurank.tabular.several import read_files
@@ -28,22 +28,24 @@ from drurank.terminal import say
 from drurank.training.loaders import as_list
 from drurank.words import as_names
 
-COLUMNS = ("row", "split", "group", "label", "prediction", "probabilities")
-OF_DATA = ("split", "group", "label")
+COLUMNS = ("row", "split", "group", SEEN, "label", "prediction", "probabilities")
+OF_DATA = ("split", "group", SEEN, "label")
 OF_CLASS = "probability_"
 
 
 class PredictionWriter(BasePredictionWriter):
     """Ends ``predict`` with a table of the predictions, ``predictions.parquet`` in the run's folder.
 
-    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``label`` (each only where a row has one),
-    ``prediction``, and ``probabilities``, a list in the order of the labels that the column's metadata names.
+    Its columns: ``row`` (place in the source, from 0), ``split``, ``group``, ``seen_in_training`` (whether training has
+    the group), ``label`` (each only where a row has one), ``prediction``, and ``probabilities``, a list in the order of
+    the labels that the column's metadata names.
 
     Args:
         keep: columns of the data to write beside the predictions, as ids; a list or one string with commas.
         output: file of the predictions; its ending says the format: .parquet, .csv or .tsv.
-            ``<run>/predictions.parquet``, if not given. Whatever the data calls them, its columns are row, split, group
-            and label (each only where some row has one), prediction, and the probabilities.
+            ``<run>/predictions.parquet``, if not given. Whatever the data calls them, its columns are row, split,
+            group, seen_in_training (whether training has the group) and label (each only where some row has one),
+            prediction, and the probabilities.
         overwrite: replace that file if it exists.
         by_class: write a column ``probability_<label>`` for each class instead of the list, as text formats always do.
 
@@ -57,6 +59,7 @@ class PredictionWriter(BasePredictionWriter):
         super().__init__(write_interval="epoch")
         self.keep, self.by_class, self.overwrite = as_names(keep), by_class, overwrite
         self.output = None if output is None else Path(output).expanduser()
+        self.written: tuple[pa.Table, Path] | None = None
         if self.output is not None and self.output.suffix.lower() not in WRITTEN:
             raise InputError(f"output is {output!r}; give a name that ends in {', '.join(WRITTEN)}")
         taken = [name for name in self.keep if name in COLUMNS or name.startswith(OF_CLASS)]
@@ -121,6 +124,7 @@ class PredictionWriter(BasePredictionWriter):
             for place, name in enumerate(self.keep):
                 table = table.add_column(1 + place, name, kept[name])
         write_table(table, file)
+        self.written = table, file
         say(f"{table.num_rows:,} predictions in {file}")
 
     def _kept(self, data: Any, rows: np.ndarray) -> pa.Table:
@@ -144,6 +148,7 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None,
         "row": pa.array(dataset.rows[rows["index"]].numpy()),
         "split": pa.array([dataset.split] * len(rows["index"]), pa.string()),
         "group": _named(rows["group"], dataset.group_names),
+        SEEN: _seen(rows["group"], dataset.num_seen),
         "label": _named(rows["label"], names),
         "prediction": _named(rows["prediction"], names),
     }
@@ -155,6 +160,12 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None,
     listed = pa.FixedSizeListArray.from_arrays(probability.reshape(-1), classes)
     fields.append(pa.field("probabilities", listed.type, metadata={"labels": "\n".join(names)}))
     return pa.Table.from_arrays([*columns.values(), listed], schema=pa.schema(fields))
+
+
+def _seen(group: Tensor, trained: int | None) -> pa.Array:
+    """Whether training has the group of each row; null where it has none, or that is not known."""
+    known = group.numpy() >= 0 if trained is not None else np.zeros(len(group), dtype=bool)
+    return pa.array(group.numpy() < (trained or 0), pa.bool_(), mask=~known)
 
 
 def _without_empty(table: pa.Table) -> pa.Table:

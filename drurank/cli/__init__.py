@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from drurank import __version__
 from drurank.cli.early import check
 from drurank.cli.limits import refuse_bytes, too_much
 from drurank.cli.parser import reason_of
@@ -59,6 +60,8 @@ def _ended(words: Any) -> Any:
         trust_named(words)
         if words[:1] in ([], ["--help"], ["-h"]):
             return say(overview())
+        if words[:1] == ["--version"]:
+            return say(f"drurank {__version__}")
         check(words)
         if words[0] in COMMANDS:
             return _command(f"drurank.cli.{words[0]}")(words[1:])
@@ -82,7 +85,9 @@ def overview() -> str:
     """All commands, one per line."""
     lines = [f"  {name:<9} {what}" for name, what in (TRAINING | COMMANDS).items()]
     more = "--import FILE, with any command: Python code that registers criteria of your own (docs/criteria.md)."
-    return "\n".join([f"usage: {usage()} COMMAND ...", *lines, "COMMAND --help explains each.", more])
+    return "\n".join(
+        [f"usage: {usage()} COMMAND ...", *lines, "COMMAND --help explains each; --version says which this is.", more]
+    )
 
 
 def _without_imports(words: list[str]) -> list[str]:

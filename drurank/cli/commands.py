@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from drurank.cli.program import program
 from drurank.cli.words import given_options
@@ -51,3 +54,20 @@ def _typed(value: Any) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     return as_value(value) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+
+
+def report_words(table: pa.Table, file: Path) -> list[str]:
+    """The words of ``report`` for a table of predictions; none where a row lacks the label or the group.
+
+    Args:
+        table: what ``PredictionWriter`` wrote.
+        file: where.
+    """
+    names = table.column_names
+    if any(name not in names or table[name].null_count for name in ("label", "group")):
+        return []
+    words = ["--predictions", str(file)]
+    words += ["--split", "split"] if "split" in names and not table["split"].null_count else []
+    labels = table["label"].unique().to_pylist()
+    more = sorted(set(table["prediction"].to_pylist()) - set(labels))
+    return [*words, *(["--labels", as_value([*labels, *more])] if more else [])]

@@ -195,7 +195,8 @@ def _print_groups(comparison: Comparison, console: Terminal) -> None:
     kinds = [row["verdict"] for row in found]
     console.print(
         f"Each of {len(found):,} groups by its own rows alone: {kinds.count('better'):,} served better by the second, "
-        f"{kinds.count('worse'):,} worse (by chance alone about {0.05 * len(found):.1f} of them at most); the rows of "
+        f"{kinds.count('worse'):,} worse (were both the same, chance alone would make up to about "
+        f"{0.05 * len(found):.1f} of them better or worse); the rows of "
         f"{kinds.count('like'):,} do not decide. That single groups do not decide says nothing against the criteria "
         "above, which look at all groups."
     )

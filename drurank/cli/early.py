@@ -17,6 +17,9 @@ from drurank.cli.hints import nearest_argument, nearest_option
 from drurank.cli.program import usage
 from drurank.cli.words import WEIGHTS, Given, given_options, named_classes, with_recipes
 from drurank.errors import InputError, nearest
+from drurank.files import refuse_existing
+from drurank.tabular.writing import WRITTEN
+from drurank.words import as_names
 
 KNOWN = Path(__file__).parent / "known"
 CLASSES_FILE = KNOWN / "classes.json"
@@ -46,6 +49,8 @@ def check(words: list[str]) -> None:
     given = list(given_options(words))
     _check_configurations(given)
     _check_data(given)
+    _check_output(words[0], given)
+    _check_split(words[0], given)
     _check_options(words, given)
     _check_weights(words[0], given)
 
@@ -177,6 +182,44 @@ def _check_data(given: list[Given]) -> None:
                 f"--data is {option.value!r}, a file; give the kind of data, and the file by its option, as --data "
                 f"Table --data.path {option.value}"
             )
+
+
+def _check_output(command: str, given: list[Given]) -> None:
+    """Refuse to write predictions over a file unasked; a configuration may ask for it."""
+    said = {option.option: option.value for option in given}
+    if command == "predict" and "output" in said and not {"overwrite", "config", "help", "print_config"} & said.keys():
+        try:
+            refuse_existing([Path(said["output"]).expanduser()], overwrite=False)
+        except InputError as error:
+            raise InputError(str(error).replace("overwrite=True", "--overwrite true")) from error
+
+
+def _check_split(command: str, given: list[Given]) -> None:
+    """Name the command that splits a table which lacks the column of the split; a configuration may name others."""
+    said = {option.option.removeprefix("data."): option.value for option in given}
+    path, names = said.get("path", ""), [said.get(name, "") for name in ("label", "group", "split")]
+    if command not in ("fit", "inspect") or not (FILE.fullmatch(path) and all(names)) or "config" in said:
+        return
+    from drurank.cli.commands import command as typed
+    from drurank.cli.commands import options
+    from drurank.tabular.reading import read_head
+
+    label, group, split = names
+    of_file = {name: said[name] for name in ("delimiter", "text_encoding") if name in said}
+    try:
+        head = read_head(path, delimiter=of_file.get("delimiter"), text_encoding=of_file.get("text_encoding"))
+    except (InputError, OSError):
+        return  # What is wrong with the file is said where it is read.
+    here = [] if head is None else head.column_names
+    if split in here or not {label, *as_names(group)} <= set(here):
+        return
+    file = Path(path)
+    output = str(file.with_name(f"{file.stem}_split{file.suffix if file.suffix in WRITTEN else '.parquet'}"))
+    words = options({"path": path, "label": label, "group": group, "output": output, "split": split} | of_file)
+    raise InputError(
+        f"{path} has no column {split!r} that says the split of each row; {nearest(split, here)}; to split the rows, "
+        f"run `{typed('split', words)}`"
+    )
 
 
 def _check_files(given: list[Given]) -> None:

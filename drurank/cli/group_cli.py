@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,10 +21,11 @@ from rich.table import Table
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.cli.class_paths import made_of_path
+from drurank.cli.commands import command, report_words
 from drurank.cli.early import needed_weights
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import reason_of
-from drurank.cli.program import program, usage
+from drurank.cli.program import usage
 from drurank.cli.restoring import naming_checkpoint
 from drurank.cli.run_folder import OF_THIS_PROCESS
 from drurank.cli.saved_config import RunConfig
@@ -37,7 +37,6 @@ from drurank.cli.undoing import Begun, undone_if_not_begun
 from drurank.data import GroupDataModule
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
-from drurank.imports import import_words
 from drurank.methods import GroupModule
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, SELECTION_FILE, TEST_FOLDER
@@ -244,6 +243,14 @@ class GroupCLI(LightningCLI):
             if isinstance(callback, PredictionWriter):
                 callback.check_kept(self.datamodule)
 
+    def after_predict(self) -> None:
+        """Name the command that reports on predictions whose rows have labels."""
+        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
+            if isinstance(callback, PredictionWriter) and callback.written:
+                words = report_words(*callback.written)
+                if words:
+                    say(f"Report on them: {command('report', words)}")
+
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
         files = [checkpoint] if run is None else [entry["file"] for entry in read_selection(Path(run)).values()]
@@ -290,8 +297,8 @@ class GroupCLI(LightningCLI):
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
         Terminal().print(table)
         lacks_tests = isinstance(self.datamodule, GroupDataModule) and not self.datamodule.testable()
-        said, command = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
-        say(f"{said}: {shlex.join([*program(), *import_words(), command, '--run', str(folder)])}")
+        said, name = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
+        say(f"{said}: {command(name, ['--run', str(folder)])}")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from torch import Tensor
 from drurank.data.encoding import UNSEEN, CategoricalFeature
 from drurank.tabular.columns import Column
 from drurank.tabular.rules.spelling import plain_group, twins
-from drurank.words import quoted, some
+from drurank.words import counted, quoted, some
 
 SHOWN = 3
 
@@ -58,9 +58,10 @@ def say_unseen_groups(source: str, group: Tensor, names: Sequence[str], trained:
     """
     unseen = group[group >= trained]
     if len(unseen):
-        said = some(quoted(names[number]) for number in sorted(set(unseen.tolist())))
+        new, every = sorted(set(unseen.tolist())), set(group[group >= 0].tolist())
         rank_zero_info(
-            f"{source}: {len(unseen):,} of {len(group):,} rows are of groups that training did not have: {said}"
+            f"{source}: {len(unseen):,} of {len(group):,} rows ({len(new):,} of {counted(len(every), 'group')}) are of "
+            f"groups that training did not have: {some(quoted(names[number]) for number in new)}"
         )
 
 

@@ -14,6 +14,7 @@ from drurank.errors import InputError, nearest
 from drurank.figures import ACCURACY, Figure, Outcomes
 from drurank.report.classes import ClassCounts, rows_by
 from drurank.report.counts import ALL, SplitCounts
+from drurank.run_folder.layout import SEEN
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, refuse_unknown, to_number
@@ -33,6 +34,7 @@ class Answers:
         groups: name by group.
         rows: which rows are of each split, bool ``[n]`` by name.
         times: how many rows each of them stands for, int64 ``[n]``; one, if not given.
+        seen: whether training has each group, bool ``[m]``, where that is known.
     """
 
     names: Sequence[str]
@@ -41,6 +43,7 @@ class Answers:
     groups: Sequence[str]
     rows: Mapping[str, np.ndarray]
     times: np.ndarray | None = None
+    seen: np.ndarray | None = None
 
     @classmethod
     def of_table(
@@ -86,7 +89,10 @@ class Answers:
         code, groups = code_groups(columns, np.arange(table.num_rows))
         outcomes = Outcomes(true, said, _positive(known, positive, number_of), numbers)
         rows = _rows_by_split(None if split is None else column(split), len(code))
-        return cls(known, outcomes, code, groups, rows, times)
+        seen = _said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
+        if seen is None and "train" in rows:
+            seen = np.isin(np.arange(len(groups)), code[rows["train"]])
+        return cls(known, outcomes, code, groups, rows, times, seen)
 
     def counts(self, figure: Figure = ACCURACY) -> list[SplitCounts]:
         """Counts by group of each split, splits with unseen groups first; of accuracy by class too.
@@ -113,7 +119,8 @@ class Answers:
         classes = ClassCounts.of_rows(label, good[here], self.names, commonest, times) if figure is ACCURACY else None
         found = SplitCounts.of_some(split, self.groups, correct, count, classes=classes)
         without = tuple(self.groups[int(place)] for place in np.flatnonzero((rows > 0) & (count == 0)))
-        return replace(found, figure=figure, without=without)
+        seen = None if self.seen is None else self.seen[np.flatnonzero(count)]
+        return replace(found, figure=figure, without=without, seen=seen)
 
     def _number(self, code: np.ndarray, some: np.ndarray, least: int = 0) -> np.ndarray:
         """Rows by code, of some of them, int64."""
@@ -180,6 +187,19 @@ def counted_splits(
         added = [rows_by(code[here], each[here], len(groups)) for each in (right, every)]
         found.append(SplitCounts.of_some(name, groups, added[0], added[1]))
     return [one for one in found if len(one.groups)]
+
+
+def _said_seen(column: Column, code: np.ndarray, groups: int) -> np.ndarray | None:
+    """What a column says of each group, bool ``[m]``; ``None`` where it says nothing of one, or two things."""
+    words = {"true": True, "false": False}
+    other = [text for text in column.texts if text.lower() not in words]
+    if other:
+        row = int(np.argmax(column.codes == column.texts.index(other[0])))
+        raise column.error(row, "is neither true nor false; write one of them, or give the column another name")
+    row_says = np.array([*(words[text.lower()] for text in column.texts), False])[column.codes]
+    yes = np.bincount(code[row_says], minlength=groups)
+    no = np.bincount(code[~row_says & (column.codes >= 0)], minlength=groups)
+    return yes > 0 if ((yes > 0) != (no > 0)).all() else None
 
 
 def _rows_by_split(split: Column | None, rows: int) -> dict[str, np.ndarray]:

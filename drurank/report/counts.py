@@ -18,6 +18,7 @@ from drurank.figures import ACCURACY, Figure
 from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ
 from drurank.noise import PERCENT, Noise, criteria_noise, group_interval
 from drurank.report.classes import ClassCounts
+from drurank.run_folder.layout import SEEN
 from drurank.spread import Spread, fit_spread
 
 ALL = "all"
@@ -145,9 +146,7 @@ class SplitCounts:
                 "high": high,
                 "shrunk": pa.array(self.shrunk, from_pandas=True),
                 "contradicts_shrunk": self.contradicts,
-                "seen_in_training": pa.array(
-                    self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()
-                ),
+                SEEN: pa.array(self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()),
             }
         )
 

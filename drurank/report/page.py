@@ -118,7 +118,7 @@ def _part(content: Mapping[str, Any], splits: Sequence[SplitCounts], place: int)
         + [row for split, each in content["splits"].items() for row in _answers(split, each)],
         "remarks": remarks(content["splits"]),
         "drop": _drop(content["drop"]),
-        "splits": [_split(split, f"t{place}-{number}") for number, split in enumerate(splits)],
+        "splits": [_split(split, f"t{place}-{number}", explains=not number) for number, split in enumerate(splits)],
     }
 
 
@@ -150,7 +150,7 @@ def _drop(drop: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"title": title, "rows": rows, "remarks": remarks_on_drop(drop)}
 
 
-def _split(split: SplitCounts, name: str) -> dict[str, Any]:
+def _split(split: SplitCounts, name: str, *, explains: bool) -> dict[str, Any]:
     low, high = split.value_interval
     shrunk = split.figure.shown(split.shrunk)
     order = np.lexsort((split.interval[1], split.accuracy))
@@ -178,7 +178,7 @@ def _split(split: SplitCounts, name: str) -> dict[str, Any]:
         "rows": rows,
         "remarks": [
             "From, to: 5 to 95 % by the group's own rows.",
-            *remarks_on_groups(split),
+            *remarks_on_groups(split, explains=explains),
         ],
     }
 

@@ -121,6 +121,16 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     else:
         ax.set_xlabel("groups, the worst first")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_xlim(1 - len(order) / 40, len(order) + len(order) / 40)
+        ax.set_xticks([1, *(at for at in ax.get_xticks() if 1 < at <= len(order))])
+        ax.annotate(
+            short(visible(split.groups[order[0]])),
+            (1, value[0]),
+            xytext=(6, -3),
+            textcoords="offset points",
+            fontsize=8,
+            parse_math=False,
+        )
     told = "right" if split.figure is ACCURACY else "in all"
     what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {told}"
     ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)

@@ -48,6 +48,7 @@ def report_predictions(
     Writes groups.csv, groups.parquet, report.json and groups.png to a folder, and prints the criteria and the worst and
     best groups. Labels and predictions are compared as numbers if all of them are numbers, else as text. The best
     constant answer is the commonest class of the rows of a split ``train``, or without one that of each split itself.
+    Which groups training has is what a column ``seen_in_training`` says, or else the rows of a split ``train``.
 
     Args:
         predictions: the table, one row per sample, or per count of samples.

@@ -29,13 +29,16 @@ SHRUNK = (
 )
 
 
-def remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def remarks(
+    columns: Mapping[str, Mapping[str, Any]], explained: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[str]:
     """Lines below the criteria: how to read them, and for each split what is worth a word.
 
     Args:
         columns: name of each split (or run) to its ``summary``.
+        explained: those whose figures are explained, where others are shown above or below; these, if not given.
     """
-    lines = [*_how_to_read(columns), *_on_answers(columns)]
+    lines = [*_how_to_read(columns if explained is None else explained), *_on_answers(columns)]
     for name, content in columns.items():
         for sentence in _on_split(content):
             lines.append(capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
@@ -51,7 +54,7 @@ def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """What each figure is, of those that are shown."""
     entries = [entry for content in columns.values() for entry in content["criteria"].values()]
     shrink = {content["shrink"] for content in columns.values()}
-    figure = figure_of(next(iter(columns.values())))
+    figure = figure_of(next(iter(columns.values()), {}))
     if False in shrink:
         yield OBSERVED
     if True in shrink:
@@ -206,11 +209,11 @@ def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def remarks_on_groups(split: SplitCounts) -> list[str]:
-    """What the shrunk accuracy is, and which groups' own rows contradict it, the worst first."""
+def remarks_on_groups(split: SplitCounts, *, explains: bool = True) -> list[str]:
+    """What the shrunk accuracy is, where that is to be explained, and which groups' own rows contradict it."""
     if np.isnan(split.shrunk).all():
         return []
-    lines = [SHRUNK.format(split.figure.true_one)]
+    lines = [SHRUNK.format(split.figure.true_one)] if explains else []
     marked = np.flatnonzero(split.contradicts)
     if len(marked):
         _, high = split.interval

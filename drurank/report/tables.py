@@ -20,15 +20,18 @@ WORST_SHOWN, BEST_SHOWN = 10, 5
 BETTER = {"max": "higher", "min": "lower"}
 
 
-def criteria_table(columns: Mapping[str, Mapping[str, Any]]) -> Table:
+def criteria_table(
+    columns: Mapping[str, Mapping[str, Any]], explained: Mapping[str, Mapping[str, Any]] | None = None
+) -> Table:
     """Criteria as rows and splits (or runs) as columns: what was observed, what is true, what chance alone would give.
 
     Args:
         columns: heading of each column to a split's ``summary``.
+        explained: see ``remarks``.
     """
     table = Table(
         title="Criteria",
-        caption="\n".join(["", *remarks(columns)]),
+        caption="\n".join(["", *remarks(columns, explained)]),
         caption_justify="left",
         box=SIMPLE_HEAD,
         collapse_padding=True,
@@ -116,8 +119,13 @@ def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
     return table
 
 
-def groups_table(split: SplitCounts) -> Table:
-    """The worst and the best groups of a split, the worst first, each with the interval of its accuracy."""
+def groups_table(split: SplitCounts, *, explains: bool = True) -> Table:
+    """The worst and the best groups of a split, the worst first, each with the interval of its accuracy.
+
+    Args:
+        split: counts by group.
+        explains: whether it says what shrunk means.
+    """
     low, high = split.value_interval
     # Among equal accuracies, the most certain group comes first among the worst and last among the best.
     first, last = split.interval
@@ -129,7 +137,7 @@ def groups_table(split: SplitCounts) -> Table:
     has_shrunk = not np.isnan(split.shrunk).all()
     table = Table(
         title=f"{some} {what}{'' if split.split == ALL else f' in {split.split}'}",
-        caption="\n".join(remarks_on_groups(split)),
+        caption="\n".join(remarks_on_groups(split, explains=explains)),
         caption_justify="left",
     )
     # Of a long name every letter is shown, on several lines, since names may differ at their ends alone.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
@@ -109,7 +110,8 @@ def print_report(
         console.print(sentence)
     *tables, picture = REPORT_FILES
     further = [name for figure in figures or {} for name in figure_files(figure)]
-    say(f"Written to {folder}: {', '.join([*tables, *further])}; look at {Path(folder) / picture}")
+    there = Path(folder).resolve() if ".." in Path(folder).parts else Path(folder)
+    say(f"Written to {there}: {', '.join([*tables, *further])}; look at {there / picture}")
 
 
 def _print_figure(
@@ -117,11 +119,13 @@ def _print_figure(
 ) -> None:
     names = list(content["splits"])
     for begin in range(0, len(names), SIDE_BY_SIDE):
-        console.print(criteria_table({name: content["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}))
+        columns = {name: content["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}
+        console.print(criteria_table(columns, {} if begin else content["splits"]))
     if content["drop"]:
         console.print(drop_table(content["drop"], shrink=shrink))
+    told = next((split for split in splits if not np.isnan(split.shrunk).all()), None)
     for split in splits:
-        console.print(groups_table(split))
+        console.print(groups_table(split, explains=split is told))
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:

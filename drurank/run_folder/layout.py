@@ -40,3 +40,7 @@ def is_of_run(folder: Path, file: Path) -> bool:
     whole = (CONFIG_FILE, HPARAMS_FILE, LOGGERS_FILE, METRICS_FILE, SELECTION_FILE, WEIGHTS_FILE)
     inner = (CHECKPOINT_FOLDER, VALIDATION_FOLDER, WEIGHTS_FOLDER, TEST_FOLDER)
     return holds_run(folder) and (str(file) in whole or (file.parts[0] in inner and len(file.parts) > 1))
+
+
+SEEN = "seen_in_training"
+"""Column of predictions and of counts by group: whether training has the group."""

@@ -132,7 +132,7 @@ def compare_chosen(
 def _test_of(side: Chosen) -> str:
     """How p and intervals are computed."""
     methods = len(side.methods)
-    together = f" Both hold for all {methods} methods together." if methods > 2 else ""
+    together = f" p and intervals allow for {methods} methods being compared at once." if methods > 2 else ""
     if side.repeats > 1:
         return f"Tested over {side.repeats} splits, which share rows: t-test of Nadeau and Bengio.{together}"
     seeds = side.correct[0].shape[1]

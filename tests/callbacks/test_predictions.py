@@ -2,17 +2,20 @@
 
 import csv
 import logging
+import shlex
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from drurank.callbacks import PredictionWriter
+from drurank.cli import main
+from drurank.cli.program import program
 from drurank.errors import InputError
 from drurank.tabular.reading import read_table
 from runs import read_json
 
-HEADER = ["row", "split", "group", "label", "prediction"]
+HEADER = ["row", "split", "group", "seen_in_training", "label", "prediction"]
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +69,36 @@ def test_rows_of_groups_that_training_lacks_are_counted_once(trained, run, caplo
         run("predict", "--ckpt_path", trained[1], "--data.path", "new.csv", "--output", "new_p.csv")
     said = [record.getMessage() for record in caplog.records if "of groups that" in record.getMessage()]
     # Those of ood_test are unseen by its name.
-    counted = {2: "4 of 5 rows are of groups that training did not have: '7', '8', '9'", 1: None}
-    counted[3] = "3 of 4 rows are of groups that training did not have: '8', '9'"
+    counted = {2: "4 of 5 rows (3 of 4 groups) are of groups that training did not have: '7', '8', '9'", 1: None}
+    counted[3] = "3 of 4 rows (2 of 3 groups) are of groups that training did not have: '8', '9'"
     assert said == [f"new.csv: {counted[len(columns)]}"] * (len(columns) > 1)
+    seen = [row.get("seen_in_training") for row in rows_of("new_p.csv")]
+    assert seen == (["true", *["false"] * 4] if len(columns) > 1 else [None] * 5)
+
+
+@pytest.mark.parametrize("columns", ["x,g,y,split", "x,g,y", "x,g", "x,y", "x,g,label"])
+def test_the_command_that_reports_is_named_where_rows_have_labels_and_works(trained, run, capsys, columns):
+    names = columns.split(",")
+    with open("new.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        cells = {"split": "ood_test", "y": "no", "label": "no"}
+        writer.writerows(
+            [[{"x": row - 3.5, "g": ["1", "8", "9"][row % 3], **cells}[name] for name in names] for row in range(9)]
+        )
+    run("predict", "--ckpt_path", trained[1], "--data.path", "new.csv", "--output", "q.csv")
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Report on them: ")]
+    assert len(lines) == ({"g", "y"} <= set(names))
+    if not lines:
+        return
+    words = shlex.split(lines[0].partition(": ")[2])[len(program()) :]
+    assert words[:3] == ["report", "--predictions", "q.csv"]
+    report = main(words)
+    (content,) = report["splits"].values()
+    assert (content["rows"], content["groups"], content["groups_unseen_in_training"]) == (9, 3, 2)
+    assert "2 of 3 groups unseen in training." in " ".join(capsys.readouterr().out.split())
+    groups = {row["group"]: row["seen_in_training"] for row in rows_of("q_report/groups.csv")}
+    assert groups == {"1": "true", "8": "false", "9": "false"}
 
 
 @pytest.mark.parametrize("name", ["p.parquet", "p.tsv"])
@@ -76,7 +106,7 @@ def test_the_ending_says_the_format(trained, run, name):
     run("predict", "--ckpt_path", trained[1], "--output", name)
     if name.endswith("tsv"):
         with open(name, encoding="utf-8") as lines:
-            assert len(next(lines).split("\t")) == 7
+            assert len(next(lines).split("\t")) == 8
     else:
         assert pq.read_table(name).column_names == [*HEADER, "probabilities"]
 
@@ -97,7 +127,8 @@ def test_a_column_a_class_and_the_list_are_the_same_figures(trained, run):
         (["--keep", "id,split"], "keep names 'split', as predictions call a column of their own"),
         (["--keep", "probability_no"], "keep names 'probability_no'"),
         (["--output", "p.xlsx"], "give a name that ends in"),
-        (["--output", "{table}"], "is what is read; give another output"),
+        (["--output", "{table}"], "t.csv exists; give another output, or --overwrite true to replace it"),
+        (["--output", "{table}", "--overwrite", "true"], "is what is read; give another output"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_folder_is_made(trained, refused, tmp_path, words, said):
@@ -119,7 +150,8 @@ def test_what_no_row_has_is_no_column(trained, run, name, lacking):
             writer.writerow([row.get(column, "train") for column in called if column not in lacking])
     run("predict", "--ckpt_path", trained[1], "--data.path", "new.csv", "--output", name)
     found = read_table(name)
-    assert found.column_names[: 5 - len(lacking)] == [column for column in HEADER if column not in lacking]
+    without = {*lacking, *(["seen_in_training"] if "group" in lacking else [])}
+    assert found.column_names[: 6 - len(without)] == [column for column in HEADER if column not in without]
     assert found.num_rows == 2
     if "label" not in lacking:
         assert [label or None for label in found["label"].to_pylist()] == ["no", None]
@@ -133,7 +165,8 @@ def test_report_and_comparison_take_what_predict_writes_and_say_what_it_lacks(tr
         file.write("x,g\n0.5,1\n0.7,2\n")
     for name in ("a.csv", "b.csv"):
         run("predict", "--ckpt_path", trained[1], "--data.path", "new.csv", "--output", name)
-    said = "a.csv has no column 'label'; known: row, group, prediction, probability_no, probability_yes; without the "
+    said = "a.csv has no column 'label'; known: row, group, seen_in_training, prediction, "
+    said += "probability_no, probability_yes; without the "
     said += "right class of each row nothing can be scored: name its column as --label ..., or predict rows that have"
     assert refused("report", "--predictions", "a.csv").startswith(said)
     assert refused("report", "--predictions", "a.csv", "b.csv").startswith(said)

@@ -3,13 +3,17 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 
+from drurank import __version__
+from drurank.cli import main
 from drurank.cli.early import CLASSES_FILE, COMMANDS, KNOWN, check
 from drurank.cli.make_known import classes, help_of
+from drurank.cli.program import program
 from drurank.errors import InputError
 
 ANSWERED = {
@@ -53,6 +57,7 @@ ANSWERED = {
     "report --label y": "--predictions is missing",
     "report --help": "--predictions",
     "split --help": "--group",
+    "--version": "drurank ",
     "study table --folde x": "there is no option --folde",
 }
 SCRIPT = """
@@ -78,7 +83,8 @@ def test_help_typing_errors_and_missing_files_need_no_torch(tmp_path):
     for line, begins in ANSWERED.items():
         said, imported = answers[line]
         assert begins in said, line
-        assert f"status {0 if line.split()[-1] in ('--help', '-h') else 2}" in said, line
+        ended = f"status {0 if line.split()[-1] in ('--help', '-h') else 2}"
+        assert ended in said or line == "--version", line
         assert imported == [], line
 
 
@@ -124,3 +130,33 @@ def test_other_versions_are_left_to_the_parser(monkeypatch):
         check(["fit", "--modl", "DRU"])
     monkeypatch.setattr("drurank.cli.early.version", lambda name: "0")
     check(["fit", "--modl", "DRU"])
+
+
+def test_a_table_that_is_not_split_yet_is_split_with_the_command_that_is_named(tmp_path, capsys):
+    rows = [f"{row * 7 % 11},{'ab'[row * 5 // 3 % 2]},g{row % 12}" for row in range(240)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,g", *rows]) + "\n")
+    path = str(tmp_path / "t.csv")
+    words = ["--data.path", path, "--data.label", "y", "--data.group", "g", "--data.split", "part"]
+    for command in (["inspect", *words], ["fit", "--data", "Table", *words, "--model", "DRU"]):
+        with pytest.raises(
+            InputError, match="no column 'part' that says the split of each row; known: x, y, g;"
+        ) as said:
+            check(command)
+    main(shlex.split(str(said.value).split("`")[1])[len(program()) :])
+    assert (tmp_path / "t_split.csv").read_text().startswith('"x","y","g","part"')
+    capsys.readouterr()
+    words[1] = str(tmp_path / "t_split.csv")
+    check(["inspect", *words])  # says nothing
+
+
+def test_an_output_that_exists_is_refused_before_anything_is_read(tmp_path):
+    (tmp_path / "p.csv").write_text("")
+    words = ["predict", "--run", "none", "--output", str(tmp_path / "p.csv")]
+    with pytest.raises(InputError, match=r"p.csv exists; give another output, or --overwrite true to replace it"):
+        check(words)
+    check([*words, "--overwrite", "true"])
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"drurank {__version__}\n"

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import drurank.study.comparing_files  # noqa: F401 - else it would keep the function that a test puts in place
 from drurank.tabular.reading import read_head
 
 TRAINED = ["--data", "Table", "--data.label", "y", "--data.group", "g", "--data.split", "s"]

@@ -174,7 +174,15 @@ def predictions(done, run, tmp_path_factory):
 
 
 def test_predictions_are_those_of_the_checkpoint(done, predictions):
-    assert predictions.column_names == ["row", "split", "group", "label", "prediction", "probabilities"]
+    assert predictions.column_names == [
+        "row",
+        "split",
+        "group",
+        "seen_in_training",
+        "label",
+        "prediction",
+        "probabilities",
+    ]
     names = predictions.schema.field("probabilities").metadata[b"labels"].decode().split("\n")
     assert names == ["0", "1"]
     data = Shortcut(groups=[6, 4, 4], group_size=10)
@@ -187,6 +195,7 @@ def test_predictions_are_those_of_the_checkpoint(done, predictions):
         assert [row["row"] for row in rows] == list(range(size))
         assert [row["label"] for row in rows] == [str(label) for label in batch["label"].tolist()]
         assert [row["group"] for row in rows] == [part.group_names[g] for g in batch["group"].tolist()]
+        assert {row["seen_in_training"] for row in rows} == {split == "train"}
         with torch.no_grad():
             logits = method(batch["inputs"]).double().numpy()
         probability = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)

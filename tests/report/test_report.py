@@ -474,6 +474,59 @@ def test_splits_that_know_which_groups_training_has_go_beside_those_that_do_not(
     assert [row.get("seen_in_training") for row in read_csv(tmp_path / "groups.csv")] == ["false", None, None]
 
 
+SEEN = [("a", "1", "1", "true"), ("a", "1", "1", "TRUE"), ("b", "0", "0", "false"), ("c", "1", "1", "False")]
+
+
+def seen_of(rows, header, *words):
+    report = reported(*words, rows=rows, header=header)
+    unseen = [content["groups_unseen_in_training"] for content in report["splits"].values()]
+    return unseen, [row.get("seen_in_training") for row in read_csv("p_report/groups.csv")]
+
+
+def test_which_groups_training_has_is_what_a_column_or_the_training_rows_say():
+    header = "g,y,yhat,seen_in_training"
+    assert seen_of(SEEN, header) == ([2], ["true", "false", "false"])
+    assert seen_of([*SEEN, ("d", "1", "1", "")], header) == ([None], [None] * 4)  # of d nothing is known
+    assert seen_of([*SEEN, ("b", "1", "1", "true")], header) == (
+        [None],
+        [None] * 3,
+    )  # of b two things are said
+    rows = [("a", "1", "1", "train"), ("a", "1", "1", "test"), ("b", "0", "0", "test"), ("b", "1", "1", "test")]
+    assert seen_of(rows, "g,y,yhat,s", "--split", "s") == ([0, 1], ["true", "true", "false"])
+    both = [(*row, seen) for row, seen in zip(rows, ["true", "true", "true", "true"], strict=True)]
+    assert seen_of(both, "g,y,yhat,s,seen_in_training", "--split", "s") == ([0, 0], ["true"] * 3)
+
+
+def test_a_column_of_other_words_is_refused():
+    write("p.csv", [*SEEN, ("a", "1", "1", "maybe")], "g,y,yhat,seen_in_training")
+    with pytest.raises(InputError, match=r"'seen_in_training', row 4 .*'maybe' is neither true nor false"):
+        report_predictions("p.csv", label="y", prediction="yhat", group="g")
+
+
+def test_what_is_true_of_all_splits_is_said_once(capsys):
+    rows = [(*row[:3], part) for part in ("id_val", "ood_val", "id_test", "ood_test", "more") for row in ROWS]
+    reported("--split", "s", rows=rows, name="five.csv")
+    shown = " ".join(capsys.readouterr().out.split())
+    for sentence in ("Shrunk: the group's true accuracy", "Observed: as measured", "By chance alone: if every"):
+        assert shown.count(sentence) == 1, sentence
+
+
+def test_the_folder_that_is_named_has_no_detours(tmp_path, capsys):
+    (tmp_path / "a").mkdir()
+    write(tmp_path / "p.csv", ROWS)
+    main(["report", "--predictions", str(tmp_path / "a/../p.csv"), *COLUMNS])
+    assert f"Written to {tmp_path / 'p_report'}: " in " ".join(capsys.readouterr().out.split())
+
+
+def test_of_many_groups_the_worst_is_named_and_the_axis_begins_with_it():
+    figure = draw_groups([counts([*range(60)], [60] * 60, "ood_test")])
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.texts] == ["group 0"]
+    assert ax.texts[0].xy == (1, 0)
+    assert min(at for at in ax.get_xticks() if at >= ax.get_xlim()[0]) == 1
+    assert 0 < 1 - ax.get_xlim()[0] < 3
+
+
 # ---- pictures
 
 
