@@ -32,7 +32,7 @@ OF_CALLER = ("drurank_hyper_parameters", "hparams_name", "hparams_type")
 REMEDY = "give another checkpoint of the run"
 BLOCK = 1 << 22
 
-PLAIN = int | float | str | NoneType
+PLAIN = (int, float, str, NoneType)
 COUNTS = {"ready": int, "completed": int}
 STEPS = dict.fromkeys(("total", "current"), COUNTS)
 BEGUN = {**COUNTS, "started": int}

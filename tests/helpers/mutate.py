@@ -17,6 +17,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +32,7 @@ import yaml
 
 from drurank.cli import main, study_workers
 from drurank.report import pictures
+from forked import Forked
 from runs import QUIET, SELECT, SMALL
 from studies import finish, write_results
 from studies import written as plan_file
@@ -350,6 +352,7 @@ def hand():
     torch.set_num_threads(1)
     os.chdir(root)
     pictures.save_picture, study_workers.LOOK = _save_nothing, 0.05
+    subprocess.Popen = Forked  # A worker of a study takes longer to import torch than to look at a finished candidate.
     EVERY[:] = [bench for bench in whole(root, given.study) if given.only in str(bench)]
     found = faults(given.times, given.seed, given.processes)
     print(
