@@ -28,6 +28,8 @@ REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid
 """What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
 
 
+OF_CONFIG = "--config: "
+"""Begins what the parser says of a value in a configuration."""
 OF_LIBRARIES = ValueError | ModuleNotFoundError | RuntimeError
 """Errors in which libraries say of a setting that it cannot be used."""
 
@@ -73,6 +75,8 @@ def with_source(ending: BaseException, typed: object, source: Path | None) -> Ba
     if reason is None or source is None or not isinstance(typed, list):
         return ending
     said = str(reason)
+    if said.startswith(OF_CONFIG):  # no other was typed
+        return InputError(f"{source}: {said.removeprefix(OF_CONFIG)}")
     flags = {given.option for given in given_options(typed)}
     if str(source) in said or " is damaged" in said or any(f"--{flag} " in said for flag in flags):
         return ending
