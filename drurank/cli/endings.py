@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 
 import torch.distributed as dist
@@ -18,6 +19,7 @@ from torch.utils.data._utils import signal_handling
 from drurank.cli.commands import inspecting
 from drurank.cli.limits import too_much
 from drurank.cli.parser import reason_of
+from drurank.cli.words import given_options
 from drurank.errors import FindingError, InputError
 from drurank.training.stopping import REFUSED, STOPPING, is_lost_connection
 from drurank.training.workers import end_of_worker
@@ -26,6 +28,8 @@ REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid
 """What jsonargparse says of a logger or callback whose constructor failed: why, and its class."""
 
 
+OF_CONFIG = "--config: "
+"""Begins what the parser says of a value in a configuration."""
 OF_LIBRARIES = ValueError | ModuleNotFoundError | RuntimeError
 """Errors in which libraries say of a setting that it cannot be used."""
 
@@ -57,6 +61,26 @@ def with_hint(ending: BaseException, typed: object) -> BaseException:
     if cause is None or not isinstance(typed, list) or typed[:1] != ["fit"]:
         return ending
     return InputError(f"{ending}; to see all that is wrong with the data: {inspecting(typed)}")
+
+
+def with_source(ending: BaseException, typed: object, source: Path | None) -> BaseException:
+    """The ending of a run that has the options of another one's configuration says which file they are from.
+
+    Args:
+        ending: how the run ends.
+        typed: the words that were typed, which come before what the file says.
+        source: the file; ``None`` if all was typed.
+    """
+    reason = reason_of(ending)
+    if reason is None or source is None or not isinstance(typed, list):
+        return ending
+    said = str(reason)
+    if said.startswith(OF_CONFIG):  # no other was typed
+        return InputError(f"{source}: {said.removeprefix(OF_CONFIG)}")
+    flags = {given.option for given in given_options(typed)}
+    if str(source) in said or " is damaged" in said or any(f"--{flag} " in said for flag in flags):
+        return ending
+    return InputError(f"{said}; options that are not typed are those of {source}")
 
 
 def ended_with(status: int) -> SystemExit:

@@ -115,7 +115,8 @@ class GroupCLI(LightningCLI):
         return parser
 
     def _run_subcommand(self, subcommand: str) -> None:
-        with naming_checkpoint(self.trainer), undone_if_not_begun(self.trainer, self._folder_to_spare()):
+        checkpoint = self._get(self.config_init, "ckpt_path")
+        with naming_checkpoint(self.trainer, checkpoint), undone_if_not_begun(self.trainer, self._folder_to_spare()):
             super()._run_subcommand(subcommand)
 
     def _folder_to_spare(self) -> Path | None:

@@ -43,7 +43,11 @@ class SentenceParser(ArgumentParser):
         """End the process with one sentence; while the parser only tries a value, raise as it expects."""
         if not self.exit_on_error:
             super().error(message, ex)
-        self.exit(2, f"error: {visible(explain(message, self.all_options(), self.class_names))}\n")
+        self.refuse(explain(message, self.all_options(), self.class_names))
+
+    def refuse(self, sentence: str) -> NoReturn:
+        """End the process with a sentence."""
+        self.exit(2, f"error: {visible(sentence)}\n")
         raise AssertionError("unreachable")
 
     def class_names(self, key: str) -> list[str]:

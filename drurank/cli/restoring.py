@@ -17,11 +17,12 @@ OPTIMIZERS = "torch.optim."
 
 
 @contextmanager
-def naming_checkpoint(trainer: Any) -> Iterator[None]:
+def naming_checkpoint(trainer: Any, given: str | None = None) -> Iterator[None]:
     """Name the checkpoint in what is raised because of it.
 
     Args:
         trainer: what reads it.
+        given: the checkpoint that was given, which the trainer does not know before it begins.
 
     Raises:
         InputError: in place of an error of restoring it, or of an optimizer that goes on from it.
@@ -29,10 +30,10 @@ def naming_checkpoint(trainer: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        known, file = reason_of(error), trainer.ckpt_path
+        known, file = reason_of(error), trainer.ckpt_path or given
         if file is None or STOPPING.is_told(error):
             raise
-        if known is not None and str(known).startswith(("the checkpoint is damaged", "the checkpoint's network ")):
+        if known is not None and str(known).startswith(("the checkpoint ", "the checkpoint's ")):
             raise InputError(f"{file}: {known}") from error
         if known is None and _is_of_restoring(error, resumes=trainer.state.fn == "fit"):
             said = " ".join(f"{type(error).__name__}: {error}".split())[:300]

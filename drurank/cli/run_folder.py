@@ -25,7 +25,7 @@ OF_THIS_PROCESS = ("best", "last")
 REMEDY = "give a run that `fit` made"
 
 
-def with_config_of_run(words: list[str]) -> list[str]:
+def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
     """If a run or a checkpoint of one is given, put the run's configuration before what is typed.
 
     Args:
@@ -33,7 +33,8 @@ def with_config_of_run(words: list[str]) -> list[str]:
 
     Returns:
         The words, with the model, data, trainer and seed of the run first, without the folder of a study that it is
-        part of; unchanged if a ``--config`` or the class of the model is typed.
+        part of, and the file that these are read from; the words alone if a ``--config`` or the class of the model is
+        typed.
     """
     typed: dict[str, str] = {}
     for given in given_options(words):
@@ -54,12 +55,12 @@ def with_config_of_run(words: list[str]) -> list[str]:
             "--model out, options such as --model.optimizer.lr may stay, or give --data too"
         )
     if len(words) < 2 or typed.keys() & {"config", "model", "help", "-h"}:
-        return words
+        return words, None
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
     if folder is None or not (folder / CONFIG_FILE).is_file():
         if run:
             raise _no_run(Path(run))
-        return words
+        return words, None
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
     config = _sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
     if words[0] != "fit" and not (words[0] == "test" and run):
@@ -75,7 +76,7 @@ def with_config_of_run(words: list[str]) -> list[str]:
     for named in (config.get(key) for key in ("model", "data")):
         if isinstance(named, dict):
             refuse_missing(str(named.get("class_path", "")))
-    return [words[0], "--config", dump_yaml(config), *words[1:]]
+    return [words[0], "--config", dump_yaml(config), *words[1:]], folder / CONFIG_FILE
 
 
 def _no_run(folder: Path) -> InputError:

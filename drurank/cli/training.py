@@ -11,7 +11,15 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from drurank.cli.early import TRAINING, options_of_others
-from drurank.cli.endings import ended_with, ending_of, leave_group, let_workers_end, with_hint, without_workers_errors
+from drurank.cli.endings import (
+    ended_with,
+    ending_of,
+    leave_group,
+    let_workers_end,
+    with_hint,
+    with_source,
+    without_workers_errors,
+)
 from drurank.cli.group_cli import LOGGERS, GroupCLI
 from drurank.cli.run_folder import with_config_of_run
 from drurank.cli.training_parser import takes_text
@@ -47,13 +55,14 @@ def run(words: ArgsType) -> GroupCLI:
         warnings.filterwarnings("ignore", message)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(_is_no_tip)
-    typed = words
+    typed, source = words, None
     if isinstance(words, list):
-        words = with_config_of_run(with_recipes(words))
+        words, source = with_config_of_run(with_recipes(words))
         words = without_other_commands(words, options_of_others(words[0]) if words[0] in TRAINING else ())
-        words = names_as_text(classes_first(optimizers_of_model(words)), takes_text)
     STOPPING.begin()
     try:
+        if isinstance(words, list):
+            words = names_as_text(classes_first(optimizers_of_model(words)), takes_text)
         with without_workers_errors():
             finished = GroupCLI(words)
     except SIGTERMException as stop:
@@ -68,7 +77,7 @@ def run(words: ArgsType) -> GroupCLI:
         raise ended_with(SIGINT_STATUS) from stop
     except Exception as error:
         let_workers_end()
-        ending = with_hint(ending_of(error), typed)
+        ending = with_source(with_hint(ending_of(error), typed), typed, source)
         if ending is error:
             raise
         raise ending from error

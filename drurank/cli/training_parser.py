@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NoReturn, get_type_hints
 
 from jsonargparse import DefaultHelpFormatter
 from lightning.pytorch import LightningDataModule, LightningModule
@@ -22,6 +22,7 @@ from drurank.cli.own_texts import kinds_of_text, own_texts
 from drurank.cli.parser import SentenceParser
 from drurank.cli.trusted import KINDS, only_trusted, start_no_python
 from drurank.cli.words import trust_named, usual_text
+from drurank.errors import InputError
 from drurank.files import replace_file
 from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
@@ -102,6 +103,10 @@ class RunParser(TrainingParser):
 
     def trust(self, words: list[str]) -> None:
         """Trust nothing more."""
+
+    def refuse(self, sentence: str) -> NoReturn:
+        """Leave it to ``main`` to end the process, since the sentence may be of a word that nobody typed."""
+        raise InputError(sentence)
 
 
 def takes_text(class_path: str, name: str) -> tuple[bool, bool, bool] | None:

@@ -22,6 +22,8 @@ from drurank.splits import TEST, VALIDATION, lacking
 from drurank.tabular.rows import GroupedRows
 
 Sampler = Literal["auto", "shuffle", "balanced", "subsample", "groups_per_batch"]
+MOST_WORKERS = 1024
+"""Processes that load batches; more would take all of a machine, one after the other, before the first batch."""
 
 
 class GroupDataModule(LightningDataModule, ABC):
@@ -57,8 +59,8 @@ class GroupDataModule(LightningDataModule, ABC):
         self.eval_batch_size = batch_size if eval_batch_size is None else eval_batch_size
         for name, value in (("batch_size", batch_size), ("eval_batch_size", self.eval_batch_size)):
             check_count(name, value, ", e.g. 64")
-        if num_workers < 0:
-            raise InputError(f"num_workers is {num_workers}; give a whole number of 0 or more")
+        if not 0 <= num_workers <= MOST_WORKERS:
+            raise InputError(f"num_workers is {num_workers}; give a whole number from 0 to {MOST_WORKERS:,}")
         check_choice("sampler", sampler, Sampler)
         self.num_workers, self.sampler, self.groups_per_batch = num_workers, sampler, groups_per_batch
         self.drop_last = drop_last

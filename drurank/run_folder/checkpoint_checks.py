@@ -21,19 +21,24 @@ from torch.serialization import get_crc32_options
 
 from drurank.errors import InputError
 from drurank.limits import LIFT, are_lifted, refuse_growth
-from drurank.shapes import check_shape, wrong
+from drurank.shapes import MANY, check_shape, wrong
 
 KEY = "drurank"
 """What a checkpoint holds of a method, beside what Lightning writes, stands under this key."""
 WRITTEN = "drurank_written"
-"""Under this key stands a digest of the structure of each part, and whether the file has checksums."""
+"""Under this key stand digests of each part's structure and of its plain values, and whether the file has checksums."""
 OF_CALLER = ("drurank_hyper_parameters", "hparams_name", "hparams_type")
 """Parts to which ``load_from_checkpoint`` adds what it is given, before we see them."""
 REMEDY = "give another checkpoint of the run"
 BLOCK = 1 << 22
 
+PLAIN = (int, float, str, NoneType)
 COUNTS = {"ready": int, "completed": int}
-PROGRESS = {"total": COUNTS, "current": {**COUNTS, "started": int, "processed": int}}
+STEPS = dict.fromkeys(("total", "current"), COUNTS)
+BEGUN = {**COUNTS, "started": int}
+ZEROED = dict.fromkeys(("total", "current"), BEGUN)
+PROCESSED = {**BEGUN, "processed": int}
+PROGRESS = dict.fromkeys(("total", "current"), PROCESSED)
 BATCHES = {**PROGRESS, "is_last_batch": bool}
 FACTORY = {"class_path": str, "init_args": dict}
 TRAINING = {
@@ -63,6 +68,9 @@ KNOWN = {
             "epoch_loop.batch_progress": BATCHES,
             "epoch_loop.val_loop.batch_progress": BATCHES,
             "epoch_loop.state_dict": {"_batches_that_stepped": int},
+            "epoch_loop.scheduler_progress": STEPS,
+            "epoch_loop.automatic_optimization.optim_progress": {"optimizer": {"step": STEPS, "zero_grad": ZEROED}},
+            "epoch_loop.manual_optimization.optim_step_progress": STEPS,
         }
     },
     "optimizer_states": list,
@@ -71,6 +79,8 @@ KNOWN = {
     "drurank_hyper_parameters": dict,
 }
 """What may be missing, where nothing is trained."""
+TO_TRAIN = ("loops", "callbacks", "optimizer_states", "lr_schedulers")
+"""What Lightning goes on without where it is missing, as if it had not been there before."""
 OF_METHOD = {"fixed": dict, "class_count": list | None, "rebuild": dict, "optimization": dict, "network": FACTORY}
 """What may be missing of a method's part, or hold nothing."""
 
@@ -79,7 +89,8 @@ def note_structure(checkpoint: dict[str, Any]) -> None:
     """Note in a checkpoint that is about to be written what each part of it looks like; nothing if it is not ours."""
     if isinstance(checkpoint.get(KEY), dict):
         parts = {name: _digest(part) for name, part in checkpoint.items() if name not in (WRITTEN, *OF_CALLER)}
-        checkpoint[WRITTEN] = {"parts": parts, "checksums": bool(get_crc32_options())}
+        values = {name: _digest(part, values=True) for name, part in checkpoint.items() if name != WRITTEN}
+        checkpoint[WRITTEN] = {"parts": parts, "values": values, "checksums": bool(get_crc32_options())}
 
 
 def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = False) -> None:
@@ -95,7 +106,7 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
     """
     _check_sizes(of, checkpoint)
     written = checkpoint.get(WRITTEN)
-    check_shape(of, checkpoint, NEEDED, REMEDY)
+    check_shape(of, checkpoint, {**NEEDED, **({name: KNOWN[name] for name in TO_TRAIN} if to_train else {})}, REMEDY)
     if written is not None:
         check_shape(of, written, {"parts": dict, "checksums": bool}, REMEDY, WRITTEN)
     check_shape(of, checkpoint, {name: kind for name, kind in KNOWN.items() if name in checkpoint}, REMEDY)
@@ -113,10 +124,26 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
         if name not in checkpoint and not to_train:
             continue  # Whoever passes on a network may leave out what only training needs.
         if name not in checkpoint or _digest(checkpoint[name]) != digest:
-            raise InputError(
-                f"{of} is damaged: its {name} {'is missing' if name not in checkpoint else 'is not as it was written'}"
-                f"; {REMEDY}; if you changed it yourself, delete its key {WRITTEN!r} too"
-            )
+            raise _changed(of, name, "is not as it was written" if name in checkpoint else "is missing")
+
+
+def check_values(of: str, checkpoint: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint with other numbers or texts than were written, as it is in its file.
+
+    Raises:
+        InputError: naming the first part that is damaged.
+    """
+    written = checkpoint.get(WRITTEN)
+    noted = written.get("values", {}) if isinstance(written, dict) else {}
+    check_shape(of, noted, {MANY: str}, REMEDY, f"{WRITTEN}.values")
+    for name, digest in noted.items():
+        if name in checkpoint and _digest(checkpoint[name], values=True) != digest:
+            raise _changed(of, name, "is not as it was written")
+
+
+def _changed(of: str, name: str, how: str) -> InputError:
+    remedy = f"{REMEDY}; if you changed it yourself, delete its key {WRITTEN!r} too"
+    return InputError(f"{of} is damaged: its {name} {how}; {remedy}")
 
 
 def check_bytes(path: str | Path, checkpoint: Mapping[str, Any]) -> None:
@@ -199,15 +226,15 @@ def _check_unlogged(of: str, figures: Mapping[str, Any] | None) -> None:
             raise wrong(of, f"{place}.{name}", value, REMEDY)
 
 
-def _digest(part: Any) -> str:
-    """A digest of keys, kinds, lengths, shapes and dtypes, and not of values."""
+def _digest(part: Any, *, values: bool = False) -> str:
+    """A digest of keys, kinds, lengths, shapes and dtypes, with ``values`` of whatever is no tensor too."""
     digest = hashlib.sha256()
-    for line in _lines(part):
+    for line in _lines(part, values=values):
         digest.update(f"{line}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
 
 
-def _lines(part: Any, place: str = "") -> Iterator[str]:
+def _lines(part: Any, place: str = "", *, values: bool) -> Iterator[str]:
     if isinstance(part, Tensor):
         yield f"{place} tensor {part.dtype} {tuple(part.shape)}"
     elif isinstance(part, Mapping):
@@ -215,11 +242,15 @@ def _lines(part: Any, place: str = "") -> Iterator[str]:
         for name, value in part.items():
             # A ModelCheckpoint's state has paths for keys, and a run may be moved.
             name = name.rpartition("/")[2] if isinstance(name, str) else name
-            yield from _lines(value, f"{place}/{name!r}")
+            yield from _lines(value, f"{place}/{name!r}", values=values)
     elif isinstance(part, list | tuple):
-        plain = all(isinstance(value, int | float | str | NoneType) for value in part)
+        plain = all(isinstance(value, PLAIN) for value in part)
         yield f"{place} {type(part).__name__} {len(part)} {sorted({type(value).__name__ for value in part})}"
+        if plain and values:
+            yield repr(part)
         for number, value in enumerate(() if plain else part):
-            yield from _lines(value, f"{place}/{number}")
+            yield from _lines(value, f"{place}/{number}", values=values)
     else:
         yield f"{place} {type(part).__name__}"
+        if values and isinstance(part, PLAIN):
+            yield repr(part)

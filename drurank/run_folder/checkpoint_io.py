@@ -11,7 +11,14 @@ from lightning.fabric.plugins import TorchCheckpointIO
 
 from drurank.errors import InputError
 from drurank.files import replace_file
-from drurank.run_folder.checkpoint_checks import KEY, check_bytes, check_structure, note_structure, refuse_compressed
+from drurank.run_folder.checkpoint_checks import (
+    KEY,
+    check_bytes,
+    check_structure,
+    check_values,
+    note_structure,
+    refuse_compressed,
+)
 
 
 class ReplacingCheckpointIO(TorchCheckpointIO):
@@ -52,6 +59,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path} is not a checkpoint of drurank; give one that `fit` wrote") from error
     check_bytes(path, checkpoint)
     check_structure(str(path), checkpoint)
+    check_values(str(path), checkpoint)
     return checkpoint
 
 

@@ -135,10 +135,12 @@ def naming_database(url: str) -> Iterator[None]:
     Raises:
         InputError: in place of one of ``errors_of_database``, its driver, or what its rows hold.
     """
-    known: tuple[type[Exception], ...] = (*errors_of_database(), ImportError, json.JSONDecodeError, KeyError)
+    known: tuple[type[Exception], ...] = (*errors_of_database(), ImportError, ValueError, KeyError)
     try:
         yield
     except known as error:
+        if isinstance(error, ValueError) and not _is_of_row(error):
+            raise
         if isinstance(error, KeyError) and not str(error.args[0]).startswith(MISSING):
             raise
         cause = error.__cause__ if isinstance(error, errors_of_database()) else None  # of Optuna's, which names none
@@ -152,3 +154,12 @@ def naming_database(url: str) -> Iterator[None]:
             "(psycopg for postgresql, mysqlclient for mysql)"
         )
         raise InputError(f"the {kind} database of the study{where} cannot be used: {said[:300]}; {instead}") from error
+
+
+def _is_of_row(error: ValueError) -> bool:
+    """Whether what a row holds is not what SQLAlchemy, or Optuna by JSON, can read."""
+    trace, names = error.__traceback__, [""]
+    while trace is not None:
+        names.append(trace.tb_frame.f_globals.get("__name__", ""))
+        trace = trace.tb_next
+    return isinstance(error, json.JSONDecodeError) or any(name.startswith("sqlalchemy.") for name in names)

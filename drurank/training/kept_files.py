@@ -10,12 +10,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
+from torch import Tensor
 
 from drurank.errors import InputError
+from drurank.run_folder.checkpoint_checks import REMEDY
+from drurank.shapes import MANY, check_shape, wrong
 
+SCORES = ("best_model_score", "current_score", "kth_value")
 PATHS = ("best_model_path", "kth_best_model_path", "last_model_path")
 BEST = "best_k_models"
+OF = "the checkpoint"
+SHAPE = {
+    **dict.fromkeys(PATHS, str),
+    "monitor": str | None,
+    "dirpath": str | None,
+    "best_model_score": Tensor | None,
+    "current_score": Tensor | None,
+    "kth_value": Tensor,
+    BEST: {MANY: Tensor},
+}
+"""The state of a ModelCheckpoint, where its class adds nothing."""
 
 
 def keep_to_own_files(trainer: Any, checkpoint: dict[str, Any]) -> None:
@@ -68,8 +84,34 @@ def moved_state(state: Mapping[str, Any], folder: str, extension: str = ModelChe
     return {**state, **paths, BEST: best, "dirpath": folder}
 
 
+def _check_state(state: Any, most: int) -> None:
+    """Refuse a state of which one part says another thing than the others, from which training would go on unlike."""
+    check_shape(OF, state, SHAPE, REMEDY, "ModelCheckpoint's state")
+    best = state[BEST]
+    for name, score in {**best, **{name: state[name] for name in SCORES if state[name] is not None}}.items():
+        if score.numel() != 1:
+            raise wrong(OF, f"ModelCheckpoint's {name}", score, REMEDY)
+    is_full = 0 < most == len(best)
+    of_worst = [("kth_best_model_path", "kth_value")] if is_full or state["kth_best_model_path"] in best else []
+    of_best = (
+        [("best_model_path", "best_model_score")] if best or (state["best_model_path"] and state["monitor"]) else []
+    )
+    for path, score in [*of_best, *of_worst]:
+        if state[path] not in best or not _is_same(best[state[path]], state[score]):
+            raise InputError(
+                f"{OF} is damaged: its ModelCheckpoint has {path} {state[path]!r:.200}, which is not in its {BEST} "
+                f"with its {score}; {REMEDY}"
+            )
+
+
+def _is_same(one: Tensor, other: Tensor | None) -> bool:
+    return other is not None and one.dtype == other.dtype and torch.equal(one, other)
+
+
 def _state_of(callback: ModelCheckpoint, state: Any) -> Any:
     moved = moved_state(state, str(callback.dirpath), callback.FILE_EXTENSION)
+    if type(callback).state_dict is ModelCheckpoint.state_dict:
+        _check_state(state, callback.save_top_k)
     before, best = state.get("dirpath", callback.dirpath), moved.get("best_model_path", "")
     is_lightnings = type(callback).load_state_dict is ModelCheckpoint.load_state_dict
     if before == callback.dirpath or not is_lightnings or (best and Path(best).is_file()):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
+
 from drurank.data.dataset import GroupedDataset
 from drurank.errors import InputError
 from drurank.networks import Sizes
 from drurank.networks.factory import differences
-from drurank.run_folder.checkpoint_checks import KEY, check_structure
+from drurank.run_folder.checkpoint_checks import KEY, WRITTEN, check_structure
 from drurank.training.checkpoint import known_as, method_state
 from drurank.training.nonfinite import broken_entry
 from drurank.training.optimization import optimizers_in_words
@@ -57,6 +59,11 @@ def check_loaded(checkpoint: dict[str, Any], *, to_train: bool, file: str | Path
     if to_train and "optimizer_states" not in checkpoint:
         raise InputError(f"{of} holds weights only, from which no training goes on; give a whole one")
     check_structure(of, checkpoint, to_train=to_train)
+    if to_train and WRITTEN not in checkpoint:
+        rank_zero_warn(
+            f"{of} has no {WRITTEN!r}, as if somebody had changed it: whether the run goes on as it would have is not "
+            "known"
+        )
     broken = broken_entry(checkpoint["state_dict"])
     if broken is not None:
         raise InputError(f"the checkpoint's {broken} is nan or inf, so it predicts nothing; give another one")

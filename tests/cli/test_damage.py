@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 import torch
+import yaml
 
 from drurank.cli.run_folder import with_config_of_run
 from drurank.errors import InputError
@@ -156,3 +157,93 @@ def test_network_of_another_class_is_said(whole, tmp_path, refused):
     torch.save(saved, folder / CHECKPOINT)
     said = refused("validate", "--ckpt_path", folder / CHECKPOINT)
     assert "worst.ckpt: the checkpoint's network torch.nn.modules.linear.Linear cannot be built" in said
+
+
+def resumed(whole, folder, change, *, keeps_note=False):
+    """Words that resume a copy of a run whose last checkpoint is changed, and that checkpoint."""
+    file = shutil.copytree(whole, folder) / "checkpoints/last.ckpt"
+    saved = torch.load(file, weights_only=True)
+    if not keeps_note:
+        del saved["drurank_written"]
+    change(saved)
+    torch.save(saved, file)
+    return ["fit", "--ckpt_path", file, "--trainer.max_epochs", "3", *QUIET], file
+
+
+def best(saved):
+    """The state of a callback that keeps the best."""
+    return next(state for name, state in saved["callbacks"].items() if "val_worst" in name)
+
+
+def counts(saved):
+    return saved["loops"]["fit_loop"]["epoch_loop.automatic_optimization.optim_progress"]["optimizer"]["step"]["total"]
+
+
+UNLIKE = {
+    "best_k_models": (lambda saved: best(saved)["best_k_models"].clear(), "has best_model_path "),
+    "kth": (lambda saved: best(saved).pop("kth_best_model_path"), "state.kth_best_model_path is missing"),
+    "no kth": (lambda saved: best(saved).update(kth_best_model_path=""), "has kth_best_model_path ''"),
+    "score": (lambda saved: best(saved).update(best_model_score=torch.tensor(0.1)), "with its best_model_score"),
+    "scores": (lambda saved: best(saved).update(best_k_models={"/a/worst.ckpt": [1]}), "worst.ckpt is [1]"),
+    "count": (lambda saved: counts(saved).update(completed={}), "step.total.completed is {}"),
+    "no count": (lambda saved: counts(saved).pop("ready"), "step.total.ready is missing"),
+    "loops": (lambda saved: saved.pop("loops"), "its loops is missing"),
+    "optimizer": (
+        lambda saved: saved["drurank"]["optimization"]["optimizer"]["init_args"].pop("amsgrad"),
+        ": the checkpoint was made with optimizer AdamW(), this run's is AdamW(amsgrad=False)",
+    ),
+    "network": (
+        lambda saved: saved["drurank"]["network"]["init_args"].update(activation="x"),
+        ": the checkpoint's network is MLP(activation='x')",
+    ),
+}
+"""What a checkpoint without its note is changed by, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_resume_refuses_what_contradicts_itself_in_a_checkpoint_without_a_note(whole, tmp_path, refused, name):
+    change, expected = UNLIKE[name]
+    words, file = resumed(whole, tmp_path / "run", change)
+    said = refused(*words)
+    assert str(file) in said
+    assert expected in said
+
+
+def test_another_number_is_found_by_the_note_of_a_checkpoint(whole, tmp_path, refused):
+    words, file = resumed(whole, tmp_path / "run", lambda saved: counts(saved).update(ready=1), keeps_note=True)
+    assert refused(*words).startswith(f"{file} is damaged: its loops is not as it was written; give another")
+
+
+def test_resume_from_a_checkpoint_without_a_note_is_warned_of(whole, tmp_path):
+    words, file = resumed(whole, tmp_path / "run", lambda saved: None)
+    status, _, said = call(words)
+    assert status == 0
+    assert f"warning: {file} has no 'drurank_written'" in said
+
+
+ODD_OPTIONS = {
+    "seed": (["test", "--run", "{}"], "seed_everything: {}", "--seed_everything is '{}'"),
+    "select": (["fit", "--ckpt_path", "{}/checkpoints/last.ckpt"], "select: 3", "--select is '3'"),
+    "criterion": (["fit", "--ckpt_path", "{}/checkpoints/last.ckpt"], "select: x", "there is no criterion 'x'"),
+    "trainer": (["test", "--run", "{}"], "trainer: {overfit_batches: -1}", "invalid value -1 for overfit_batches"),
+    "callbacks": (["test", "--run", "{}"], "trainer: {callbacks: .nan}", "config.yaml: --trainer.callbacks is 'nan'"),
+    "typed too": (["test", "--run", "{}", *QUIET], "trainer: {accelerator: 3}", "--trainer.accelerator is '3'"),
+    "key": (["test", "--run", "{}"], "trainer: {a b: 1}", "Spaces not allowed in keys"),
+}
+"""A command, what a run's configuration says, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", ODD_OPTIONS)
+def test_what_a_run_s_configuration_says_is_refused_by_its_name(whole, tmp_path, refused, name):
+    words, option, expected = ODD_OPTIONS[name]
+    folder, file = shutil.copytree(whole, tmp_path / "run"), tmp_path / "run/config.yaml"
+    changed = {**yaml.safe_load(file.read_text()), **yaml.safe_load(option)}
+    file.write_text(yaml.safe_dump(changed))
+    said = refused(*(word.format(folder) for word in words))
+    assert expected in said
+    assert str(file) in said
+
+
+def test_what_is_typed_is_refused_without_the_run_s_configuration(whole, refused):
+    said = refused("test", "--run", whole, "--seed_everything", "x")
+    assert said == "--seed_everything is 'x'; give true or false or a whole number"

@@ -175,6 +175,7 @@ def test_seed_decides_the_data_and_parts_do_not_disturb_each_other(kind):
         (lambda: Shortcut(batch_size=0), "batch_size is 0"),
         (lambda: Shortcut(eval_batch_size=0), "eval_batch_size is 0"),
         (lambda: Shortcut(num_workers=-1), "num_workers is -1"),
+        (lambda: Shortcut(num_workers=1025), "num_workers is 1025; give a whole number from 0 to 1,024"),
     ],
 )
 def test_arguments_out_of_range_are_refused(make, named):

@@ -1,7 +1,7 @@
 """Python programs that a process starts, forked from it, so that they have imported already what it has.
 
 For the rest each is as if started anew: words, environment, folder, streams, signals and group are its own, and it
-holds no file of the process that started it.
+holds no file of the process that started it but those that it is passed.
 """
 
 import atexit
@@ -52,8 +52,11 @@ def _be(given, *streams):
         if stream != -1:
             os.dup2(stream, number)
     tracker = resource_tracker._resource_tracker._fd
-    for low, high in pairwise([2, *([] if tracker is None else [tracker]), os.sysconf("SC_OPEN_MAX")]):
+    kept = sorted({2, *given["pass_fds"], *([] if tracker is None else [tracker])})
+    for low, high in pairwise([*kept, os.sysconf("SC_OPEN_MAX")]):
         os.closerange(low + 1, high)
+    for number in given["pass_fds"]:
+        os.set_inheritable(number, True)
     if given["start_new_session"]:
         os.setsid()
     if given["preexec_fn"] is not None:

@@ -148,7 +148,7 @@ def finish(words, root):
     """
     with process(words, root / "log") as running:
         if running.wait(PATIENCE):
-            raise RuntimeError(f"{' '.join(words)} ended with {running.returncode}:\n{(root / 'log').read_text()}")
+            raise RuntimeError(f"{' '.join(words)} ended with {running.poll()}:\n{(root / 'log').read_text()}")
 
 
 # ---- kills
@@ -323,7 +323,8 @@ def stacked_study(root, stops, draw):
     def words(output):
         return [*words_of(plan, output), "--engine", "stacked", "--grace", "3"]
 
-    finish(words(alone), root)
+    finish(words(folder), root)
+    folder.rename(alone)  # made in the same place, which its files name
     for stop in stops:
         before = {*folder.glob("logs/*")}
         with process(words(folder), root / "log") as running:

@@ -17,6 +17,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +32,7 @@ import yaml
 
 from drurank.cli import main, study_workers
 from drurank.report import pictures
+from forked import Forked
 from runs import QUIET, SELECT, SMALL
 from studies import finish, write_results
 from studies import written as plan_file
@@ -38,8 +40,6 @@ from studies import written as plan_file
 TEXTS = (".json", ".yaml", ".csv", ".id")
 SHOWN = ("report.json", "groups.csv", "predictions.csv", "metrics.csv", "selection.json", "weights.csv")
 """Files that a command writes and that are compared."""
-OPTIONS = ("trainer", "model", "data", "group", "network")
-"""What sentences name of a configuration that is one, with a value that its option does not take."""
 LIMIT = 60
 """Seconds that a command may take."""
 CHUNK = 10
@@ -142,14 +142,24 @@ def call(words):
     out, err = io.StringIO(), io.StringIO()
     os.environ.pop("PL_GLOBAL_SEED", None)
     try:
-        with limited(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with limited(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _warned_into(err):
             main([str(word) for word in words])
     except SystemExit as stop:
         return int(stop.code or 0), out.getvalue(), err.getvalue()
     except (Exception, TooLong) as error:
         raise Said("".join(traceback.format_exception(error))[-1500:]) from error
     return 0, out.getvalue(), err.getvalue()
+
+
+@contextlib.contextmanager
+def _warned_into(stream):
+    """Write each warning of ours as a line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            stream.writelines(f"warning: {one.message}\n" for one in caught if issubclass(one.category, UserWarning))
 
 
 def written(root):
@@ -174,7 +184,7 @@ class Bench:
 
     def __init__(self, whole, file, words, names=()):
         self.whole, self.file, self.words = Path(whole), file, words
-        self.names = (Path(file).name, *names, *(OPTIONS if file == "config.yaml" else ()))
+        self.names = (Path(file).name, *names)
         self.right = None
 
     def __str__(self):
@@ -206,7 +216,8 @@ class Bench:
         except Said as said:
             return f"{self} ({how}): traceback\n{said}"
         if status == 2:
-            last = err.strip().splitlines()[-1] if err.strip() else ""
+            lines = [line for line in err.strip().splitlines() if not line.startswith("warning: ")]
+            last = lines[-1] if lines else ""
             if not last.startswith("error: ") or "Traceback" in err:
                 return f"{self} ({how}): no sentence: {last[:300]}"
             return None if any(name in last for name in self.names) else f"{self} ({how}): unnamed: {last[:300]}"
@@ -217,7 +228,8 @@ class Bench:
         if self.right is None:
             _, status, err, self.right = self.run(root)
             assert status == 0, err
-        return None if results == self.right else f"{self} ({how}): another result"
+        said = any(line.startswith("warning: ") and "drurank_written" in line for line in err.splitlines())
+        return None if said or results == self.right else f"{self} ({how}): another result"
 
 
 def _numbers(text):
@@ -235,7 +247,7 @@ def benches(run, study=None):
     ]
     found += [
         Bench(run, "checkpoints/worst.ckpt", ["validate", "--ckpt_path", best, *QUIET]),
-        Bench(run, "config.yaml", ["validate", "--ckpt_path", best, *QUIET], ("checkpoint",)),
+        Bench(run, "config.yaml", ["validate", "--ckpt_path", best, *QUIET]),
         Bench(
             run,
             "checkpoints/worst.ckpt",
@@ -340,6 +352,7 @@ def hand():
     torch.set_num_threads(1)
     os.chdir(root)
     pictures.save_picture, study_workers.LOOK = _save_nothing, 0.05
+    subprocess.Popen = Forked  # A worker of a study takes longer to import torch than to look at a finished candidate.
     EVERY[:] = [bench for bench in whole(root, given.study) if given.only in str(bench)]
     found = faults(given.times, given.seed, given.processes)
     print(

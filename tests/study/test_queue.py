@@ -289,6 +289,7 @@ def test_all_but_running_a_study_goes_without_optuna():
 
 DAMAGE = {
     "text": "UPDATE trial_user_attributes SET value_json = '{5'",
+    "moment": "UPDATE trials SET datetime_start = '2026-11-30 08:42:39.8083%3'",
     "rows": "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END",
 }
 
