@@ -14,6 +14,7 @@ import numpy as np
 
 from drurank.criteria import Criterion, criterion
 from drurank.errors import InputError, nearest
+from drurank.words import some
 
 SAME, COMPLEMENT = "same", "complement"
 Mask = np.ndarray
@@ -162,14 +163,22 @@ class Figure:
             "floor": floor and {"median": turned(floor["median"]), "interval": ends(floor["interval"])},
         }
 
-    def check(self, rows: Outcomes) -> None:
+    def check(self, rows: Outcomes, names: Sequence[str]) -> None:
         """Refuse rows that it cannot be had of.
+
+        Args:
+            rows: what was predicted.
+            names: label of each class by number.
 
         Raises:
             InputError: if no class is the positive one, or classes are not numbers, and it needs that.
         """
         if self.needs_positive and rows.positive is None:
-            raise InputError(f"figure {self.name!r} needs a positive class; give positive, as positive=yes")
+            known = list(dict.fromkeys(names))
+            raise InputError(
+                f"figure {self.name!r} needs a positive class; give one of the labels, as positive={known[-1]} "
+                f"(labels: {some(known)})"
+            )
         if self.needs_values and rows.values is None:
             raise InputError(f"figure {self.name!r} needs labels that are numbers; leave it out, or recode the labels")
 

@@ -152,7 +152,12 @@ def test_a_rate_and_its_complement_are_shrunk_alike(rows):
     ("name", "of_rows", "options", "said"),
     [
         ("fpt", ([0, 1], [0, 1]), {}, "there is no figure 'fpt': did you mean 'fpr'"),
-        ("fpr", (["no", "yes"], ["no", "yes"]), {}, "figure 'fpr' needs a positive class; give positive, as positive="),
+        (
+            "fpr",
+            (["no", "yes"], ["no", "yes"]),
+            {},
+            "figure 'fpr' needs a positive class; give one of the labels, as positive=yes",
+        ),
         ("fpr", (["no", "yes"], ["no", "yes"]), {"positive": "Yes"}, "positive is 'Yes', which is no label: did you"),
         ("off_by_more_than_one", (["no", "yes"], ["no", "yes"]), {}, "needs labels that are numbers"),
         ("fpr", ([1, 1], [0, 1]), {"labels": ["0"]}, "figure 'fpr': there are no rows of the negative class"),

@@ -26,7 +26,7 @@ from drurank.tabular.several import read_files
 from drurank.tabular.writing import WRITTEN, write_table
 from drurank.terminal import say
 from drurank.training.loaders import as_list
-from drurank.words import as_names
+from drurank.words import as_names, counted
 
 COLUMNS = ("row", "split", "group", SEEN, "label", "prediction", "probabilities")
 OF_DATA = ("split", "group", SEEN, "label")
@@ -125,7 +125,7 @@ class PredictionWriter(BasePredictionWriter):
                 table = table.add_column(1 + place, name, kept[name])
         write_table(table, file)
         self.written = table, file
-        say(f"{table.num_rows:,} predictions in {file}")
+        say(f"{counted(table.num_rows, 'prediction')} in {file}")
 
     def _kept(self, data: Any, rows: np.ndarray) -> pa.Table:
         if not hasattr(data, "source_columns"):

@@ -165,7 +165,9 @@ def verdict(comparison: Comparison) -> list[str]:
     ]
     if open_:
         what = joined([f"{one.criterion} ({_possible(one)})" for one in open_])
-        lines.append(f"No difference larger than chance on {comparison.split}, but still possible: {what}.")
+        lines.append(
+            f"{second} and {first}: no difference larger than chance on {comparison.split}, but still possible: {what}."
+        )
     return lines
 
 

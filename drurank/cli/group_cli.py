@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -46,6 +46,7 @@ from drurank.run_folder.logger import RunLogger, is_first_process
 from drurank.run_folder.loggers import with_runs_of
 from drurank.run_folder.place import run_of
 from drurank.run_folder.selection import alike_in_weights, copy_test, read_selection
+from drurank.study.result import has_equal_weights
 from drurank.terminal import Terminal, say
 from drurank.training import requeue
 from drurank.training.loaders import as_list
@@ -297,9 +298,22 @@ class GroupCLI(LightningCLI):
             file = Path(os.path.relpath(entry["file"], folder))
             table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
         Terminal().print(table)
+        self._say_where_still_erm(read_selection(folder))
         lacks_tests = isinstance(self.datamodule, GroupDataModule) and not self.datamodule.testable()
         said, name = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
         say(f"{said}: {command(name, ['--run', str(folder)])}")
+
+    def _say_where_still_erm(self, selection: Mapping[str, Any]) -> None:
+        model = self.config["fit"]["model"]
+        options = vars(model["init_args"]) if model.get("init_args") else {}
+        like = [
+            name for name, entry in selection.items() if has_equal_weights(model["class_path"], options, entry["epoch"])
+        ]
+        if like:
+            say(
+                f"By {joined(like)} an epoch was kept at which all weights were still equal, so it is the same as ERM; "
+                "later epochs were no better on validation."
+            )
 
 
 @contextmanager

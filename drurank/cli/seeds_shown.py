@@ -12,7 +12,7 @@ from drurank.run_folder.links import refuse_links
 from drurank.study.finished import Study
 from drurank.study.folder import SEEDS_FILE
 from drurank.study.seeds import report_over_seeds
-from drurank.study.tabulating import constant_answers
+from drurank.study.tabulating import constant_answers, still_erm
 from drurank.terminal import Terminal, say
 
 
@@ -43,6 +43,8 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     write_json(path / SEEDS_FILE, {"method": name, "by": by, "splits": report})
     Terminal().print(seeds_table(report))
     for sentence in constant_answers(study, {name: chosen[name]}, by, list(report)):
+        say(sentence)
+    for sentence in still_erm(study, {name: chosen[name]}, by):
         say(sentence)
     say(f"{name}, epochs chosen by {by}; written to {path / SEEDS_FILE}")
     return report

@@ -20,7 +20,7 @@ from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, refuse_unknown, to_number
 from drurank.tabular.rules.cells import blank_cells
 
-ORDER = (*TRAINING, *VALIDATION, *TEST)
+ORDER = (*TEST, *VALIDATION, *TRAINING)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Answers:
         Raises:
             InputError: if it is about none at all, or needs what these rows do not have.
         """
-        figure.check(self.outcomes)
+        figure.check(self.outcomes, self.names)
         about, good = figure.about(self.outcomes), figure.went_well(self.outcomes)
         if not about.any():
             raise InputError(f"figure {figure.name!r}: there are {figure.lacks}; leave it out")

@@ -44,16 +44,17 @@ def write_page(
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # here, since few reports need it
 
-    parts = [_part(report, splits, 0)]
+    parts, first = [_part(report, splits, 0)], splits[0]
+    lines = summary(first, report["splits"][first.split])
     for place, (name, counts) in enumerate((figures or {}).items(), start=1):
         parts.append(_part(report["figures"][name], counts, place))
-    first = splits[0]
+        lines.insert(-1, _of_figure(counts[0]))
     page = Environment(
         loader=PackageLoader("drurank.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).get_template(TEMPLATE)
     text = page.render(
         title=visible(title),
-        summary=[visible(line) for line in summary(first, report["splits"][first.split])],
+        summary=[visible(line) for line in lines],
         parts=parts,
         made=_made(report, command),
     )
@@ -74,6 +75,9 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
         f"{counted(int(split.count[place]), 'row')} right ({in_digits(split.value[place])}); of all rows together "
         f"{in_digits(split.correct.sum() / split.count.sum())} are right."
     ]
+    unseen = content["groups_unseen_in_training"]
+    if unseen is not None:
+        lines.append(f"{unseen:,} of {counted(content['groups'], 'group')} were not seen in training.")
     floor = content["criteria"].get("worst", {}).get("floor")
     if floor and floor["interval"]:
         low, high = floor["interval"]
@@ -83,6 +87,17 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
         )
     lines += [capital(line) for line in (*on_answer(content), on_differences(content))]
     return [*lines, _next(split, content, place)]
+
+
+def _of_figure(split: SplitCounts) -> str:
+    place = int(np.lexsort((split.interval[1], split.accuracy))[0])
+    where = "" if split.split == ALL else f" in {split.split}"
+    overall = split.events.sum() / split.count.sum()
+    return (
+        f"{capital(split.figure.words)}{where}: {in_digits(overall)} of all rows together; the worst group is "
+        f"{short(split.groups[place])}, with {in_digits(split.value[place])} ({split.events[place]:,} of "
+        f"{split.count[place]:,})."
+    )
 
 
 def _next(split: SplitCounts, content: Mapping[str, Any], worst: int) -> str:
@@ -183,9 +198,13 @@ def _split(split: SplitCounts, name: str, *, explains: bool) -> dict[str, Any]:
     }
 
 
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _made(report: Mapping[str, Any], command: str | None) -> list[tuple[str, str]]:
     skipped = ("splits", "drop", "figures")
-    about = [(name, str(value)) for name, value in report.items() if name not in skipped and value is not None]
+    about = [(name, _text(value)) for name, value in report.items() if name not in skipped and value is not None]
     now = datetime.datetime.now(tz=datetime.UTC)
     return [
         *about,

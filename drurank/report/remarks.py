@@ -76,7 +76,8 @@ def on_criteria(names: list[str], has_interval: bool, summed: str = "errors") ->
         # All groups wrong: the sum is then the same for any number of groups, but for those that grow with it.
         fixed = [name for name in sums if not criterion(name).grows_with_groups]
         worst = [f"{in_digits(float(criterion(name).of(Groups(np.zeros(2)))))} for {name}" for name in fixed]
-        scale = f"; if all rows were wrong, {joined(worst)}" if worst else ""
+        most = "if all rows were wrong," if summed == "errors" else "at most"
+        scale = f"; {most} {joined(worst)}" if worst else ""
         yield f"{joined(sums)}: sum{'s' if len(sums) > 1 else ''} of the worst groups' {summed}; 0 is best{scale}."
     differences = [name for name in names if criterion(name).of_differences]
     if differences and has_interval:

@@ -44,6 +44,18 @@ REWEIGHTS: dict[str, int | str] = {
 """Class of a method to the first epoch in which its weights may differ, or to the option that says it."""
 
 
+def has_equal_weights(method: str, options: Mapping[str, Any], epoch: int) -> bool:
+    """Whether a method of ours that reweights was still ``ERM`` at an epoch.
+
+    Args:
+        method: import path of its class.
+        options: of the method.
+        epoch: from 0.
+    """
+    first = REWEIGHTS.get(method, 0)
+    return epoch < int(options.get(first, 0) if isinstance(first, str) else first)
+
+
 @dataclass(frozen=True)
 class Counts:
     """What one checkpoint got right, by group of one split.
@@ -189,8 +201,9 @@ class Result:
     def has_equal_weights(self, by: str) -> bool:
         """Whether a method that reweights was still ``ERM`` at the checkpoint that is best by a criterion."""
         model = self.manifest.get("config", {}).get("model") or {}
-        first = REWEIGHTS.get(str(model.get("class_path")), 0)
-        return self.epoch(by) < int(self._option(first, 0) if isinstance(first, str) else first)
+        method = str(model.get("class_path"))
+        options = {name: self._option(name, 0) for name in REWEIGHTS.values() if isinstance(name, str)}
+        return has_equal_weights(method, options, self.epoch(by))
 
     def _refuse_other(self, by: str) -> None:
         if by not in self.criteria:

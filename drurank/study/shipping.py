@@ -113,7 +113,8 @@ def _warnings(study: Study, best: Result, results: Sequence[Result], by: str, sp
         than = "worse" if own["difference"] < 0 else "not significantly better"
         return (f"Before you use it: {best.name} is {than} on {on} than always answering {answered([own])}.",)
     return (
-        f"Before you use it: {len(like)} of the {len(results)} runs of {best.method}, though not this one, are not "
+        f"Before you use it: {len(like)} of the {len(results)} runs of {best.method}, though not this one, "
+        f"{'is' if len(like) == 1 else 'are'} not "
         f"significantly better on {on} than always answering {answered(like)}.",
     )
 

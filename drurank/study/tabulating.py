@@ -60,7 +60,7 @@ def study_table(
                 found.setdefault(method, {})[split, name] = cell
             alike += _undecided((split, name), found, of_several=len(splits) > 1)
         floors.extend(_floor(side, names, split))
-    remarks = [*constant_answers(study, chosen, by, splits), *_still_erm(study, chosen, by), *lacking, *study.caveats()]
+    remarks = [*constant_answers(study, chosen, by, splits), *still_erm(study, chosen, by), *lacking, *study.caveats()]
     if any(np.isnan(cell.mean) for of_method in found.values() for cell in of_method.values()):
         remarks.append("A dash: with some seed the groups do not differ, or none is left, so there is nothing to show.")
     if alike and not side.can_tell:
@@ -84,7 +84,7 @@ def constant_answers(
         yield from no_better({name: answers_of(results, by, split) for name, results in shown.items()}, split, run)
 
 
-def _still_erm(study: Study, chosen: Mapping[str, Sequence[Result]], by: str) -> Iterator[str]:
+def still_erm(study: Study, chosen: Mapping[str, Sequence[Result]], by: str) -> Iterator[str]:
     """A sentence on methods that were chosen at epochs before they reweighted anything."""
     run = "seed" if len(study.repeats) == 1 else "run"
     number = {name: sum(one.has_equal_weights(by) for one in results) for name, results in chosen.items()}

@@ -136,3 +136,17 @@ def test_it_replaces_no_file_unasked():
     assert Path("out.html").read_text(encoding="utf-8") == "mine"
     report_predictions("p.csv", html="out.html", overwrite=True)
     assert Path("out.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_it_begins_with_the_groups_never_seen_and_has_a_sentence_for_each_figure():
+    lines = ["label,prediction,group,split"]
+    for split, group, wrong in (("train", "a", 9), ("train", "b", 0), ("ood_test", "c", 2), ("ood_test", "d", 6)):
+        lines += [f"{k % 2},{k % 2 if k >= wrong else 1 - k % 2},{group},{split}" for k in range(20)]
+    Path("p.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report_predictions("p.csv", split="split", figure="fpr", html="out.html")
+    said = Page(Path("out.html").read_text("utf-8")).summary
+    assert said[0].startswith("Served worst in ood_test: d, with 14 of 20 rows right (.700); of all rows together .800")
+    assert said[1] == "2 of 2 groups were not seen in training."
+    # Of c one and of d three of ten negative rows are called positive.
+    wanted = "False positive rate in ood_test: .200 of all rows together; the worst group is d, with .300 (3 of 10)."
+    assert said[-2] == wanted

@@ -492,7 +492,7 @@ def test_which_groups_training_has_is_what_a_column_or_the_training_rows_say():
         [None] * 3,
     )  # of b two things are said
     rows = [("a", "1", "1", "train"), ("a", "1", "1", "test"), ("b", "0", "0", "test"), ("b", "1", "1", "test")]
-    assert seen_of(rows, "g,y,yhat,s", "--split", "s") == ([0, 1], ["true", "true", "false"])
+    assert seen_of(rows, "g,y,yhat,s", "--split", "s") == ([1, 0], ["true", "false", "true"])
     both = [(*row, seen) for row, seen in zip(rows, ["true", "true", "true", "true"], strict=True)]
     assert seen_of(both, "g,y,yhat,s,seen_in_training", "--split", "s") == ([0, 0], ["true"] * 3)
 

@@ -69,7 +69,9 @@ def test_what_remains_possible_has_a_unit_and_the_split_it_is_of(tmp_path, by, a
     assert re.search(rf"Still possible on ood_test: [AB] better by up to {amount} \(95 %\)", why), why
     (said,) = verdict(compare_in_study(Study.load(study), "ERM", "qDRU+M", cells=[by]))
     between = rf"[+-]?{amount.partition(' ')[0]} to [+-]?{amount}"
-    said_of = rf"No difference larger than chance on ood_test, but still possible: {by} \({between}\)\."
+    said_of = (
+        rf"qDRU\+M and ERM: no difference larger than chance on ood_test, but still possible: {by} \({between}\)\."
+    )
     assert re.fullmatch(said_of, said), said
 
 
