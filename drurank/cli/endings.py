@@ -72,11 +72,14 @@ def with_source(ending: BaseException, typed: object, source: Path | None) -> Ba
         source: the file; ``None`` if all was typed.
     """
     reason = reason_of(ending)
-    if reason is None or source is None or not isinstance(typed, list):
+    if reason is None or not isinstance(typed, list):
         return ending
     said = str(reason)
-    if said.startswith(OF_CONFIG):  # no other was typed
-        return InputError(f"{source}: {said.removeprefix(OF_CONFIG)}")
+    if said.startswith(OF_CONFIG):
+        said = said.removeprefix(OF_CONFIG)
+        return InputError(said if source is None else f"{source}: {said}")  # no other was typed
+    if source is None:
+        return ending
     flags = {given.option for given in given_options(typed)}
     if str(source) in said or " is damaged" in said or any(f"--{flag} " in said for flag in flags):
         return ending

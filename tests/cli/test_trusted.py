@@ -364,7 +364,8 @@ def test_a_candidate_that_lies_in_the_folder_of_a_study_calls_and_imports_nothin
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_a_study_calls_no_function(evil, capsys, tmp_path, option):
+def test_a_study_calls_no_function(evil, capsys, monkeypatch, tmp_path, option):
+    monkeypatch.setattr("drurank.imports._imported", [])  # modules of the tests before are not its workers'
     plan = {
         "data": {"class_path": "Shortcut", "init_args": {"groups": [6, 4, 4], "group_size": 10}},
         "criteria": ["qdcg10"],

@@ -16,6 +16,8 @@ from runs import FIT, QUIET
 BEFORE = ("setup", "on_train_start", "on_after_backward")
 """Some hooks of a fit that come before the end of its first batch."""
 
+FROM = "options that are not typed are those of"
+
 
 class Ends(Callback):
     """Refuses, or interrupts the process, in a hook."""
@@ -48,7 +50,7 @@ def test_a_fit_that_is_refused_leaves_no_folder_and_a_resume_each_file_of_the_ru
     assert list(tmp_path.iterdir()) == []
     before = contents(done)
     resume = ["fit", "--ckpt_path", done / "checkpoints/last.ckpt", "--trainer.max_epochs", 5, "--model.cutoff", 5]
-    assert refused(*resume, *ending(hook)) == "not now"
+    assert refused(*resume, *ending(hook)) == f"not now; {FROM} {done / 'config.yaml'}"
     assert contents(done) == before
     assert list(tmp_path.iterdir()) == []
 
@@ -69,7 +71,7 @@ def test_a_folder_that_was_there_keeps_what_it_had(refused, tmp_path):
 def test_an_evaluation_that_is_refused_leaves_no_folder(done, refused, tmp_path, command, part):
     before = contents(done)
     of_run = ["--run", done, "--trainer.default_root_dir", tmp_path / "new"]
-    assert refused(command, *of_run, *ending(f"on_{part}_start")) == "not now"
+    assert refused(command, *of_run, *ending(f"on_{part}_start")) == f"not now; {FROM} {done / 'config.yaml'}"
     assert list(tmp_path.iterdir()) == []
     assert contents(done) == before
 

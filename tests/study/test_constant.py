@@ -105,7 +105,7 @@ def test_every_command_that_shows_models_names_them(study_with, tmp_path, monkey
     [
         ([WORSE, GOOD], r"Before you use it: ERM seed=0 is worse on ood_test than always answering 'No' \(\.542\)\."),
         ([LUCKY, GOOD], r"Before you use it: ERM seed=0 is not significantly better on ood_test than always answer"),
-        ([GOOD, LUCKY], r"Before you use it: 1 of the 2 runs of ERM, though not this one, are not significantly"),
+        ([GOOD, LUCKY], r"Before you use it: 1 of the 2 runs of ERM, though not this one, is not significantly"),
         ([GOOD, GOOD], None),
     ],
 )
