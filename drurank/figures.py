@@ -36,31 +36,6 @@ class Outcomes:
     positive: int | None = None
     values: np.ndarray | None = None
 
-    @property
-    def is_right(self) -> Mask:
-        """Whether each row's own class was predicted, bool ``[n]``."""
-        found: Mask = self.label == self.prediction
-        return found
-
-    @property
-    def is_positive(self) -> Mask:
-        """Whether each row is of the positive class, bool ``[n]``."""
-        found: Mask = self.label == self.positive
-        return found
-
-    @property
-    def says_positive(self) -> Mask:
-        """Whether the positive class was predicted of each row, bool ``[n]``."""
-        found: Mask = self.prediction == self.positive
-        return found
-
-    @property
-    def is_near(self) -> Mask:
-        """Whether each prediction is at most 1 from the label, bool ``[n]``."""
-        assert self.values is not None, "checked by Figure.check"
-        found: Mask = np.abs(self.values[self.label] - self.values[self.prediction]) <= 1
-        return found
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -188,27 +163,32 @@ def _every(rows: Outcomes) -> Mask:
 
 
 def _right(rows: Outcomes) -> Mask:
-    return rows.is_right
+    found: Mask = rows.label == rows.prediction
+    return found
 
 
 def _positive(rows: Outcomes) -> Mask:
-    return rows.is_positive
+    found: Mask = rows.label == rows.positive
+    return found
 
 
 def _negative(rows: Outcomes) -> Mask:
-    return ~rows.is_positive
+    return ~_positive(rows)
 
 
 def _said_positive(rows: Outcomes) -> Mask:
-    return rows.says_positive
+    found: Mask = rows.prediction == rows.positive
+    return found
 
 
 def _said_negative(rows: Outcomes) -> Mask:
-    return ~rows.says_positive
+    return ~_said_positive(rows)
 
 
 def _near(rows: Outcomes) -> Mask:
-    return rows.is_near
+    assert rows.values is not None, "checked by Figure.check"
+    found: Mask = np.abs(rows.values[rows.label] - rows.values[rows.prediction]) <= 1
+    return found
 
 
 POSITIVE, NEGATIVE = "rows of the positive class", "rows of the negative class"
