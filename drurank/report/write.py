@@ -58,34 +58,37 @@ def write_report(
     Raises:
         InputError: if no group has ``min_count`` samples.
     """
-    from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
-
-    summaries = {split.split: split.summary(names, min_count=min_count, shrink=shrink) for split in splits}
-    drop = find_drop(splits, summaries, min_count=min_count)
-    report = {**about, "min_count": min_count, "shrink": shrink, "splits": summaries, "drop": drop}
-    groups = pa.concat_tables([split.table() for split in splits])
-    replace_file(folder / GROUPS_CSV, lambda path: pa_csv.write_csv(groups, path))
-    write_checked(groups, folder / GROUPS_PARQUET)
-    replace_file(folder / GROUPS_PICTURE, lambda path: save_picture(draw_groups(splits), path))
+    files = (GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE)
+    tables = [split.table() for split in splits]
+    found = _write_figure([folder / name for name in files], splits, tables, names, min_count, shrink)
+    report = {**about, "min_count": min_count, "shrink": shrink, **found}
     for name, counts in (figures or {}).items():
-        report.setdefault("figures", {})[name] = _write_figure(folder, counts, names, min_count, shrink)
+        paths, tables = [folder / one for one in figure_files(name)], [split.figure_table() for split in counts]
+        of_figure = list(dict.fromkeys([*names, *OF_FIGURES]))
+        part = _write_figure(paths, counts, tables, of_figure, min_count, shrink)
+        report.setdefault("figures", {})[name] = part
     write_json(folder / REPORT_FILE, report)
     return report
 
 
 def _write_figure(
-    folder: Path, splits: Sequence[SplitCounts], names: Sequence[str], min_count: int, shrink: bool
+    files: Sequence[Path],
+    splits: Sequence[SplitCounts],
+    tables: Sequence[pa.Table],
+    names: Sequence[str],
+    min_count: int,
+    shrink: bool,
 ) -> dict[str, Any]:
+    """Write the tables and the picture of a figure; its part of the report."""
     from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
 
-    names = list(dict.fromkeys([*names, *OF_FIGURES]))
     summaries = {split.split: split.summary(names, min_count=min_count, shrink=shrink) for split in splits}
-    groups = pa.concat_tables([split.figure_table() for split in splits])
-    text, parquet, picture = (folder / name for name in figure_files(splits[0].figure.name))
+    drop = find_drop(splits, summaries, min_count=min_count)
+    groups, (text, parquet, picture) = pa.concat_tables(tables), files
     replace_file(text, lambda path: pa_csv.write_csv(groups, path))
     write_checked(groups, parquet)
     replace_file(picture, lambda path: save_picture(draw_groups(splits), path))
-    return {"splits": summaries, "drop": find_drop(splits, summaries, min_count=min_count)}
+    return {"splits": summaries, "drop": drop}
 
 
 def print_report(
