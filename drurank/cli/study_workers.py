@@ -24,7 +24,7 @@ from rich.table import Table
 
 from drurank.errors import InputError
 from drurank.study.calling import PRCTL
-from drurank.study.database import errors_of_database
+from drurank.study.database import errors_of_database, import_storage
 from drurank.study.queue import Queue, worker_name
 from drurank.study.working import ASKED, PATIENCE, StopSignals
 from drurank.terminal import Terminal, say
@@ -90,6 +90,7 @@ class Workers:
         first = self._started[0]
         try:
             first.connection.send((CHECK, shared))
+            import_storage()
             refused = first.connection.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
             raise InputError(f"a worker ended before the plan was checked: {first.last_line()}") from error
@@ -178,6 +179,7 @@ def wait_to_begin(number: int, check: Callable[[Path], None]) -> None:
         except InputError as error:
             refused = str(error)
         connection.send(refused)
+        import_storage()
     sys.stdout.flush()
     with path.open("ab") as log:
         for stream in (1, 2):

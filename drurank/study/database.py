@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def optuna_installed() -> Any:
             f"running a study needs a package that is not installed ({error}): pip install 'drurank[study]'"
         ) from error
     return optuna
+
+
+def import_storage() -> None:
+    """Import what the database needs, while another process has work to do: it takes half a second."""
+    import_module("alembic.command")
+    import_module("optuna.storages._rdb.storage")
 
 
 @contextmanager
