@@ -118,8 +118,20 @@ def trusted_packages() -> set[str]:
     """
     imported = {name for name in list(sys.modules) if "." not in name}
     named = {path.partition(".")[0] for path in _named if "." in path}
-    found = {*ALWAYS, *named, *_whole, *imported} - sys.stdlib_module_names - {"jsonargparse"}
-    return {name for name in found if name.isidentifier()}
+    return {name for name in {*ALWAYS, *named, *_whole, *imported} if is_trusted(name)}
+
+
+def trust_changes() -> tuple[int, ...]:
+    """Another value than before where ``trusted_packages`` may be others."""
+    return len(sys.modules), len(_named), len(_whole)
+
+
+def is_trusted(package: str) -> bool:
+    """Whether it is one of ``trusted_packages``."""
+    if package in sys.stdlib_module_names or package == "jsonargparse" or not package.isidentifier():
+        return False
+    known = package in ALWAYS or package in _whole or package in sys.modules
+    return known or any(path.startswith(f"{package}.") for path in list(_named))
 
 
 def need(class_path: str) -> None:
@@ -132,7 +144,7 @@ def need(class_path: str) -> None:
 def why_not_trusted(class_path: str) -> str | None:
     """Why a class is not imported, and what to do; ``None`` if it may be."""
     package = class_path.partition(".")[0]
-    if package in trusted_packages():
+    if is_trusted(package):
         return None
     if package in sys.stdlib_module_names:
         return f"{class_path} belongs to Python's standard library, which no option takes a class from"

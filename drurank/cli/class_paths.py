@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from functools import cache
 from typing import Any
 
 from drurank.errors import InputError, nearest
@@ -73,8 +74,12 @@ def options_of(class_path: str) -> list[str]:
         target = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError):
         return []
-    if not isinstance(target, type):
-        return []
+    return list(_arguments(target)) if isinstance(target, type) else []
+
+
+@cache
+def _arguments(target: type) -> tuple[str, ...]:
+    """Names of the arguments that a class takes from the command line."""
     names: dict[str, None] = {}
     for base in inspect.getmro(target):
         if "__init__" in vars(base) and base is not object:
@@ -84,5 +89,5 @@ def options_of(class_path: str) -> list[str]:
                 break
     # Set by the training loop or the class itself, not by the user.
     given = {"self", "sizes", "params", *getattr(target, "fixed", ())}
-    given |= {"optimizer"} if module in SCHEDULERS else set()
-    return [name for name in names if name not in given]
+    given |= {"optimizer"} if target.__module__ in SCHEDULERS else set()
+    return tuple(name for name in names if name not in given)

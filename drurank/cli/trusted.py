@@ -26,7 +26,7 @@ from torchmetrics import Metric
 from typeshed_client import get_search_context
 
 from drurank.errors import InputError
-from drurank.imports import is_named, need, trusted_packages
+from drurank.imports import is_named, need, trust_changes, trusted_packages
 from drurank.methods import GroupModule
 
 KINDS: dict[str, tuple[type, ...]] = {
@@ -58,12 +58,17 @@ def start_no_python() -> None:
 
 
 _allowed: set[str] = set()
+_seen: tuple[int, ...] = ()
 
 
 def only_trusted() -> None:
     """Have the parser import nothing else."""
+    global _seen
+    if _seen == (now := trust_changes()):  # this is called for each of many values
+        return
+    _seen = now
     new = trusted_packages() - _allowed
-    if new:  # jsonargparse logs each entry, and this is called for each of many values
+    if new:  # jsonargparse logs each entry
         set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=sorted(new))
         _allowed.update(new)
 
