@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
@@ -72,10 +73,11 @@ def _check_options(words: list[str], given: list[Given]) -> None:
         _check_option(word, options, classes, known)
 
 
-def options_of_command(command: str) -> list[str]:
+@cache
+def options_of_command(command: str) -> tuple[str, ...]:
     """All options that the help of a command names."""
     lines = re.findall(r"^  (-.*)$", (KNOWN / f"{command}.txt").read_text(encoding="utf-8"), re.MULTILINE)
-    return list(dict.fromkeys(option for line in lines for option in re.findall(r"(?<!\S)--?[\w.]+\+?", line)))
+    return tuple(dict.fromkeys(option for line in lines for option in re.findall(r"(?<!\S)--?[\w.]+\+?", line)))
 
 
 def options_of_others(command: str) -> dict[str, list[str]]:
@@ -94,6 +96,7 @@ def _refuse_other_commands(command: str, word: str) -> None:
         raise InputError(f"{word} is an option of {' and '.join(others)}, not of {command}; leave it out")
 
 
+@cache
 def _known() -> dict[str, Any] | None:
     try:
         known: dict[str, Any] = json.loads(CLASSES_FILE.read_text(encoding="utf-8"))
