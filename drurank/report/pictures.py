@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from drurank.criteria import Criterion
+from drurank.criterion import Criterion
 from drurank.criterion_keys import key_of, logged_criterion
 from drurank.figures import ACCURACY
 from drurank.noise import DRAWS, chance_band
@@ -119,18 +119,11 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         names = shortened([visible(split.groups[i]) for i in order])
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
-        ax.set_xlabel("groups, the worst first")
+        # Beside the axis, since within the axes a name would lie over points, intervals or the band.
+        ax.set_xlabel(f"groups, the worst first: {short(visible(split.groups[order[0]]))}", parse_math=False)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlim(1 - len(order) / 40, len(order) + len(order) / 40)
         ax.set_xticks([1, *(at for at in ax.get_xticks() if 1 < at <= len(order))])
-        ax.annotate(
-            short(visible(split.groups[order[0]])),
-            (1, value[0]),
-            xytext=(6, -3),
-            textcoords="offset points",
-            fontsize=8,
-            parse_math=False,
-        )
     told = "right" if split.figure is ACCURACY else "in all"
     what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {told}"
     ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,11 +15,18 @@ from matplotlib.ticker import MaxNLocator
 from drurank.criteria import criterion
 from drurank.noise import chance_band, criteria_noise
 from drurank.report.pictures import BELOW, GREY, panels_in_rows, tidy
+from drurank.study.constant import answers_of, no_better, unbeaten
 from drurank.study.finished import Study
 from drurank.study.folder import keys_of_trials
 from drurank.study.result import Counts, Result
 from drurank.terminal import visible
 from drurank.words import shortened
+
+OVERALL = "overall"
+LETTERS = 100
+"""Letters of a line below a picture."""
+LEAST_JOINED = 3
+"""Values of an option from which on a line joins their means: between two it would show a trend that nobody saw."""
 
 
 def _title(name: str) -> str:
@@ -52,6 +60,9 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
 def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure:
     """Criteria of each method on test, as a criterion chose it: by seed the true value, its interval and the observed.
 
+    Where some method is not significantly better than always answering the commonest class, that answer is a line in
+    the panel of ``overall``, which is then added.
+
     Args:
         study: finished candidates.
         by: criterion that chooses setting and epoch, on validation.
@@ -59,20 +70,35 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
         cells: criteria, a panel each.
     """
     chosen = study.chosen(by)
+    constants, said = _constant_answers(study, chosen, by, on)
+    cells = list(dict.fromkeys([*cells, *([OVERALL] if constants else [])]))
     methods = shortened([visible(method) for method in chosen])
     figure, panels = panels_in_rows(len(cells))
     for ax, name in zip(panels, cells, strict=True):
         for place, results in enumerate(chosen.values()):
             for number, result in enumerate(results):
                 _draw_seed(ax, place + _beside(number, len(results)), result.counts(by, on), name, f"C{place}")
+        for constant in constants if name == OVERALL else ():
+            ax.axhline(constant, color=GREY, lw=1.2, ls="--", zorder=0)
         ax.set_xticks(range(len(chosen)), methods, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
         ax.set_title(_title(name), fontsize=10)
         tidy(ax)
-    figure.supxlabel(
-        f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed",
-        fontsize=8,
-    )
+    read = f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed"
+    figure.supxlabel("\n".join([read, *said]), fontsize=8, parse_math=False)
     return figure
+
+
+def _constant_answers(
+    study: Study, chosen: Mapping[str, Sequence[Result]], by: str, on: str
+) -> tuple[list[float], list[str]]:
+    """Shares that the constant answers have right than which some method is not better, and the lines that say it."""
+    if on != study.tested(on):
+        return [], []  # only reports of tests have them
+    answers = {name: answers_of(results, by, on) for name, results in chosen.items()}
+    shares = {one["value"] for some in answers.values() for one in map(unbeaten, some) if one is not None}
+    if not shares:
+        return [], []
+    return sorted(shares), textwrap.wrap(f"Dashed line of {OVERALL}: {no_better(answers, on)[0]}", LETTERS)
 
 
 def _draw_seed(ax: Axes, x: float, counts: Counts, name: str, colour: str) -> None:
@@ -129,8 +155,8 @@ def _sorted(counts: Counts) -> np.ndarray:
 def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figure:
     """A criterion on test by the value of an option, a point a candidate; rings mark those that were chosen.
 
-    A line joins the means over candidates where all values were tried with the same other options; none joins values
-    that a search proposed.
+    Where all values were tried with the same other options, and no search proposed them, there are means and standard
+    deviations over candidates; a line joins the means of three values or more.
 
     Args:
         study: finished candidates.
@@ -151,8 +177,8 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
         seen = {result: result.counts(by, on).shown(cell) for result in at}
         ax.plot(list(at.values()), list(seen.values()), "o", ms=4, alpha=0.5, color=f"C{number}", label=method)
         if _is_grid(at, key, proposed):
-            mean = [np.mean([seen[result] for result in at if at[result] == value]) for value in values]
-            ax.plot(values, mean, color=f"C{number}", label=f"{method}, mean")
+            of_values = [[seen[result] for result in at if at[result] == value] for value in values]
+            _draw_means(ax, values, of_values, f"C{number}", method)
         for result in study.chosen(by)[method]:
             if result in at:
                 ax.plot(at[result], seen[result], "o", mfc="none", ms=11, color=f"C{number}")
@@ -164,6 +190,16 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
     ax.legend(**BELOW)
     tidy(ax)
     return figure
+
+
+def _draw_means(
+    ax: Axes, values: Sequence[float], of_values: Sequence[Sequence[float]], colour: str, method: str
+) -> None:
+    """Mean and standard deviation of the candidates of each value, beside the candidates themselves."""
+    mean = [float(np.mean(some)) for some in of_values]
+    sd = [float(np.std(some, ddof=1)) if len(some) > 1 else 0.0 for some in of_values]
+    style = "-_" if len(values) >= LEAST_JOINED else "_"
+    ax.errorbar(values, mean, sd, fmt=style, ms=14, capsize=4, lw=1, color=colour, label=f"{method}, mean ± sd")
 
 
 def _is_grid(at: Mapping[Result, float], key: str, proposed: Collection[str]) -> bool:
