@@ -96,7 +96,12 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
     at, *ends = chance_band(split.count, pooled, draws=draws)
     low, high = split.figure.shown_range(*ends)
-    ax.fill_between(at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)")
+    of_chance: dict[str, Any] = {"color": GREY, "alpha": 0.45, "label": "chance alone (5 to 95 %)"}
+    if len(order) <= FEW:  # nothing lies between groups that have names
+        ax.bar(at + 1, high - low, 0.5, bottom=low, **of_chance)
+        ax.set_ylim(auto=True)
+    else:
+        ax.fill_between(at + 1, low, high, lw=1.5, **of_chance)
     overall = split.figure.shown(pooled)
     ax.axhline(overall, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
@@ -120,10 +125,8 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
         # Beside the axis, since within the axes a name would lie over points, intervals or the band.
-        ax.set_xlabel(f"groups, the worst first: {short(visible(split.groups[order[0]]))}", parse_math=False)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_xlim(1 - len(order) / 40, len(order) + len(order) / 40)
-        ax.set_xticks([1, *(at for at in ax.get_xticks() if 1 < at <= len(order))])
+        ax.set_xlabel(f"groups, the worst first ({short(visible(split.groups[order[0]]))})", parse_math=False)
+        number_groups(ax, len(order))
     told = "right" if split.figure is ACCURACY else "in all"
     what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {told}"
     ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)
@@ -242,6 +245,13 @@ def _by_band(rank: np.ndarray, weight: np.ndarray) -> list[float]:
     percent = 100 * np.searchsorted(np.sort(rank), rank) / len(rank)
     within = [(percent >= low) & (percent < high) for low, high in pairwise(BANDS)]
     return [float(weight[here].mean()) if here.any() else np.nan for here in within]
+
+
+def number_groups(ax: Axes, groups: int) -> None:
+    """Let an axis of ordered groups begin with 1."""
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlim(1 - groups / 40, groups + groups / 40)
+    ax.set_xticks([1, *(at for at in ax.get_xticks() if 1 < at <= groups)])
 
 
 def tidy(ax: Axes) -> None:

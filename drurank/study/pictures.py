@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from drurank.criteria import criterion
 from drurank.noise import chance_band, criteria_noise
-from drurank.report.pictures import BELOW, GREY, panels_in_rows, tidy
+from drurank.report.pictures import BELOW, GREY, number_groups, panels_in_rows, tidy
 from drurank.study.constant import answers_of, no_better, unbeaten
 from drurank.study.finished import Study
 from drurank.study.folder import keys_of_trials
@@ -25,6 +26,10 @@ from drurank.words import shortened
 OVERALL = "overall"
 LETTERS = 100
 """Letters of a line below a picture."""
+BESIDE = 0.12
+"""Inches between the candidates of two methods with the same value of an option."""
+MARKED = 6
+"""Values of an option up to which each is written at the axis."""
 LEAST_JOINED = 3
 """Values of an option from which on a line joins their means: between two it would show a trend that nobody saw."""
 
@@ -83,8 +88,11 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
         ax.set_xticks(range(len(chosen)), methods, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
         ax.set_title(_title(name), fontsize=10)
         tidy(ax)
-    read = f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed"
-    figure.supxlabel("\n".join([read, *said]), fontsize=8, parse_math=False)
+    read = (
+        f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed",
+        "bars of methods that differ may overlap, since all have the same rows: study compare tells them apart",
+    )
+    figure.supxlabel("\n".join([*read, *said]), fontsize=8, parse_math=False)
     return figure
 
 
@@ -141,7 +149,7 @@ def draw_sorted_groups(study: Study, by: str, on: str) -> Figure:
         ax.set_title(method, fontsize=10, parse_math=False)
         ax.set_xlabel(f"groups of {on}, the worst first")
         ax.set_ylabel("accuracy" if ax.get_subplotspec().is_first_col() else "")  # type: ignore[union-attr]
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        number_groups(ax, len(size))
         tidy(ax)
     _legend(figure, panels[0])
     return figure
@@ -167,23 +175,30 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
     """
     figure, (ax,) = panels_in_rows(1)
     key, proposed = f"model.{option}", keys_of_trials(study.folder)
-    every: set[float] = set()
-    for number, (method, results) in enumerate(_by_method(study).items()):
-        at = {r: float(r.manifest["options"][key]) for r in results if key in r.manifest["options"]}
-        values = sorted(set(at.values()))
-        if len(values) < 2:
-            continue
-        every.update(values)
-        seen = {result: result.counts(by, on).shown(cell) for result in at}
-        ax.plot(list(at.values()), list(seen.values()), "o", ms=4, alpha=0.5, color=f"C{number}", label=method)
+    tried = {
+        method: {r: float(r.manifest["options"][key]) for r in results if key in r.manifest["options"]}
+        for method, results in _by_method(study).items()
+    }
+    tried = {method: at for method, at in tried.items() if len(set(at.values())) > 1}
+    colours = {method: f"C{number}" for number, method in enumerate(_by_method(study))}
+    every = sorted({value for at in tried.values() for value in at.values()})
+    if spans_magnitudes(every):
+        ax.set_xscale("log")
+    for number, (method, at) in enumerate(tried.items()):
+        beside = ScaledTranslation(BESIDE * (number - (len(tried) - 1) / 2), 0, figure.dpi_scale_trans)
+        style: dict[str, Any] = {"color": colours[method], "transform": ax.transData + beside}
+        values, seen = sorted(set(at.values())), {result: result.counts(by, on).shown(cell) for result in at}
+        ax.plot(list(at.values()), list(seen.values()), "o", ms=4, alpha=0.5, label=method, **style)
         if _is_grid(at, key, proposed):
             of_values = [[seen[result] for result in at if at[result] == value] for value in values]
-            _draw_means(ax, values, of_values, f"C{number}", method)
+            _draw_means(ax, values, of_values, f"{method}, mean ± sd", style)
         for result in study.chosen(by)[method]:
             if result in at:
-                ax.plot(at[result], seen[result], "o", mfc="none", ms=11, color=f"C{number}")
-    if spans_magnitudes(sorted(every)):
-        ax.set_xscale("log")
+                ax.plot(at[result], seen[result], "o", mfc="none", ms=11, **style)
+    if len(every) <= MARKED:
+        ax.set_xticks(every, [f"{value:g}" for value in every])
+        ax.xaxis.set_minor_locator(NullLocator())
+    ax.margins(x=0.1)
     ax.set_xlabel(option)
     ax.set_ylabel(f"{_title(cell)}, {on}")
     ax.set_title(f"rings: chosen by {by} on validation, a seed each", fontsize=9)
@@ -193,13 +208,13 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
 
 
 def _draw_means(
-    ax: Axes, values: Sequence[float], of_values: Sequence[Sequence[float]], colour: str, method: str
+    ax: Axes, values: Sequence[float], of_values: Sequence[Sequence[float]], label: str, style: Mapping[str, Any]
 ) -> None:
     """Mean and standard deviation of the candidates of each value, beside the candidates themselves."""
     mean = [float(np.mean(some)) for some in of_values]
     sd = [float(np.std(some, ddof=1)) if len(some) > 1 else 0.0 for some in of_values]
-    style = "-_" if len(values) >= LEAST_JOINED else "_"
-    ax.errorbar(values, mean, sd, fmt=style, ms=14, capsize=4, lw=1, color=colour, label=f"{method}, mean ± sd")
+    line = "-_" if len(values) >= LEAST_JOINED else "_"
+    ax.errorbar(values, mean, sd, fmt=line, ms=12, capsize=4, lw=1, label=label, **style)
 
 
 def _is_grid(at: Mapping[Result, float], key: str, proposed: Collection[str]) -> bool:

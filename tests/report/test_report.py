@@ -561,7 +561,7 @@ def test_of_many_groups_the_worst_is_named_where_nothing_is_drawn_and_the_axis_b
     right[7] = -1
     figure = draw_groups([counts(right + 1, [60] * groups, "ood_test")])
     (ax,) = figure.axes
-    assert ax.get_xlabel() == "groups, the worst first: group 7"
+    assert ax.get_xlabel() == "groups, the worst first (group 7)"
     figure.canvas.draw()
     assert ax.xaxis.label.get_window_extent().y1 < ax.get_window_extent().y0, "below the axes"
     assert not ax.texts
@@ -597,6 +597,13 @@ def test_few_groups_are_named_and_have_their_intervals():
     (bars,) = [found for found in ax.collections if found.get_label().endswith("own rows")]
     ends = np.array([path[:, 1] for path in bars.get_segments()])
     np.testing.assert_allclose(ends, np.stack(split.interval, axis=1)[[1, 0, 2]])
+    # Nothing is drawn between groups: chance has a bar at each. All three are alike, and 16 of 30 rows right.
+    (of_chance,) = ax.containers
+    rng = np.random.default_rng(0)
+    lots = np.sort(rng.binomial(10, 16 / 30, (4000, 3)), axis=1) / 10
+    for place, (bar, drawn) in enumerate(zip(of_chance, lots.T, strict=True), start=1):
+        assert bar.get_x() + bar.get_width() / 2 == place
+        assert [bar.get_y(), bar.get_y() + bar.get_height()] == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.11)
 
 
 class Marked(SplitCounts):
