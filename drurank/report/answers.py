@@ -149,7 +149,7 @@ def named_splits(on: Names, split: str | None, known: Sequence[str]) -> list[str
     """
     wanted = as_names(on)
     if wanted and split is None:
-        raise InputError(f"on is {on!r}, and no column says of which split a row is; give split=... too, or no on")
+        raise InputError(f"on is {on!r}, and no column says of which split a row is; give split=... too")
     for name in wanted:
         if name not in known:
             raise InputError(f"on is {on!r}, and column {split!r} has no split {name!r}: {nearest(name, known)}")

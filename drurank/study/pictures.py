@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
-from matplotlib.transforms import ScaledTranslation
 
 from drurank.criteria import criterion
 from drurank.noise import chance_band, criteria_noise
@@ -26,8 +25,8 @@ from drurank.words import shortened
 OVERALL = "overall"
 LETTERS = 100
 """Letters of a line below a picture."""
-BESIDE = 0.12
-"""Inches between the candidates of two methods with the same value of an option."""
+BESIDE = 0.03
+"""Share of an axis between the candidates of two methods with the same value of an option."""
 MARKED = 6
 """Values of an option up to which each is written at the axis."""
 LEAST_JOINED = 3
@@ -106,7 +105,9 @@ def _constant_answers(
     shares = {one["value"] for some in answers.values() for one in map(unbeaten, some) if one is not None}
     if not shares:
         return [], []
-    return sorted(shares), textwrap.wrap(f"Dashed line of {OVERALL}: {no_better(answers, on)[0]}", LETTERS)
+    return sorted(shares), textwrap.wrap(
+        f"Dashed in {OVERALL}: the constant answer. {no_better(answers, on)[0]}", LETTERS
+    )
 
 
 def _draw_seed(ax: Axes, x: float, counts: Counts, name: str, colour: str) -> None:
@@ -182,23 +183,24 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
     tried = {method: at for method, at in tried.items() if len(set(at.values())) > 1}
     colours = {method: f"C{number}" for number, method in enumerate(_by_method(study))}
     every = sorted({value for at in tried.values() for value in at.values()})
-    if spans_magnitudes(every):
-        ax.set_xscale("log")
+    is_log = spans_magnitudes(every)
     for number, (method, at) in enumerate(tried.items()):
-        beside = ScaledTranslation(BESIDE * (number - (len(tried) - 1) / 2), 0, figure.dpi_scale_trans)
-        style: dict[str, Any] = {"color": colours[method], "transform": ax.transData + beside}
         values, seen = sorted(set(at.values())), {result: result.counts(by, on).shown(cell) for result in at}
-        ax.plot(list(at.values()), list(seen.values()), "o", ms=4, alpha=0.5, label=method, **style)
+        share = BESIDE * (number - (len(tried) - 1) / 2)
+        place = dict(zip(every, _moved(every, share, is_log=is_log), strict=True))
+        colour = colours[method]
+        ax.plot([place[x] for x in at.values()], list(seen.values()), "o", ms=4, alpha=0.5, color=colour, label=method)
         if _is_grid(at, key, proposed):
             of_values = [[seen[result] for result in at if at[result] == value] for value in values]
-            _draw_means(ax, values, of_values, f"{method}, mean ± sd", style)
+            _draw_means(ax, [place[value] for value in values], of_values, colour, f"{method}, mean ± sd")
         for result in study.chosen(by)[method]:
             if result in at:
-                ax.plot(at[result], seen[result], "o", mfc="none", ms=11, **style)
+                ax.plot(place[at[result]], seen[result], "o", mfc="none", ms=11, color=colour)
+    if is_log:
+        ax.set_xscale("log")
     if len(every) <= MARKED:
         ax.set_xticks(every, [f"{value:g}" for value in every])
         ax.xaxis.set_minor_locator(NullLocator())
-    ax.margins(x=0.1)
     ax.set_xlabel(option)
     ax.set_ylabel(f"{_title(cell)}, {on}")
     ax.set_title(f"rings: chosen by {by} on validation, a seed each", fontsize=9)
@@ -207,14 +209,20 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
     return figure
 
 
+def _moved(values: Sequence[float], share: float, *, is_log: bool) -> list[float]:
+    """Ascending values of an option, moved by a share of their range along its axis."""
+    low, high = values[0], values[-1]
+    return [value * (high / low) ** share if is_log else value + share * (high - low) for value in values]
+
+
 def _draw_means(
-    ax: Axes, values: Sequence[float], of_values: Sequence[Sequence[float]], label: str, style: Mapping[str, Any]
+    ax: Axes, values: Sequence[float], of_values: Sequence[Sequence[float]], colour: str, label: str
 ) -> None:
     """Mean and standard deviation of the candidates of each value, beside the candidates themselves."""
     mean = [float(np.mean(some)) for some in of_values]
     sd = [float(np.std(some, ddof=1)) if len(some) > 1 else 0.0 for some in of_values]
     line = "-_" if len(values) >= LEAST_JOINED else "_"
-    ax.errorbar(values, mean, sd, fmt=line, ms=12, capsize=4, lw=1, label=label, **style)
+    ax.errorbar(values, mean, sd, fmt=line, ms=12, capsize=4, lw=1, label=label, color=colour)
 
 
 def _is_grid(at: Mapping[Result, float], key: str, proposed: Collection[str]) -> bool:

@@ -544,8 +544,45 @@ def test_what_is_true_of_all_splits_is_said_once(capsys):
     rows = [(*row[:3], part) for part in ("id_val", "ood_val", "id_test", "ood_test", "more") for row in ROWS]
     reported("--split", "s", rows=rows, name="five.csv")
     shown = " ".join(capsys.readouterr().out.split())
-    for sentence in ("Shrunk: the group's true accuracy", "Observed: as measured", "By chance alone: if every"):
+    for sentence in EXPLAINS:
         assert shown.count(sentence) == 1, sentence
+
+
+EXPLAINS = (
+    "Shrunk: the group's true accuracy",
+    "Observed: as measured",
+    "By chance alone: if every",
+    "Balanced: mean over",
+    "Constant answer: always",
+)
+
+
+def test_how_to_read_reports_is_said_with_the_first_test_of_several(trainer, capsys):
+    data, method = Shortcut(groups=[6, 4, 4], group_size=10), DRU()
+    tester = trainer(callbacks=[GroupReport()], logger=CSVLogger("logs"))
+    tester.fit(method, datamodule=data)
+    shown = []
+    for _ in range(2):
+        capsys.readouterr()
+        tester.test(method, datamodule=data, verbose=False)
+        shown.append(" ".join(capsys.readouterr().out.split()))
+    for sentence in EXPLAINS:
+        assert [text.count(sentence) for text in shown] == [1, 0], sentence
+    for text in shown:
+        assert "ood_test: 4 of 4 groups unseen in training." in text
+        assert text.count("standard deviation") == 1
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_what_is_said_below_a_table_takes_the_whole_width(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    reported("--criteria", "worst")
+    lines = capsys.readouterr().out.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("By chance alone: ")]
+    said = "By chance alone: if every group had the accuracy of all rows; median, and 5-95 %."
+    assert (lines[place].strip() == said) == (width > len(said))
+    assert " ".join(" ".join(lines[place : place + 2]).split()).startswith(said)
+    assert max(len(line.rstrip()) for line in lines if "Written to" not in line) > width * 0.75
 
 
 def test_the_folder_that_is_named_has_no_detours(tmp_path, capsys):

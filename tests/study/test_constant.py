@@ -135,7 +135,7 @@ def test_the_picture_of_methods_shows_the_constant_answer_that_the_table_warns_o
     assert set(line.get_ydata()) == {NO / (NO + YES)}
     said = " ".join(figure.get_supxlabel().split())
     (told,) = [remark for remark in study_table(study).remarks if remark.startswith("Not significantly better")]
-    assert f"Dashed line of overall: {told}" in said
+    assert f"Dashed in overall: the constant answer. {told}" in said
     figure.savefig("m.png")
     around = figure._supxlabel.get_window_extent()
     assert figure.bbox.x0 <= around.x0 < around.x1 <= figure.bbox.x1

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,6 +105,25 @@ def test_means_have_their_deviations_and_a_line_joins_three_or_more(results, val
         assert ends == pytest.approx(mean + np.std(average, ddof=1) * np.array([-1, 1]))
     assert (line.get_linestyle() == "-") == (len(values) == 3)
     assert lines_of(ax) == [line] * (len(values) == 3)
+
+
+@pytest.mark.parametrize("values", [(5, 20, 100), (10, 20, 30)], ids=["log", "linear"])
+def test_every_candidate_is_within_the_axes_and_methods_with_one_value_lie_side_by_side(results, values):
+    study = with_options(Study.load(results), lambda number: {"model.cutoff": values[number % 3]})
+    named = [replace(one, manifest={**one.manifest, "method": f"m{n % 2}"}) for n, one in enumerate(study)]
+    figure = draw_option(Study(study.folder, tuple(named)), "cutoff", "qdcg10", "ood_test", "average")
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.get_xticklabels()] == [str(value) for value in values]
+    drawn = {name: next(line for line in ax.lines if line.get_label() == name) for name in ("m0", "m1")}
+    pixels = {name: ax.transData.transform(line.get_xydata()) for name, line in drawn.items()}
+    for points in pixels.values():
+        assert len(points) == 6
+        assert all(ax.get_window_extent().contains(*point) for point in points)
+    at = {name: np.unique(points[:, 0].round(3)) for name, points in pixels.items()}
+    ticks = ax.transData.transform([(value, 0.5) for value in values])[:, 0]
+    assert at["m1"] - ticks == pytest.approx(ticks - at["m0"], abs=0.01)
+    assert (at["m1"] - at["m0"] > 4).all(), "pixels"
 
 
 def test_nothing_that_a_search_proposed_has_means(results, tmp_path):
