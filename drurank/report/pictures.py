@@ -99,7 +99,6 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     of_chance: dict[str, Any] = {"color": GREY, "alpha": 0.45, "label": "chance alone (5 to 95 %)"}
     if len(order) <= FEW:  # nothing lies between groups that have names
         ax.bar(at + 1, high - low, 0.5, bottom=low, **of_chance)
-        ax.set_ylim(auto=True)
     else:
         ax.fill_between(at + 1, low, high, lw=1.5, **of_chance)
     overall = split.figure.shown(pooled)
