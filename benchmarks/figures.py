@@ -16,7 +16,7 @@ from noise import NEAR
 from rich.progress import track
 from rich.table import Table
 
-import drurank.noise
+import drurank.noise_draws
 from drurank.figures import FIGURES
 from drurank.report.counts import SplitCounts
 from drurank.terminal import Terminal
@@ -37,7 +37,7 @@ TRUTHS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 def held(case: tuple[str, int, int], simulations: int) -> list[str]:
     """Percent of simulations in which each interval holds the truth, up to half a row, and its mean width."""
     truth, groups, rows = case
-    drurank.noise.THREADS = 1
+    drurank.noise_draws.THREADS = 1
     hits, widths = [], []
     for run in range(simulations):
         rng = np.random.default_rng([run, groups, rows])

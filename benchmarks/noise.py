@@ -10,7 +10,7 @@ import numpy as np
 from rich.progress import track
 from rich.table import Table
 
-import drurank.noise
+import drurank.noise_draws
 from drurank.criteria import values_of
 from drurank.groups import Groups
 from drurank.noise import criteria_noise
@@ -101,7 +101,7 @@ def sized(truth: str, rng: np.random.Generator, size: tuple[int, int] | None) ->
 
 def one_row(case: tuple[str, tuple[int, int] | None, int]) -> list[str]:
     truth, size, simulations = case
-    drurank.noise.THREADS = 1
+    drurank.noise_draws.THREADS = 1
     missed, width, spread_held = [], [], 0
     for run in range(simulations):
         rng = np.random.default_rng([run, *(size or ())])

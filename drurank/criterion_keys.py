@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 
-from drurank.criteria import RESERVED, Criterion, find_criterion, known_names
+from drurank.criteria import RESERVED, find_criterion, known_names
+from drurank.criterion import Criterion
 from drurank.errors import InputError
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from drurank.criteria import Criterion, criterion
+from drurank.criteria import criterion
+from drurank.criterion import Criterion
 from drurank.errors import InputError, nearest
 from drurank.words import some
 

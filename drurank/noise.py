@@ -6,36 +6,20 @@ accuracies may lie; the *noise floor* is what it would be if every group had the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from rich.progress import track
-from scipy.special import bdtr, betainccinv, betaincinv
+from scipy.special import betainccinv, betaincinv
 
 from drurank.checks import check_accuracy, check_sizes, counts_of_groups
-from drurank.criteria import names_of, values_of
+from drurank.criteria import names_of
 from drurank.errors import InputError, check_count
-from drurank.groups import Groups
-from drurank.mixture import Mixtures, Tally
+from drurank.noise_draws import CHUNK, draw_criteria, equal_accuracies, portions, true_accuracies
 from drurank.spread import Spread, fit_spread
 
 DRAWS, INTERVAL_DRAWS = 1000, 400
 PERCENT = (5.0, 95.0)
-CHUNK = 1_000_000
-"""Groups drawn at once, over all draws; keeps memory under about 100 MB a thread."""
-THREADS = 4
-HEAVY = 20_000_000
-"""Total of groups to draw above which a progress bar is shown."""
-SHARED = 8
-"""From this many groups of one size on, they are drawn from a table of that size, not one by one."""
-LARGE = 2000
-"""From this size of groups on, a table gains nothing."""
-
-DrawGroups = Callable[[np.random.Generator, int], Groups]
-"""Gives groups ``[d, m]`` of ``d`` draws."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +119,7 @@ def noise_floor(
     count, names = check_sizes(count), names_of(names)
     check_accuracy(accuracy)
     rng = np.random.default_rng(seed)
-    return draw_criteria(_equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
+    return draw_criteria(equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
 
 
 def true_criteria(
@@ -167,7 +151,7 @@ def true_criteria(
     if spread.mixtures is None:
         raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
     names = names_of(names)
-    draw = _true_accuracies(correct, count, spread.mixtures)
+    draw = true_accuracies(correct, count, spread.mixtures)
     return draw_criteria(draw, len(count), names, draws, np.random.default_rng(seed), "Intervals")
 
 
@@ -192,7 +176,7 @@ def chance_band(
     count = check_sizes(count)
     check_accuracy(accuracy)
     at = np.unique(np.linspace(0, len(count) - 1, min(places, len(count))).astype(np.int64))
-    draw, rng = _equal_accuracies(count, accuracy), np.random.default_rng(seed)
+    draw, rng = equal_accuracies(count, accuracy), np.random.default_rng(seed)
     ordered = np.concatenate(
         [np.sort(draw(rng, part).accuracy, axis=-1)[:, at] for part in portions(draws, len(count), CHUNK)]
     )
@@ -223,79 +207,3 @@ def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> 
     low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100 / at_once)
     high = betainccinv(correct + 1, np.maximum(wrong, 1), (1 - PERCENT[1] / 100) / at_once)
     return np.where(correct == 0, 0.0, low), np.where(wrong == 0, 1.0, high)
-
-
-def portions(draws: int, cells: int, most: int) -> list[int]:
-    """Numbers of draws that are held at a time: of ``cells`` numbers each, not more than ``most`` in all."""
-    size = max(most // cells, 1)
-    return [min(size, draws - begun) for begun in range(0, draws, size)]
-
-
-def draw_criteria(
-    draw: DrawGroups, groups: int, names: Sequence[str], draws: int, rng: np.random.Generator, title: str
-) -> dict[str, np.ndarray]:
-    """Criteria of groups drawn many times; shows a progress bar where that takes long.
-
-    Args:
-        draw: gives groups ``[d, m]`` of ``d`` draws.
-        groups: how many groups ``m`` there are.
-        names: criteria by name.
-        draws: how many draws.
-        rng: where chance comes from.
-        title: of the progress bar.
-
-    Returns:
-        Criterion to its values, float64 ``[draws]``.
-    """
-    parts = portions(draws, groups, CHUNK)
-
-    def values(part: int, own: np.random.Generator) -> dict[str, np.ndarray]:
-        return values_of(draw(own, part), names)
-
-    # Drawing and sorting release Python's lock; each part has its own random stream, whichever thread runs it.
-    with ThreadPoolExecutor(THREADS) as pool:
-        waiting = pool.map(values, parts, rng.spawn(len(parts)))
-        light = groups * draws < HEAVY
-        found = list(track(waiting, title, total=len(parts), transient=True, disable=light))
-    return {name: np.concatenate([each[name] for each in found]) for name in names}
-
-
-def _true_accuracies(correct: np.ndarray, count: np.ndarray, mixtures: Mixtures) -> DrawGroups:
-    """True accuracies of these groups that their samples and the distribution of all groups allow."""
-    tally = Tally.of(correct, count)
-
-    def draw(rng: np.random.Generator, draws: int) -> Groups:
-        some = mixtures.some(rng.integers(0, len(mixtures), draws))
-        accuracy = some.draw(correct, count, tally, rng)
-        return Groups(accuracy, count, accuracy @ count / count.sum())
-
-    return draw
-
-
-def _equal_accuracies(count: np.ndarray, accuracy: float) -> DrawGroups:
-    """What groups of these sizes seem to be if all have the same chance of being right."""
-    count = np.sort(count)  # Groups of a size lie together; criteria do not look at their order.
-    parts = list(_by_size(count))
-
-    def draw(rng: np.random.Generator, draws: int) -> Groups:
-        correct = np.empty((draws, len(count)))
-        for part, size in parts:
-            shape = (draws, part.stop - part.start)
-            if size is None:
-                correct[:, part] = rng.binomial(count[part], accuracy, shape)
-            else:
-                cumulative = bdtr(np.arange(size), size, accuracy)
-                correct[:, part] = np.searchsorted(cumulative, rng.random(shape))
-        return Groups(correct / count, count, correct.sum(axis=-1) / count.sum())
-
-    return draw
-
-
-def _by_size(count: np.ndarray) -> Iterator[tuple[slice, int | None]]:
-    """Runs of ordered groups: of one size, or of sizes (``None``) that few groups share or that are large."""
-    sizes, begin, times = np.unique(count, return_index=True, return_counts=True)
-    single = (times < SHARED) | (sizes > LARGE)
-    bounds = [*np.flatnonzero(~single | np.concatenate([[True], ~single[:-1]])), len(sizes)]
-    for first, after in pairwise(bounds):
-        stop = begin[after] if after < len(sizes) else len(count)
-        yield slice(int(begin[first]), int(stop)), None if single[first] else int(sizes[first])

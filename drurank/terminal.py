@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -52,6 +53,14 @@ class Terminal(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """A text without what a terminal acts upon."""
         return super().render_str(visible(text), **{**options, "markup": False, "emoji": False})
+
+    def print_table(self, table: Table) -> None:
+        """Print a table, and its caption over the whole width, not only that of the table."""
+        caption, table.caption = table.caption, None
+        self.print(table)
+        if caption:
+            self.print(caption)
+        table.caption = caption
 
 
 def dimmed(*lines: str) -> Text:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-import drurank.noise
+import drurank.noise_draws
 from drurank.criteria import compute_criteria, values_of
 from drurank.dcg import group_dcg
 from drurank.errors import InputError
@@ -87,9 +87,9 @@ def test_band_follows_the_order_of_groups():
 
 def test_draws_are_the_same_however_they_are_shared_out(monkeypatch):
     correct, count, _ = draw(np.random.default_rng(8), 50, 30, 0.8, 0.1)
-    monkeypatch.setattr(drurank.noise, "CHUNK", 1000)
+    monkeypatch.setattr(drurank.noise_draws, "CHUNK", 1000)
     first = criteria_noise(correct, count, LED, draws=200)
-    monkeypatch.setattr(drurank.noise, "THREADS", 1)
+    monkeypatch.setattr(drurank.noise_draws, "THREADS", 1)
     assert criteria_noise(correct, count, LED, draws=200) == first
     assert criteria_noise(correct, count, LED, draws=200, seed=1) != first
 
@@ -97,10 +97,10 @@ def test_draws_are_the_same_however_they_are_shared_out(monkeypatch):
 def test_heavy_draws_show_their_progress(monkeypatch):
     shown = []
     monkeypatch.setattr(
-        drurank.noise, "track", lambda parts, title, **options: shown.append(options["disable"]) or parts
+        drurank.noise_draws, "track", lambda parts, title, **options: shown.append(options["disable"]) or parts
     )
     noise_floor(np.full(10, 5), 0.5, ["worst"], draws=10)
-    monkeypatch.setattr(drurank.noise, "HEAVY", 100)
+    monkeypatch.setattr(drurank.noise_draws, "HEAVY", 100)
     noise_floor(np.full(10, 5), 0.5, ["worst"], draws=10)
     assert shown == [True, False]
 

@@ -22,7 +22,8 @@ class GroupReport(Callback):
 
     A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (by split: each
     criterion as observed, its estimated true value and what chance alone would give; the balanced accuracy and the best
-    constant answer) and ``groups.png`` into its folder, and shows the criteria and the worst and best groups. A fit
+    constant answer) and ``groups.png`` into its folder, and shows the criteria and the worst and best groups; how to
+    read them it says with the first of several tests. A fit
     writes ``criteria.png`` (criteria by epoch) into the run's folder. A TensorBoard, W&B or MLflow logger gets the
     pictures and the report too.
 
@@ -34,6 +35,7 @@ class GroupReport(Callback):
         self.show = show
         self._history: dict[int, dict[str, float]] = {}
         self._classes = TestedClasses()
+        self._has_explained = False
 
     def state_dict(self) -> dict[str, Any]:
         """The criteria of the epochs so far, so that a resumed fit draws all of them."""
@@ -100,7 +102,8 @@ class GroupReport(Callback):
         for name in (REPORT_FILE, GROUPS_CSV):
             send_file(folder / name, trainer.loggers, trainer.global_step)
         if self.show:
-            print_report(report, splits, folder)
+            print_report(report, splits, folder, explains=not self._has_explained)
+            self._has_explained = True
 
 
 def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:

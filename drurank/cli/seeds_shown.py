@@ -41,7 +41,7 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
         raise InputError(f"{folder} has no method {name!r}: {nearest(name, chosen)}")
     report = report_over_seeds(chosen[name], by)
     write_json(path / SEEDS_FILE, {"method": name, "by": by, "splits": report})
-    Terminal().print(seeds_table(report))
+    Terminal().print_table(seeds_table(report))
     for sentence in constant_answers(study, {name: chosen[name]}, by, list(report)):
         say(sentence)
     for sentence in still_erm(study, {name: chosen[name]}, by):

@@ -17,8 +17,9 @@ from drurank.report.counts import ALL, SplitCounts
 from drurank.run_folder.layout import SEEN
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, refuse_unknown, to_number
+from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
 from drurank.tabular.rules.cells import blank_cells
+from drurank.words import as_names, joined
 
 ORDER = (*TEST, *VALIDATION, *TRAINING)
 
@@ -94,22 +95,29 @@ class Answers:
             seen = np.isin(np.arange(len(groups)), code[rows["train"]])
         return cls(known, outcomes, code, groups, rows, times, seen)
 
-    def counts(self, figure: Figure = ACCURACY) -> list[SplitCounts]:
+    def counts(self, figure: Figure = ACCURACY, only: Sequence[str] = ()) -> list[SplitCounts]:
         """Counts by group of each split, splits with unseen groups first; of accuracy by class too.
 
         A split is left out where the figure is about none of its rows.
+
+        Args:
+            figure: what is counted.
+            only: splits to count; all, if not given.
 
         Raises:
             InputError: if it is about none at all, or needs what these rows do not have.
         """
         figure.check(self.outcomes, self.names)
         about, good = figure.about(self.outcomes), figure.went_well(self.outcomes)
-        if not about.any():
-            raise InputError(f"figure {figure.name!r}: there are {figure.lacks}; leave it out")
         train = self.rows.get("train")
         commonest = None if train is None else int(np.argmax(self._number(self.outcomes.label, train)))
-        found = [self._count(name, figure, here, about & here, good, commonest) for name, here in self.rows.items()]
-        return [split for split in found if len(split.groups)]
+        shown = {name: here for name, here in self.rows.items() if not only or name in only}
+        found = [self._count(name, figure, here, about & here, good, commonest) for name, here in shown.items()]
+        counted = [split for split in found if len(split.groups)]
+        if not counted:
+            where = "" if len(shown) == len(self.rows) else f" in {joined(list(shown))}"
+            raise InputError(f"figure {figure.name!r}: there are {figure.lacks}{where}; leave it out")
+        return counted
 
     def _count(
         self, split: str, figure: Figure, here: np.ndarray, about: np.ndarray, good: np.ndarray, commonest: int | None
@@ -126,6 +134,26 @@ class Answers:
         """Rows by code, of some of them, int64."""
         times = None if self.times is None else self.times[some]
         return rows_by(code[some], times, least)
+
+
+def named_splits(on: Names, split: str | None, known: Sequence[str]) -> list[str]:
+    """The splits that are named, in the order of those there are; all, if none is named.
+
+    Args:
+        on: what is given.
+        split: column of the split.
+        known: the splits there are.
+
+    Raises:
+        InputError: if there is no such split, or no column of splits is given.
+    """
+    wanted = as_names(on)
+    if wanted and split is None:
+        raise InputError(f"on is {on!r}, and no column says of which split a row is; give split=... too")
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"on is {on!r}, and column {split!r} has no split {name!r}: {nearest(name, known)}")
+    return [name for name in known if not wanted or name in wanted]
 
 
 def refuse_lacking(path: str, table: pa.Table, label: str, others: Sequence[str]) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import bdtr
 
-from drurank.criteria import Criterion, criterion, values_of
+from drurank.criteria import criterion, values_of
+from drurank.criterion import Criterion
 from drurank.errors import InputError
 from drurank.figures import ACCURACY, Figure
 from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ

@@ -85,7 +85,8 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
             f"If every group were served alike, chance alone would put the worst of "
             f"{counted(len(split.groups), 'group')} of these sizes between {in_digits(low)} and {in_digits(high)}."
         )
-    lines += [capital(line) for line in (*on_answer(content), on_differences(content))]
+    of_worst = [name for name in content["criteria"] if name == "worst"]
+    lines += [capital(line) for line in (*on_answer(content), on_differences(content, of_worst))]
     return [*lines, _next(split, content, place)]
 
 
@@ -107,10 +108,15 @@ def _next(split: SplitCounts, content: Mapping[str, Any], worst: int) -> str:
             "Next: no group stands out by more than chance, so do not act on the order of the groups; more rows by "
             "group would show smaller differences."
         )
-    name = content["worse_than_chance"] or split.groups[worst]
+    # The group that was observed to be the worst may be one of a few unlucky rows.
+    likely = worst if split.shrunk[worst] <= split.shrunk.min() else int(np.argmin(split.shrunk))
+    name = content["worse_than_chance"] or split.groups[likely]
+    look = f"look at the rows of {short(name)} that are wrong"
+    if name != split.groups[worst]:
+        look = f"{short(name)} is probably served worst: look at its rows that are wrong"
     return (
-        f"Next: look at the rows of {short(name)} that are wrong, and at how many such rows training had; then compare "
-        "this model with one that is trained to serve such groups."
+        f"Next: {look}, and at how many such rows training had; then compare this model with one "
+        "that is trained to serve such groups."
     )
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from drurank.criteria import Criterion
+from drurank.criterion import Criterion
 from drurank.criterion_keys import key_of, logged_criterion
 from drurank.figures import ACCURACY
 from drurank.noise import DRAWS, chance_band
@@ -96,7 +96,11 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
     draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
     at, *ends = chance_band(split.count, pooled, draws=draws)
     low, high = split.figure.shown_range(*ends)
-    ax.fill_between(at + 1, low, high, color=GREY, alpha=0.45, lw=1.5, label="chance alone (5 to 95 %)")
+    of_chance: dict[str, Any] = {"color": GREY, "alpha": 0.45, "label": "chance alone (5 to 95 %)"}
+    if len(order) <= FEW:  # nothing lies between groups that have names
+        ax.bar(at + 1, high - low, 0.5, bottom=low, **of_chance)
+    else:
+        ax.fill_between(at + 1, low, high, lw=1.5, **of_chance)
     overall = split.figure.shown(pooled)
     ax.axhline(overall, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
@@ -119,18 +123,9 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         names = shortened([visible(split.groups[i]) for i in order])
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
-        ax.set_xlabel("groups, the worst first")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_xlim(1 - len(order) / 40, len(order) + len(order) / 40)
-        ax.set_xticks([1, *(at for at in ax.get_xticks() if 1 < at <= len(order))])
-        ax.annotate(
-            short(visible(split.groups[order[0]])),
-            (1, value[0]),
-            xytext=(6, -3),
-            textcoords="offset points",
-            fontsize=8,
-            parse_math=False,
-        )
+        # Beside the axis, since within the axes a name would lie over points, intervals or the band.
+        ax.set_xlabel(f"groups, the worst first ({short(visible(split.groups[order[0]]))})", parse_math=False)
+        number_groups(ax, len(order))
     told = "right" if split.figure is ACCURACY else "in all"
     what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {told}"
     ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)
@@ -152,7 +147,9 @@ def draw_criteria(history: Mapping[int, Mapping[str, float]], chosen: Mapping[st
                 epochs = [epoch for epoch, values in history.items() if key in values]
                 if epochs:
                     values = [history[epoch][key] for epoch in epochs]
-                    ax.plot(epochs, values, style, marker=".", color=f"C{place}", label=key)
+                    # Lines of equal values lie on each other; the thinner one is on top.
+                    width = max(3.0 - 0.6 * place, 1.0)
+                    ax.plot(epochs, values, style, marker=".", color=f"C{place}", lw=width, label=key)
         ax.set_title(names[0].scale, fontsize=10)
         ax.set_xlabel("epoch")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -249,6 +246,13 @@ def _by_band(rank: np.ndarray, weight: np.ndarray) -> list[float]:
     percent = 100 * np.searchsorted(np.sort(rank), rank) / len(rank)
     within = [(percent >= low) & (percent < high) for low, high in pairwise(BANDS)]
     return [float(weight[here].mean()) if here.any() else np.nan for here in within]
+
+
+def number_groups(ax: Axes, groups: int) -> None:
+    """Let an axis of ordered groups begin with 1."""
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlim(1 - groups / 40, groups + groups / 40)
+    ax.set_xticks([1, *(at for at in ax.get_xticks() if 1 < at <= groups)])
 
 
 def tidy(ax: Axes) -> None:

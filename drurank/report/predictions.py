@@ -14,7 +14,7 @@ from drurank.criteria import criterion, default_criteria
 from drurank.errors import check_count
 from drurank.figures import figure_named
 from drurank.files import refuse_existing
-from drurank.report.answers import Answers, counted_splits, counts_of_column, refuse_lacking
+from drurank.report.answers import Answers, counted_splits, counts_of_column, named_splits, refuse_lacking
 from drurank.report.counts import SplitCounts
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
 from drurank.tabular.columns import Column, Names, refuse_unknown
@@ -30,6 +30,7 @@ def report_predictions(
     prediction: str = "prediction",
     group: Names = "group",
     split: str | None = None,
+    on: Names = None,
     labels: Names = None,
     criteria: Names = None,
     figure: Names = None,
@@ -56,6 +57,7 @@ def report_predictions(
         prediction: column of the predicted class.
         group: column of the group, or several (with commas); their combinations are then the groups.
         split: column of the split; each split is reported by itself. Without it all rows are reported together.
+        on: splits to report (with commas), as ood_test; all, if not given.
         labels: all classes (with commas), needed if a predicted class is the label of no row.
         criteria: criteria by name (with commas); those that every run logs, if not given.
         figure: further figures than accuracy (with commas): error, selection_rate, tpr, fnr, tnr, fpr, precision, npv,
@@ -75,8 +77,8 @@ def report_predictions(
         The content of report.json.
 
     Raises:
-        InputError: if a column is missing, a cell is blank, a prediction is not among the labels, a count is none, or a
-            file exists.
+        InputError: if a column or a split is missing, a cell is blank, a prediction is not among the labels, a count is
+            none, or a file exists.
     """
     names = _checked(criteria, min_count)
     figures = [figure_named(name) for name in as_names(figure)]
@@ -88,7 +90,8 @@ def report_predictions(
     answers = Answers.of_table(
         predictions, table, label, prediction, as_names(group), split, as_names(labels), positive, times
     )
-    splits, further = answers.counts(), {one.name: answers.counts(one) for one in figures}
+    only = named_splits(on, split, list(answers.rows))
+    splits, further = answers.counts(only=only), {one.name: answers.counts(one, only) for one in figures}
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further)
@@ -103,6 +106,7 @@ def report_counts(
     count: str = "count",
     correct: str = "correct",
     split: str | None = None,
+    on: Names = None,
     criteria: Names = None,
     min_count: int = 1,
     shrink: bool = False,
@@ -123,6 +127,7 @@ def report_counts(
         count: column of the number of samples.
         correct: column of how many of them were classified correctly.
         split: column of the split; each split is reported by itself. Without it all rows are reported together.
+        on: splits to report (with commas), as ood_test; all, if not given.
         criteria: criteria by name (with commas); those that every run logs, if not given.
         min_count: criteria leave out groups with fewer samples; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
@@ -136,13 +141,15 @@ def report_counts(
         The content of report.json.
 
     Raises:
-        InputError: if a column is missing, a cell is blank or no count, more are correct than there are, or a file
-            exists.
+        InputError: if a column or a split is missing, a cell is blank or no count, more are correct than there are, or
+            a file exists.
     """
     names, folder = _checked(criteria, min_count), _folder(counts, output, html, overwrite)
     columns = [*as_names(group), count, correct, *([split] if split else [])]
     table = _read(counts, partial(refuse_unknown, counts, names=columns), delimiter, text_encoding)
-    splits = counted_splits(counts, table, as_names(group), count, correct, split)
+    every = counted_splits(counts, table, as_names(group), count, correct, split)
+    only = named_splits(on, split, [one.split for one in every])
+    splits = [one for one in every if one.split in only]
     about = {"counts": counts, "count": count, "correct": correct, "group": as_names(group)}
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,8 @@ def remarks(
         columns: name of each split (or run) to its ``summary``.
         explained: those whose figures are explained, where others are shown above or below; these, if not given.
     """
-    lines = [*_how_to_read(columns if explained is None else explained), *_on_answers(columns)]
+    explained = columns if explained is None else explained
+    lines = [*_how_to_read(explained), *_on_answers(explained)]
     for name, content in columns.items():
         for sentence in _on_split(content):
             lines.append(capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
@@ -107,14 +108,8 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
         if content[key]:
             yield f"{content[key]:,} of {counted(content['groups'], 'group')} {words}."
     yield from on_answer(content)
-    yield on_differences(content)
-    if _says_nothing_of_differences(content):
-        return
     found = content["criteria"].items()
-    alike = [key for key, entry in found if criterion(key).of_badly_served and _is_chance(entry)]
-    if alike:
-        differ = content["spread"]["interval"][0] > 0 or content["worse_than_chance"] is not None
-        yield _on_figures_like_chance(alike, differ=differ)
+    yield on_differences(content, [name for name, _ in found if criterion(name).of_badly_served])
 
 
 def on_answer(content: Mapping[str, Any]) -> Iterator[str]:
@@ -126,27 +121,27 @@ def on_answer(content: Mapping[str, Any]) -> Iterator[str]:
         yield _on_answer(like) + " That is the commonest class here, though not of the training rows." * is_here
 
 
-def on_differences(content: Mapping[str, Any]) -> str:
-    """How groups truly differ, of a split's ``summary``."""
+def on_differences(content: Mapping[str, Any], names: Sequence[str]) -> str:
+    """How groups truly differ, of a split's ``summary``, and which criteria alone would not show it.
+
+    Args:
+        content: the summary.
+        names: criteria of the badly served groups that the sentence is about.
+    """
     if content["groups"] - content["groups_left_out"] < 2:
         return "with one group, nothing can be said about how groups differ."
     if content["spread"] is None:
         return "every group has a single row, so nothing is known of how they differ."
-    return _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
-
-
-def _says_nothing_of_differences(content: Mapping[str, Any]) -> bool:
-    return content["groups"] - content["groups_left_out"] < 2 or content["spread"] is None
-
-
-def _on_figures_like_chance(names: list[str], *, differ: bool) -> str:
-    several, observed = len(names) > 1, f"the observed {joined(names)}"
-    if not differ:
-        return f"{observed} {'are' if several else 'is'} consistent with chance alone."
-    are, they_are, own = ("are", "they are", "by themselves") if several else ("is", "it is", "by itself")
+    said, is_found = _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
+    like = [name for name in names if _is_chance(content["criteria"][name])]
+    if not like:
+        return f"{said}."
+    several, observed = len(like) > 1, f"the observed {joined(like)}"
+    if not is_found:
+        return f"{said}; {observed} {'are' if several else 'is'} consistent with chance alone."
     return (
-        f"{observed} {are} within what chance alone gives for groups of these sizes, so {they_are} no evidence of a "
-        f"difference {own}."
+        f"{said}; {observed} alone would not show it, since chance makes {'them' if several else 'it'} as bad where "
+        "groups of these sizes are served alike."
     )
 
 
@@ -168,20 +163,19 @@ def _on_answer(answer: Mapping[str, Any]) -> str:
     return f"not significantly better {than}: McNemar's exact test, one-sided, 5 %."
 
 
-def _on_spread(spread: Mapping[str, Any], worse: str | None, true: str) -> str:
+def _on_spread(spread: Mapping[str, Any], worse: str | None, true: str) -> tuple[str, bool]:
+    """What is known of how groups differ, without its full stop, and whether a difference beyond chance was found."""
     low, high = spread["interval"]
-    if spread["sd"] == 0 and worse is not None:
-        return (
-            f"one or a few groups, above all {short(worse)!r}, are worse than chance alone would make them (at 5 %); "
-            f"for all groups, a standard deviation of up to {in_digits(high)} is possible."
-        )
-    if spread["sd"] == 0:
-        return (
-            "no difference between groups beyond chance was found; a standard deviation of up to "
-            f"{in_digits(high)} is possible."
-        )
-    differ = f"{true} differ" if low > 0 else f"it is unclear whether {true} differ"
-    return f"{differ}: standard deviation {in_digits(spread['sd'])} ({in_range((low, high))})."
+    deviation = f"{true} have a standard deviation of {in_digits(spread['sd'])} ({in_range((low, high))})"
+    possible = f"a standard deviation of up to {in_digits(high)} is possible"
+    if low > 0:
+        return f"taken together, groups differ by more than chance: {deviation}", True
+    if worse is not None:
+        found = f"one or a few groups, above all {short(worse)!r}, are worse than chance alone would make them (at 5 %)"
+        return f"{found}; for all groups, {possible}", True
+    if spread["sd"] > 0:
+        return f"it is unclear whether groups differ by more than chance: {deviation}", False
+    return f"no difference between groups beyond chance was found; {possible}", False
 
 
 def _is_chance(entry: Mapping[str, Any]) -> bool:

@@ -96,6 +96,8 @@ def print_report(
     splits: Sequence[SplitCounts],
     folder: Path,
     figures: Mapping[str, Sequence[SplitCounts]] | None = None,
+    *,
+    explains: bool = True,
 ) -> None:
     """Print criteria by split, how much worse unseen groups are served, and the worst and best groups.
 
@@ -104,11 +106,12 @@ def print_report(
         splits: counts by split.
         folder: where it was written to.
         figures: further figure to counts by split.
+        explains: whether it says how to read it, which one report of several need not repeat.
     """
     console = Terminal()
-    _print_figure(console, report, splits, shrink=report["shrink"])
+    _print_figure(console, report, splits, shrink=report["shrink"], explains=explains)
     for name, counts in (figures or {}).items():
-        _print_figure(console, report["figures"][name], counts, shrink=report["shrink"])
+        _print_figure(console, report["figures"][name], counts, shrink=report["shrink"], explains=explains)
     for sentence in _cut_off(report):
         console.print(sentence)
     *tables, picture = REPORT_FILES
@@ -118,17 +121,17 @@ def print_report(
 
 
 def _print_figure(
-    console: Terminal, content: Mapping[str, Any], splits: Sequence[SplitCounts], *, shrink: bool
+    console: Terminal, content: Mapping[str, Any], splits: Sequence[SplitCounts], *, shrink: bool, explains: bool
 ) -> None:
-    names = list(content["splits"])
+    names, explained = list(content["splits"]), content["splits"] if explains else {}
     for begin in range(0, len(names), SIDE_BY_SIDE):
         columns = {name: content["splits"][name] for name in names[begin : begin + SIDE_BY_SIDE]}
-        console.print(criteria_table(columns, {} if begin else content["splits"]))
+        console.print_table(criteria_table(columns, {} if begin else explained))
     if content["drop"]:
-        console.print(drop_table(content["drop"], shrink=shrink))
-    told = next((split for split in splits if not np.isnan(split.shrunk).all()), None)
+        console.print_table(drop_table(content["drop"], shrink=shrink))
+    told = next((split for split in splits if explains and not np.isnan(split.shrunk).all()), None)
     for split in splits:
-        console.print(groups_table(split, explains=split is told))
+        console.print_table(groups_table(split, explains=split is told))
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
-from drurank.report.answers import Answers, refuse_lacking
+from drurank.report.answers import Answers, named_splits, refuse_lacking
 from drurank.report.counts import SplitCounts
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
@@ -103,6 +103,7 @@ def compare_predictions(
     prediction: str = "prediction",
     group: Names = "group",
     split: str | None = None,
+    on: Names = None,
     labels: Names = None,
     criteria: Names = None,
     min_count: int = 1,
@@ -117,6 +118,7 @@ def compare_predictions(
         prediction: column of the predicted class.
         group: column of the group, or several (with commas).
         split: column of the split; each split is compared by itself.
+        on: splits to compare (with commas); all, if not given.
         labels: all classes (with commas), needed if a predicted class is the label of no row.
         criteria: criteria by name (with commas); the usual ones, if not given.
         min_count: criteria leave out groups with fewer rows.
@@ -127,7 +129,7 @@ def compare_predictions(
         One a split.
 
     Raises:
-        InputError: if the tables are not of the same rows, or one cannot be used.
+        InputError: if the tables are not of the same rows, or one cannot be used, or there is no such split.
     """
     if len(predictions) != 2 or predictions[0] == predictions[1]:
         raise InputError(f"predictions is {list(predictions)!r}; give one table, or two different ones to compare them")
@@ -136,10 +138,12 @@ def compare_predictions(
     for path, table in zip(predictions, (first, second), strict=True):
         refuse_lacking(path, table, label, [*key, prediction])
     _refuse_other_rows(predictions, first, second, key)
-    found = [
-        Answers.of_table(path, table, label, prediction, as_names(group), split, as_names(labels)).counts()
+    answers = [
+        Answers.of_table(path, table, label, prediction, as_names(group), split, as_names(labels))
         for path, table in zip(predictions, (first, second), strict=True)
     ]
+    only = named_splits(on, split, list(answers[0].rows))
+    found = [each.counts(only=only) for each in answers]
     names, cells = (predictions[0], predictions[1]), as_names(criteria) or default_cells("qdcg10")
     return [
         compare_counts([_sorted(one), _sorted(other)], names, one.split, cells, min_count, _said(names, (one, other)))

@@ -9,7 +9,7 @@ import numpy as np
 from drurank.checks import check_counts
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, check_count
-from drurank.noise import portions
+from drurank.noise_draws import portions
 from drurank.study.stepwise import Difference, stepwise
 
 DRAWS = 1000

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import NullLocator
 
 from drurank.criteria import criterion
 from drurank.noise import chance_band, criteria_noise
-from drurank.report.pictures import BELOW, GREY, panels_in_rows, tidy
+from drurank.report.pictures import BELOW, GREY, number_groups, panels_in_rows, tidy
+from drurank.study.constant import answers_of, no_better, unbeaten
 from drurank.study.finished import Study
 from drurank.study.folder import keys_of_trials
 from drurank.study.result import Counts, Result
 from drurank.terminal import visible
 from drurank.words import shortened
+
+OVERALL = "overall"
+LETTERS = 100
+"""Letters of a line below a picture."""
+BESIDE = 0.03
+"""Share of an axis between the candidates of two methods with the same value of an option."""
+MARKED = 6
+"""Values of an option up to which each is written at the axis."""
+LEAST_JOINED = 3
+"""Values of an option from which on a line joins their means: between two it would show a trend that nobody saw."""
 
 
 def _title(name: str) -> str:
@@ -52,6 +64,9 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
 def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure:
     """Criteria of each method on test, as a criterion chose it: by seed the true value, its interval and the observed.
 
+    Where some method is not significantly better than always answering the commonest class, that answer is a line in
+    the panel of ``overall``, which is then added.
+
     Args:
         study: finished candidates.
         by: criterion that chooses setting and epoch, on validation.
@@ -59,20 +74,40 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
         cells: criteria, a panel each.
     """
     chosen = study.chosen(by)
+    constants, said = _constant_answers(study, chosen, by, on)
+    cells = list(dict.fromkeys([*cells, *([OVERALL] if constants else [])]))
     methods = shortened([visible(method) for method in chosen])
     figure, panels = panels_in_rows(len(cells))
     for ax, name in zip(panels, cells, strict=True):
         for place, results in enumerate(chosen.values()):
             for number, result in enumerate(results):
                 _draw_seed(ax, place + _beside(number, len(results)), result.counts(by, on), name, f"C{place}")
+        for constant in constants if name == OVERALL else ():
+            ax.axhline(constant, color=GREY, lw=1.2, ls="--", zorder=0)
         ax.set_xticks(range(len(chosen)), methods, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
         ax.set_title(_title(name), fontsize=10)
         tidy(ax)
-    figure.supxlabel(
+    read = (
         f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed",
-        fontsize=8,
+        "bars of methods that differ may overlap, since all have the same rows: study compare tells them apart",
     )
+    figure.supxlabel("\n".join([*read, *said]), fontsize=8, parse_math=False)
     return figure
+
+
+def _constant_answers(
+    study: Study, chosen: Mapping[str, Sequence[Result]], by: str, on: str
+) -> tuple[list[float], list[str]]:
+    """Shares that the constant answers have right than which some method is not better, and the lines that say it."""
+    if on != study.tested(on):
+        return [], []  # only reports of tests have them
+    answers = {name: answers_of(results, by, on) for name, results in chosen.items()}
+    shares = {one["value"] for some in answers.values() for one in map(unbeaten, some) if one is not None}
+    if not shares:
+        return [], []
+    return sorted(shares), textwrap.wrap(
+        f"Dashed in {OVERALL}: the constant answer. {no_better(answers, on)[0]}", LETTERS
+    )
 
 
 def _draw_seed(ax: Axes, x: float, counts: Counts, name: str, colour: str) -> None:
@@ -115,7 +150,7 @@ def draw_sorted_groups(study: Study, by: str, on: str) -> Figure:
         ax.set_title(method, fontsize=10, parse_math=False)
         ax.set_xlabel(f"groups of {on}, the worst first")
         ax.set_ylabel("accuracy" if ax.get_subplotspec().is_first_col() else "")  # type: ignore[union-attr]
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        number_groups(ax, len(size))
         tidy(ax)
     _legend(figure, panels[0])
     return figure
@@ -129,8 +164,8 @@ def _sorted(counts: Counts) -> np.ndarray:
 def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figure:
     """A criterion on test by the value of an option, a point a candidate; rings mark those that were chosen.
 
-    A line joins the means over candidates where all values were tried with the same other options; none joins values
-    that a search proposed.
+    Where all values were tried with the same other options, and no search proposed them, there are means and standard
+    deviations over candidates; a line joins the means of three values or more.
 
     Args:
         study: finished candidates.
@@ -141,29 +176,53 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
     """
     figure, (ax,) = panels_in_rows(1)
     key, proposed = f"model.{option}", keys_of_trials(study.folder)
-    every: set[float] = set()
-    for number, (method, results) in enumerate(_by_method(study).items()):
-        at = {r: float(r.manifest["options"][key]) for r in results if key in r.manifest["options"]}
-        values = sorted(set(at.values()))
-        if len(values) < 2:
-            continue
-        every.update(values)
-        seen = {result: result.counts(by, on).shown(cell) for result in at}
-        ax.plot(list(at.values()), list(seen.values()), "o", ms=4, alpha=0.5, color=f"C{number}", label=method)
+    tried = {
+        method: {r: float(r.manifest["options"][key]) for r in results if key in r.manifest["options"]}
+        for method, results in _by_method(study).items()
+    }
+    tried = {method: at for method, at in tried.items() if len(set(at.values())) > 1}
+    colours = {method: f"C{number}" for number, method in enumerate(_by_method(study))}
+    every = sorted({value for at in tried.values() for value in at.values()})
+    is_log = spans_magnitudes(every)
+    for number, (method, at) in enumerate(tried.items()):
+        values, seen = sorted(set(at.values())), {result: result.counts(by, on).shown(cell) for result in at}
+        share = BESIDE * (number - (len(tried) - 1) / 2)
+        place = dict(zip(every, _moved(every, share, is_log=is_log), strict=True))
+        colour = colours[method]
+        ax.plot([place[x] for x in at.values()], list(seen.values()), "o", ms=4, alpha=0.5, color=colour, label=method)
         if _is_grid(at, key, proposed):
-            mean = [np.mean([seen[result] for result in at if at[result] == value]) for value in values]
-            ax.plot(values, mean, color=f"C{number}", label=f"{method}, mean")
+            of_values = [[seen[result] for result in at if at[result] == value] for value in values]
+            _draw_means(ax, [place[value] for value in values], of_values, colour, f"{method}, mean ± sd")
         for result in study.chosen(by)[method]:
             if result in at:
-                ax.plot(at[result], seen[result], "o", mfc="none", ms=11, color=f"C{number}")
-    if spans_magnitudes(sorted(every)):
+                ax.plot(place[at[result]], seen[result], "o", mfc="none", ms=11, color=colour)
+    if is_log:
         ax.set_xscale("log")
+    if len(every) <= MARKED:
+        ax.set_xticks(every, [f"{value:g}" for value in every])
+        ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xlabel(option)
     ax.set_ylabel(f"{_title(cell)}, {on}")
     ax.set_title(f"rings: chosen by {by} on validation, a seed each", fontsize=9)
     ax.legend(**BELOW)
     tidy(ax)
     return figure
+
+
+def _moved(values: Sequence[float], share: float, *, is_log: bool) -> list[float]:
+    """Ascending values of an option, moved by a share of their range along its axis."""
+    low, high = values[0], values[-1]
+    return [value * (high / low) ** share if is_log else value + share * (high - low) for value in values]
+
+
+def _draw_means(
+    ax: Axes, values: Sequence[float], of_values: Sequence[Sequence[float]], colour: str, label: str
+) -> None:
+    """Mean and standard deviation of the candidates of each value, beside the candidates themselves."""
+    mean = [float(np.mean(some)) for some in of_values]
+    sd = [float(np.std(some, ddof=1)) if len(some) > 1 else 0.0 for some in of_values]
+    line = "-_" if len(values) >= LEAST_JOINED else "_"
+    ax.errorbar(values, mean, sd, fmt=line, ms=12, capsize=4, lw=1, label=label, color=colour)
 
 
 def _is_grid(at: Mapping[Result, float], key: str, proposed: Collection[str]) -> bool:

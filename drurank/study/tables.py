@@ -128,14 +128,14 @@ class StudyTable:
     def _legend(self, best: str, second: str) -> str:
         over = "splits of the data (each the mean over its seeds)" if len(self.repeats) > 1 else "seeds"
         spread = f"Mean ± standard deviation over {over}" if len(self.runs) > 1 else "One seed"
-        marks = {
-            1: "",
-            2: f"; {best}: significantly better than the other method, which is then {second}",
-        }.get(
-            len(self.rows),
-            f"; {best}: significantly better than every other method; {second}: the second best in that case, which is "
-            "not tested against the third",
-        )
+        marks = ""
+        if any(cell.is_distinguishable for row in self.rows for cell in row.cells.values()):
+            marks = f"; {best}: significantly better than the other method, which is then {second}"
+            if len(self.rows) > 2:
+                marks = (
+                    f"; {best}: significantly better than every other method; {second}: the second best in that case, "
+                    "which is not tested against the third"
+                )
         return f"{spread}; shares in percent{marks}."
 
     @property

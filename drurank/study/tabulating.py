@@ -51,6 +51,7 @@ def study_table(
     names = default_cells(by) if cells is None else tuple(cells)
     splits = tuple(on) if on is not None and not isinstance(on, str) else (study.split(on),)
     found: dict[str, dict[Column, Cell]] = {}
+    taken = recommend(study, by, study.split(None) if study.split(None) in splits else splits[0])
     floors: list[str] = []
     alike: list[str] = []
     for split in splits:
@@ -59,7 +60,7 @@ def study_table(
             for method, cell in column_cells(side, name, test).items():
                 found.setdefault(method, {})[split, name] = cell
             alike += _undecided((split, name), found, of_several=len(splits) > 1)
-        floors.extend(_floor(side, names, split))
+        floors.extend(_floor(side, taken.method, names, split))
     remarks = [*constant_answers(study, chosen, by, splits), *still_erm(study, chosen, by), *lacking, *study.caveats()]
     if any(np.isnan(cell.mean) for of_method in found.values() for cell in of_method.values()):
         remarks.append("A dash: with some seed the groups do not differ, or none is left, so there is nothing to show.")
@@ -71,8 +72,7 @@ def study_table(
         how = TESTS[test][1] if side.repeats == 1 else OVER_REPEATS
         remarks.append(f"Not distinguishable from the best ({how}): {'; '.join(alike)}.")
     rows = tuple(_row(method, results, by, found[method]) for method, results in chosen.items())
-    last = recommend(study, by, study.split(None) if study.split(None) in splits else splits[0]).sentences()
-    return StudyTable(by, splits, names, side.runs, rows, (*remarks, *floors, *last))
+    return StudyTable(by, splits, names, side.runs, rows, (*remarks, *floors, *taken.sentences()))
 
 
 def constant_answers(
@@ -133,22 +133,19 @@ def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_sever
     return [f"{' '.join(column) if of_several else column[1]}: {', '.join(like)}"] if like else []
 
 
-def _floor(side: Chosen, names: Sequence[str], split: str) -> list[str]:
-    """What the criteria would be, averaged over runs too, if the first column's best served all groups equally well."""
+def _floor(side: Chosen, method: str, names: Sequence[str], split: str) -> list[str]:
+    """What the criteria would be, averaged over runs too, if a method served all groups equally well."""
     names = [name for name in names if criterion(name).has_floor]
     if not names:
         return []
-    best = side.best(names[0])
     floors = []
-    for one, count in side.counted_runs(best):
+    for one, count in side.counted_runs(side.methods.index(method)):
         overall = one.sum() / count.sum()
         drawn = noise_floor(count, overall, names)
         floors.append({name: _median(name, values, overall) for name, values in drawn.items()})
     means = {name: float(np.mean([floor[name] for floor in floors])) for name in names}
     values = ", ".join(f"{name} {criterion(name).shown(mean)}" for name, mean in means.items() if not np.isnan(mean))
-    return (
-        [f"By chance alone, if {side.methods[best]} served every group of {split} alike: {values}."] if values else []
-    )
+    return [f"By chance alone, if {method} served every group of {split} alike: {values}."] if values else []
 
 
 def _median(name: str, drawn: np.ndarray, overall: float) -> float:

@@ -61,6 +61,10 @@ def test_rows_of_a_group_are_added_and_splits_told_apart():
     assert (splits["test"]["rows"], splits["test"]["groups"]) == (10, 1)
     assert splits["test"]["criteria"]["worst"]["value"] == 0.5
     assert splits["id_test"]["criteria"]["worst"]["value"] == 1.0
+    alone = report_counts("c.csv", "g", "n", "k", "s", on="id_test", overwrite=True)["splits"]
+    assert alone == {"id_test": splits["id_test"]}
+    with pytest.raises(InputError, match=r"column 's' has no split 'ood_test': .*known: test, id_test"):
+        report_counts("c.csv", "g", "n", "k", "s", on="ood_test", overwrite=True)
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,25 @@ def test_it_begins_with_the_groups_never_seen_and_has_a_sentence_for_each_figure
     # Of c one and of d three of ten negative rows are called positive.
     wanted = "False positive rate in ood_test: .200 of all rows together; the worst group is d, with .300 (3 of 10)."
     assert said[-2] == wanted
+
+
+@pytest.mark.parametrize(
+    ("groups", "rows", "low", "high"), [(60, 200, 100, 180), (240, 4, 2, 4)], ids=["one stands out", "none does"]
+)
+def test_it_sends_nobody_to_the_rows_of_a_group_that_is_the_worst_by_bad_luck(groups, rows, low, high):
+    """Half of the groups at .5 and half at .9 or 1 differ for certain; the single row of another says next to nothing.
+
+    Of 4 rows none is worse than chance by itself: at .75 a group has one or none right in 5 % of cases.
+    """
+    lines = ["label,prediction,group", "1,0,tiny"]
+    for number in range(groups):
+        right = high if number % 2 else low - (number == 8)
+        lines += [f"{k % 2},{k % 2 if k < right else 1 - k % 2},clinic {number}" for k in range(rows)]
+    Path("p.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = report_predictions("p.csv", html="out.html")
+    assert (report["splits"]["all"]["worse_than_chance"] is None) == (rows == 4)
+    first, *_, differ, then = Page(Path("out.html").read_text("utf-8")).summary
+    assert first.startswith("Served worst: tiny, with 0 of 1 row right (.000)")
+    assert differ.startswith("Taken together, groups differ by more than chance: true accuracies have a standard")
+    assert "the observed worst alone would not show it" in differ
+    assert then.startswith("Next: clinic 8 is probably served worst: look at its rows that are wrong, and at how many")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -6,6 +8,7 @@ from drurank.criteria import default_criteria
 from drurank.report import SplitCounts
 from drurank.report.remarks import remarks
 from drurank.spread import fit_spread
+from drurank.words import in_digits, in_range
 
 
 def split_of(correct, count, name="s"):
@@ -27,7 +30,7 @@ def test_where_no_difference_is_found_it_says_what_is_possible():
     assert split.spread.sd == 0
     text = said(split)
     assert "no difference between groups beyond chance was found; a standard deviation of up to ." in text
-    assert "true accuracies differ" not in text
+    assert "differ by more than chance" not in text
 
 
 @pytest.mark.parametrize("shrink", [False, True])
@@ -55,15 +58,51 @@ def test_figures_that_chance_explains_are_listed_unless_perfect():
     assert "the observed worst is consistent with chance alone" in text
 
 
+FOUND = ("taken together, groups differ by more than chance", "are worse than chance alone would make them")
+NOT_FOUND = ("no difference between groups", "it is unclear whether", "consistent with chance")
+
+
+def sentence_on_differences(split, names=None):
+    """The one sentence on how groups differ, which must not say both that they do and that it is unclear."""
+    (found,) = [line for line in remarks({"s": split.summary(names or default_criteria())}) if line.startswith("s: ")]
+    assert any(words in found for words in FOUND) != any(words in found for words in NOT_FOUND), found
+    return found
+
+
 def test_figure_that_chance_alone_makes_as_bad_does_not_speak_against_a_difference_that_is_found():
     """Thirty groups of 5 all wrong: the worst of a hundred such groups is 0 by chance too, but not 30 of them."""
     split = split_of([5] * 70 + [0] * 30, [5] * 100)
     floor = split.summary(["worst"])["criteria"]["worst"]["floor"]["interval"]
     assert floor[0] == 0
-    text = said(split, ["worst"])
-    assert "true accuracies differ" in text
-    assert "consistent with chance" not in text
-    assert "worst is within what chance alone gives for groups of these sizes, so it is no evidence" in text
+    low, high = split.spread.low, split.spread.high
+    assert sentence_on_differences(split, ["worst"]) == (
+        "s: taken together, groups differ by more than chance: true accuracies have a standard deviation of "
+        f"{in_digits(split.spread.sd)} ({in_range((low, high))}); the observed worst alone would not show it, since "
+        "chance makes it as bad where groups of these sizes are served alike."
+    )
+
+
+def test_a_group_that_is_worse_than_chance_is_not_called_into_question_by_other_figures():
+    """One group of 300 is right in 195; by chance alone at .8 about one report in 10^9 has such a group."""
+    split = alike((195, 300))
+    assert split.summary(["p10"])["worse_than_chance"] == "g60"
+    split.__dict__["spread"] = replace(split.spread, sd=0.02, low=0.0, high=0.06)
+    assert sentence_on_differences(split, ["p10"]) == (
+        "s: one or a few groups, above all 'g60', are worse than chance alone would make them (at 5 %); for all "
+        "groups, a standard deviation of up to .060 is possible; the observed p10 alone would not show it, since "
+        "chance makes it as bad where groups of these sizes are served alike."
+    )
+
+
+@pytest.mark.parametrize(
+    ("sd", "said"), [(0.02, "it is unclear whether groups differ by more than chance"), (0, "no difference between")]
+)
+def test_where_no_difference_is_found_figures_agree_with_that(sd, said):
+    split = alike()
+    split.__dict__["spread"] = replace(split.spread, sd=sd, low=0.0, high=0.06)
+    text = sentence_on_differences(split, ["worst", "p10"])
+    assert said in text
+    assert text.endswith("; the observed worst and p10 are consistent with chance alone.")
 
 
 def test_of_groups_of_one_row_only_all_rows_are_estimated():

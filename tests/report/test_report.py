@@ -125,6 +125,43 @@ def test_table_of_groups_names_every_group_of_every_split():
     assert all(float(row["low"]) < float(row["accuracy"]) < float(row["high"]) for row in rows)
 
 
+def test_splits_that_are_named_are_reported_alone(capsys):
+    whole = reported("--split", "s")
+    capsys.readouterr()
+    report = reported("--split", "s", "--on", "ood_test")
+    assert report["splits"] == {"ood_test": whole["splits"]["ood_test"]}
+    assert report["drop"] is None
+    shown = capsys.readouterr().out
+    assert "ood_test" in shown
+    assert "id_test" not in shown
+    assert {row["split"] for row in read_csv("p_report/groups.csv")} == {"ood_test"}
+    assert reported("--split", "s", "--on", "id_test,ood_test")["splits"] == whole["splits"]
+
+
+def test_what_training_has_is_known_where_another_split_is_reported_alone():
+    rows = [*[("a", "1", "1", "train")] * 5, ("b", "0", "0", "test"), ("a", "0", "1", "test")]
+    content = reported("--split", "s", "--on", "test", rows=rows)["splits"]["test"]
+    assert content["groups_unseen_in_training"] == 1
+    assert (content["constant_answer"]["label"], content["constant_answer"]["commonest_in"]) == ("1", "training")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--split", "s", "--on", "odd_test"], "column 's' has no split 'odd_test': did you mean 'ood_test'?"),
+        (["--split", "s", "--on", "ood_test,x"], "column 's' has no split 'x': known: ood_test, id_test"),
+        (["--on", "ood_test"], "no column says of which split a row is; give --split"),
+        (["--split", "s", "--on", "id_test", "--figure", "npv"], "no rows predicted negative in id_test"),
+    ],
+)
+def test_splits_that_are_not_there_are_answered_with_those_that_are(capsys, words, said):
+    rows = [row for row in ROWS if row[2:] != ("0", "id_test")]
+    with pytest.raises(SystemExit):
+        reported(*words, rows=rows)
+    assert said in capsys.readouterr().err
+    assert not list(Path().glob("*_report/*"))
+
+
 def test_without_a_split_all_rows_are_one():
     report = reported()
     assert list(report["splits"]) == ["all"]
@@ -507,8 +544,45 @@ def test_what_is_true_of_all_splits_is_said_once(capsys):
     rows = [(*row[:3], part) for part in ("id_val", "ood_val", "id_test", "ood_test", "more") for row in ROWS]
     reported("--split", "s", rows=rows, name="five.csv")
     shown = " ".join(capsys.readouterr().out.split())
-    for sentence in ("Shrunk: the group's true accuracy", "Observed: as measured", "By chance alone: if every"):
+    for sentence in EXPLAINS:
         assert shown.count(sentence) == 1, sentence
+
+
+EXPLAINS = (
+    "Shrunk: the group's true accuracy",
+    "Observed: as measured",
+    "By chance alone: if every",
+    "Balanced: mean over",
+    "Constant answer: always",
+)
+
+
+def test_how_to_read_reports_is_said_with_the_first_test_of_several(trainer, capsys):
+    data, method = Shortcut(groups=[6, 4, 4], group_size=10), DRU()
+    tester = trainer(callbacks=[GroupReport()], logger=CSVLogger("logs"))
+    tester.fit(method, datamodule=data)
+    shown = []
+    for _ in range(2):
+        capsys.readouterr()
+        tester.test(method, datamodule=data, verbose=False)
+        shown.append(" ".join(capsys.readouterr().out.split()))
+    for sentence in EXPLAINS:
+        assert [text.count(sentence) for text in shown] == [1, 0], sentence
+    for text in shown:
+        assert "ood_test: 4 of 4 groups unseen in training." in text
+        assert text.count("standard deviation") == 1
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_what_is_said_below_a_table_takes_the_whole_width(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    reported("--criteria", "worst")
+    lines = capsys.readouterr().out.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("By chance alone: ")]
+    said = "By chance alone: if every group had the accuracy of all rows; median, and 5-95 %."
+    assert (lines[place].strip() == said) == (width > len(said))
+    assert " ".join(" ".join(lines[place : place + 2]).split()).startswith(said)
+    assert max(len(line.rstrip()) for line in lines if "Written to" not in line) > width * 0.75
 
 
 def test_the_folder_that_is_named_has_no_detours(tmp_path, capsys):
@@ -518,13 +592,18 @@ def test_the_folder_that_is_named_has_no_detours(tmp_path, capsys):
     assert f"Written to {tmp_path / 'p_report'}: " in " ".join(capsys.readouterr().out.split())
 
 
-def test_of_many_groups_the_worst_is_named_and_the_axis_begins_with_it():
-    figure = draw_groups([counts([*range(60)], [60] * 60, "ood_test")])
+@pytest.mark.parametrize("groups", [13, 20, 160, 2000])
+def test_of_many_groups_the_worst_is_named_where_nothing_is_drawn_and_the_axis_begins_with_it(groups):
+    right = np.arange(groups) % 60
+    right[7] = -1
+    figure = draw_groups([counts(right + 1, [60] * groups, "ood_test")])
     (ax,) = figure.axes
-    assert [text.get_text() for text in ax.texts] == ["group 0"]
-    assert ax.texts[0].xy == (1, 0)
+    assert ax.get_xlabel() == "groups, the worst first (group 7)"
+    figure.canvas.draw()
+    assert ax.xaxis.label.get_window_extent().y1 < ax.get_window_extent().y0, "below the axes"
+    assert not ax.texts
     assert min(at for at in ax.get_xticks() if at >= ax.get_xlim()[0]) == 1
-    assert 0 < 1 - ax.get_xlim()[0] < 3
+    assert 0 <= 1 - ax.get_xlim()[0] <= groups / 40
 
 
 # ---- pictures
@@ -555,6 +634,13 @@ def test_few_groups_are_named_and_have_their_intervals():
     (bars,) = [found for found in ax.collections if found.get_label().endswith("own rows")]
     ends = np.array([path[:, 1] for path in bars.get_segments()])
     np.testing.assert_allclose(ends, np.stack(split.interval, axis=1)[[1, 0, 2]])
+    # Nothing is drawn between groups: chance has a bar at each. All three are alike, and 16 of 30 rows right.
+    (of_chance,) = ax.containers
+    rng = np.random.default_rng(0)
+    lots = np.sort(rng.binomial(10, 16 / 30, (4000, 3)), axis=1) / 10
+    for place, (bar, drawn) in enumerate(zip(of_chance, lots.T, strict=True), start=1):
+        assert bar.get_x() + bar.get_width() / 2 == place
+        assert [bar.get_y(), bar.get_y() + bar.get_height()] == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.11)
 
 
 class Marked(SplitCounts):

@@ -264,6 +264,10 @@ def test_two_files_of_predictions_are_compared(tmp_path, capsys):
     share = f"{max(labels.mean(), 1 - labels.mean()):.3f}".removeprefix("0")
     answered = f"Not significantly better on all rows than always answering '{round(labels.mean())}' ({share}): {half} "
     assert one.remarks[0].startswith(answered)
+    assert [each.split for each in compare_predictions(files, "y", "yhat", "g", "y", on="1")] == ["1"]
+    with pytest.raises(SystemExit):
+        main(["report", "--predictions", *files, *words, "--split", "y", "--on", "2"])
+    assert "column 'y' has no split '2': known: 0, 1" in capsys.readouterr().err
     written_predictions(tmp_path / "c.csv", np.ones(2000), 1 - labels)
     with pytest.raises(SystemExit):
         main(["report", "--predictions", files[0], str(tmp_path / "c.csv"), *words])

@@ -14,6 +14,7 @@ from drurank.files import write_json
 from drurank.report.classes import ClassCounts
 from drurank.study import Study, compare_in_study, recommend, study_table
 from drurank.study.constant import no_better
+from drurank.study.pictures import draw_methods
 from studies import table_of, write_counts
 
 NO, YES = 130, 110
@@ -122,6 +123,31 @@ def test_the_model_to_ship_is_warned_of(study_with, tmp_path, capsys, answers, w
     main(["study", "export-best", "--folder", str(folder), "--output", str(tmp_path / "best")])
     out = capsys.readouterr().out
     assert re.search(warning, out) if warning else "Before you use it" not in out
+
+
+def test_the_picture_of_methods_shows_the_constant_answer_that_the_table_warns_of(study_with):
+    study = Study.load(study_with(ERM=[LUCKY, GOOD], DRU=[GOOD, GOOD], JTT=[CONSTANT, WORSE]))
+    figure = draw_methods(study, "qdcg10", "ood_test", ["qdcg10", "worst"])
+    assert [ax.get_title().split()[0] for ax in figure.axes] == ["qdcg10", "worst", "overall"]
+    for ax in figure.axes[:2]:
+        assert not [line for line in ax.lines if line.get_linestyle() == "--"]
+    (line,) = [line for line in figure.axes[2].lines if line.get_linestyle() == "--"]
+    assert set(line.get_ydata()) == {NO / (NO + YES)}
+    said = " ".join(figure.get_supxlabel().split())
+    (told,) = [remark for remark in study_table(study).remarks if remark.startswith("Not significantly better")]
+    assert f"Dashed in overall: the constant answer. {told}" in said
+    figure.savefig("m.png")
+    around = figure._supxlabel.get_window_extent()
+    assert figure.bbox.x0 <= around.x0 < around.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("on", ["ood_test", "ood_val"])
+def test_without_a_warning_or_a_test_the_picture_of_methods_has_no_constant_answer(study_with, on):
+    study = Study.load(study_with(ERM=[GOOD if on == "ood_test" else WORSE], DRU=[GOOD]))
+    figure = draw_methods(study, "qdcg10", on, ["worst", "overall"])
+    assert len(figure.axes) == 2
+    assert not [line for ax in figure.axes for line in ax.lines if line.get_linestyle() == "--"]
+    assert "always answering" not in figure.get_supxlabel()
 
 
 def test_of_several_splits_of_the_data_it_counts_runs(tmp_path):

@@ -6,7 +6,7 @@ from scipy import stats
 
 from drurank.criteria import compute_criteria, default_criteria
 from drurank.errors import InputError
-from drurank.noise import portions
+from drurank.noise_draws import portions
 from drurank.study.chosen import Chosen
 from drurank.study.differences import bootstrapped_t, differences_from
 from simulations import simulated

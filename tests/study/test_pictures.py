@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,28 +76,71 @@ def lines_of(ax):
     return [line for line in ax.lines if line.get_linestyle() != "None"]
 
 
-def test_a_line_joins_a_grid_and_nothing_that_a_search_proposed(results, tmp_path):
-    study = Study.load(results)
+def with_options(study, options_of):
+    """The same results, of one method, with other options by the number of their setting."""
+    found = []
+    for number, result in enumerate(study):
+        options = options_of(number // 2)  # two seeds each
+        found.append(Result(result.folder, {**result.manifest, "method": "DRU", "options": options}))
+    return Study(study.folder, tuple(found))
+
+
+def means_of(ax):
+    """Place and height of the means, with the ends of their bars."""
+    ((line, _, (bars,)),) = ax.containers
+    ends = [segment[:, 1] for segment in bars.get_segments()]
+    return line, list(zip(line.get_xdata(), line.get_ydata(), ends, strict=True))
+
+
+@pytest.mark.parametrize("values", [(5, 20, 100), (5, 100)])
+def test_means_have_their_deviations_and_a_line_joins_three_or_more(results, values):
+    study = with_options(Study.load(results), lambda number: {"model.cutoff": values[number % len(values)]})
     (ax,) = draw_option(study, "cutoff", "qdcg10", "ood_test", "average").axes
-    (line,) = lines_of(ax)
-    of_dru = [result for result in study if result.method == "qDRU+M"]
-    for value, mean in zip(line.get_xdata(), line.get_ydata(), strict=True):
-        found = [r.counts("qdcg10", "ood_test") for r in of_dru if r.manifest["options"]["model.cutoff"] == value]
-        assert mean == pytest.approx(np.mean([np.mean(one.correct / one.count) for one in found]))
+    line, means = means_of(ax)
+    assert [x for x, *_ in means] == list(values)
+    for value, mean, ends in means:
+        found = [r.counts("qdcg10", "ood_test") for r in study if r.manifest["options"]["model.cutoff"] == value]
+        average = [np.mean(one.correct / one.count) for one in found]
+        assert mean == pytest.approx(np.mean(average))
+        assert ends == pytest.approx(mean + np.std(average, ddof=1) * np.array([-1, 1]))
+    assert (line.get_linestyle() == "-") == (len(values) == 3)
+    assert lines_of(ax) == [line] * (len(values) == 3)
+
+
+@pytest.mark.parametrize("values", [(5, 20, 100), (10, 20, 30)], ids=["log", "linear"])
+def test_every_candidate_is_within_the_axes_and_methods_with_one_value_lie_side_by_side(results, values):
+    study = with_options(Study.load(results), lambda number: {"model.cutoff": values[number % 3]})
+    named = [replace(one, manifest={**one.manifest, "method": f"m{n % 2}"}) for n, one in enumerate(study)]
+    figure = draw_option(Study(study.folder, tuple(named)), "cutoff", "qdcg10", "ood_test", "average")
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.get_xticklabels()] == [str(value) for value in values]
+    drawn = {name: next(line for line in ax.lines if line.get_label() == name) for name in ("m0", "m1")}
+    pixels = {name: ax.transData.transform(line.get_xydata()) for name, line in drawn.items()}
+    for points in pixels.values():
+        assert len(points) == 6
+        assert all(ax.get_window_extent().contains(*point) for point in points)
+    at = {name: np.unique(points[:, 0].round(3)) for name, points in pixels.items()}
+    ticks = ax.transData.transform([(value, 0.5) for value in values])[:, 0]
+    assert at["m1"] - ticks == pytest.approx(ticks - at["m0"], abs=0.01)
+    assert (at["m1"] - at["m0"] > 4).all(), "pixels"
+
+
+def test_nothing_that_a_search_proposed_has_means(results, tmp_path):
     shutil.copytree(results, tmp_path / "study")
+    study = Study.load(tmp_path / "study")
+    of_dru = [result for result in study if result.method == "qDRU+M"]
     write_json(tmp_path / "study/trials/one.json", {"key": of_dru[0].manifest["key"]})
-    (ax,) = draw_option(Study.load(tmp_path / "study"), "cutoff", "qdcg10", "ood_test", "average").axes
+    (ax,) = draw_option(study, "cutoff", "qdcg10", "ood_test", "average").axes
+    assert not ax.containers
     assert not lines_of(ax)
     assert len(ax.lines[0].get_xdata()) == len(of_dru), "a point a candidate"
 
 
 def test_no_line_joins_values_with_other_options_beside_them(results):
-    study = Study.load(results)
-    mixed = []
-    for number, result in enumerate(study):
-        options = {"model.cutoff": number % 3, "model.shrink": number}
-        mixed.append(Result(result.folder, {**result.manifest, "method": "DRU", "options": options}))
-    (ax,) = draw_option(Study(study.folder, tuple(mixed)), "cutoff", "qdcg10", "ood_test", "average").axes
+    study = with_options(Study.load(results), lambda number: {"model.cutoff": number % 3, "model.shrink": number})
+    (ax,) = draw_option(study, "cutoff", "qdcg10", "ood_test", "average").axes
+    assert not ax.containers
     assert not lines_of(ax)
 
 

@@ -1,0 +1,104 @@
+"""Groups drawn many times: as they may truly be, or as they seem to be where all are served alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+from rich.progress import track
+from scipy.special import bdtr
+
+from drurank.criteria import values_of
+from drurank.groups import Groups
+from drurank.mixture import Mixtures, Tally
+
+CHUNK = 1_000_000
+"""Groups drawn at once, over all draws; keeps memory under about 100 MB a thread."""
+THREADS = 4
+HEAVY = 20_000_000
+"""Total of groups to draw above which a progress bar is shown."""
+SHARED = 8
+"""From this many groups of one size on, they are drawn from a table of that size, not one by one."""
+LARGE = 2000
+"""From this size of groups on, a table gains nothing."""
+
+DrawGroups = Callable[[np.random.Generator, int], Groups]
+"""Gives groups ``[d, m]`` of ``d`` draws."""
+
+
+def portions(draws: int, cells: int, most: int) -> list[int]:
+    """Numbers of draws that are held at a time: of ``cells`` numbers each, not more than ``most`` in all."""
+    size = max(most // cells, 1)
+    return [min(size, draws - begun) for begun in range(0, draws, size)]
+
+
+def draw_criteria(
+    draw: DrawGroups, groups: int, names: Sequence[str], draws: int, rng: np.random.Generator, title: str
+) -> dict[str, np.ndarray]:
+    """Criteria of groups drawn many times; shows a progress bar where that takes long.
+
+    Args:
+        draw: gives groups ``[d, m]`` of ``d`` draws.
+        groups: how many groups ``m`` there are.
+        names: criteria by name.
+        draws: how many draws.
+        rng: where chance comes from.
+        title: of the progress bar.
+
+    Returns:
+        Criterion to its values, float64 ``[draws]``.
+    """
+    parts = portions(draws, groups, CHUNK)
+
+    def values(part: int, own: np.random.Generator) -> dict[str, np.ndarray]:
+        return values_of(draw(own, part), names)
+
+    # Drawing and sorting release Python's lock; each part has its own random stream, whichever thread runs it.
+    with ThreadPoolExecutor(THREADS) as pool:
+        waiting = pool.map(values, parts, rng.spawn(len(parts)))
+        light = groups * draws < HEAVY
+        found = list(track(waiting, title, total=len(parts), transient=True, disable=light))
+    return {name: np.concatenate([each[name] for each in found]) for name in names}
+
+
+def true_accuracies(correct: np.ndarray, count: np.ndarray, mixtures: Mixtures) -> DrawGroups:
+    """True accuracies of these groups that their samples and the distribution of all groups allow."""
+    tally = Tally.of(correct, count)
+
+    def draw(rng: np.random.Generator, draws: int) -> Groups:
+        some = mixtures.some(rng.integers(0, len(mixtures), draws))
+        accuracy = some.draw(correct, count, tally, rng)
+        return Groups(accuracy, count, accuracy @ count / count.sum())
+
+    return draw
+
+
+def equal_accuracies(count: np.ndarray, accuracy: float) -> DrawGroups:
+    """What groups of these sizes seem to be if all have the same chance of being right."""
+    count = np.sort(count)  # Groups of a size lie together; criteria do not look at their order.
+    parts = list(_by_size(count))
+
+    def draw(rng: np.random.Generator, draws: int) -> Groups:
+        correct = np.empty((draws, len(count)))
+        for part, size in parts:
+            shape = (draws, part.stop - part.start)
+            if size is None:
+                correct[:, part] = rng.binomial(count[part], accuracy, shape)
+            else:
+                cumulative = bdtr(np.arange(size), size, accuracy)
+                correct[:, part] = np.searchsorted(cumulative, rng.random(shape))
+        return Groups(correct / count, count, correct.sum(axis=-1) / count.sum())
+
+    return draw
+
+
+def _by_size(count: np.ndarray) -> Iterator[tuple[slice, int | None]]:
+    """Runs of ordered groups: of one size, or of sizes (``None``) that few groups share or that are large."""
+    sizes, begin, times = np.unique(count, return_index=True, return_counts=True)
+    single = (times < SHARED) | (sizes > LARGE)
+    bounds = [*np.flatnonzero(~single | np.concatenate([[True], ~single[:-1]])), len(sizes)]
+    for first, after in pairwise(bounds):
+        stop = begin[after] if after < len(sizes) else len(count)
+        yield slice(int(begin[first]), int(stop)), None if single[first] else int(sizes[first])
