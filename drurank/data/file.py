@@ -165,8 +165,8 @@ class FileData(EncodedData):
             check_head(self.path, check, delimiter=self.delimiter, text_encoding=self.text_encoding)
 
     @abstractmethod
-    def make_rows(self, data: GroupedRows, rows: np.ndarray) -> Any:
-        """A map-style dataset of the inputs and labels of the rows at these places."""
+    def make_rows(self, data: GroupedRows, rows: np.ndarray, where: str) -> Any:
+        """A map-style dataset of the inputs and labels of the rows at these places, which messages call ``where``."""
 
     @abstractmethod
     def raw_rows(self) -> GroupedRows:
@@ -201,13 +201,14 @@ class FileData(EncodedData):
         encoder, data, rows = self.encoder, self._rows, self._index[split]
         if not self._checked:
             refuse(data.only(split), "predict" if self._predicts() else "evaluate")
+        where = self.path if self.split is None or split == NEW else f"{self.path}, {split}"
         group, group_names = encoder.group(data, rows)
         if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
-            say_unseen_groups(self.path, group, group_names, len(encoder.group_names))
+            say_unseen_groups(where, group, group_names, len(encoder.group_names))
         if self._stage() == "test" and split in TEST:
-            say_twins(self.path, group, group_names)
+            say_twins(where, group, group_names)
         return GroupedDataset(
-            self.make_rows(data, rows),
+            self.make_rows(data, rows, where),
             group,
             split=None if split == NEW else split,
             group_names=group_names,

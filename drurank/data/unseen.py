@@ -11,6 +11,8 @@ from torch import Tensor
 
 from drurank.data.encoding import UNSEEN, CategoricalFeature
 from drurank.tabular.columns import Column
+from drurank.tabular.feature import Feature
+from drurank.tabular.rules.cells import JOINED, joined_cells
 from drurank.tabular.rules.spelling import plain_group, twins
 from drurank.words import counted, quoted, some
 
@@ -45,6 +47,19 @@ def say_unseen(
             f"{source}: {found:,} of {len(rows):,} rows have a category that training did not have, which is read as "
             f"unknown, by column: {'; '.join(said)}"
         )
+
+
+def say_joined(source: str, features: Sequence[Feature], rows: np.ndarray) -> None:
+    """Say how many cells are read as another way of writing them, as training has it.
+
+    Args:
+        source: what the rows were read from.
+        features: columns that are learnt from.
+        rows: places in the table, int64 ``[n]``.
+    """
+    said = joined_cells(features, rows)
+    if said:
+        rank_zero_info(f"{source}: {JOINED}: {said}")
 
 
 def say_unseen_groups(source: str, group: Tensor, names: Sequence[str], trained: int) -> None:
