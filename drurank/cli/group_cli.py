@@ -20,17 +20,15 @@ from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, Predi
 from drurank.callbacks.pictures import folder_of
 from drurank.cli.class_paths import made_of_path
 from drurank.cli.commands import command, report_words
-from drurank.cli.early import needed_weights
-from drurank.cli.fit_shown import show_kept
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.program import usage
 from drurank.cli.restoring import naming_checkpoint
-from drurank.cli.run_folder import OF_THIS_PROCESS
 from drurank.cli.saved_config import RunConfig
-from drurank.cli.training_checks import check_evaluation, check_fit, refuse_taken_version
+from drurank.cli.training_checks import check_evaluation, check_fit, check_weights, refuse_taken_version
 from drurank.cli.training_options import add_options
 from drurank.cli.training_parser import RunParser, TrainingParser
+from drurank.cli.training_shown import show_kept, show_validation
 from drurank.cli.trusted import check_kinds
 from drurank.cli.undoing import Begun, undone_if_not_begun
 from drurank.errors import InputError, check_seed
@@ -190,13 +188,7 @@ class GroupCLI(LightningCLI):
         if self.subcommand == "fit" and not config.get("ckpt_path") and seeds is None:
             found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
             config["ckpt_path"] = None if found is None else str(found)
-        if config.get("ckpt_path") in OF_THIS_PROCESS:
-            raise InputError(
-                f"--ckpt_path {config['ckpt_path']} only works in Python, after a fit; give a file such as "
-                "<run>/checkpoints/last.ckpt"
-            )
-        if self.subcommand != "fit" and bool(config.get("ckpt_path")) == bool(config.get("run")):
-            raise InputError(needed_weights(str(self.subcommand)))
+        check_weights(str(self.subcommand), config)
         if self.subcommand in ("validate", "predict") and config.get("run"):
             name, entry = next(iter(read_selection(Path(config["run"])).items()))
             config["ckpt_path"] = str(entry["file"])
@@ -237,6 +229,10 @@ class GroupCLI(LightningCLI):
         for writer in self._writers():
             writer.check_early(self.datamodule)
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
+
+    def after_validate(self) -> None:
+        """Show the criteria by split."""
+        rank_zero_only(show_validation)(self.trainer.callback_metrics)
 
     def after_predict(self) -> None:
         """Name the command that reports on predictions whose rows have labels."""

@@ -11,15 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.nn import functional
 
 from drurank.networks import Sizes
-from drurank.tabular.columns import LARGEST, Column, as_option
+from drurank.tabular.columns import LARGEST, Column
 from drurank.tabular.feature import PLAIN
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.spelling import plain_boolean, plain_spelling
+from drurank.tabular.rules.spelling import plain_boolean
 
 Encoding = Literal["onehot", "embed"]
 UNSEEN = 0
@@ -141,17 +140,7 @@ class CategoricalFeature:
         """Codes, int64 ``[n]``."""
         place = {value: code for code, value in enumerate(self.values, start=1)}
         codes: np.ndarray = translate([*map(plain_boolean, column.texts), None], place, UNSEEN)[column.codes[rows]]
-        self._warn_of_spelling(column, rows[codes == UNSEEN])
         return codes
-
-    def _warn_of_spelling(self, column: Column, unseen: np.ndarray) -> None:
-        known = {plain_spelling(value): value for value in self.values if value is not None}
-        for row in unseen[np.unique(column.codes[unseen], return_index=True)[1]]:
-            text = plain_spelling(column.texts[column.codes[row]]) if column.codes[row] >= 0 else None
-            if text in known:
-                remedy = f"write it alike, or fit with {as_option('join_feature_twins', [self.name])}"
-                rank_zero_warn(str(column.error(row, f"counts as unseen; training has {known[text]!r}; {remedy}")))
-                return
 
     @property
     def cardinality(self) -> int:

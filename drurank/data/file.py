@@ -90,6 +90,7 @@ class FileData(EncodedData):
         **kwargs: Any,
     ) -> None:
         name, self._given = named(path)
+        self._is_told = False
         super().__init__(name, **kwargs)
         check_choice("group_in", group_in, GroupIn)
         if split is None and isinstance(self._given, dict):
@@ -178,8 +179,8 @@ class FileData(EncodedData):
         return list(self._source.table.column_names)
 
     def take_source(self, other: FileData) -> None:
-        """Take the rows that another one has read of the same file, in place of reading them once more."""
-        self._source = other._source
+        """Take the rows that another one has read of the same file and told of, in place of reading them once more."""
+        self._source, self._is_told = other._source, True
 
     def source_columns(self, names: Sequence[str], rows: np.ndarray) -> pa.Table:
         """Columns of the file as they stand there.
@@ -218,7 +219,7 @@ class FileData(EncodedData):
 
     @cached_property
     def _table(self) -> pa.Table:
-        warn = self._stage() in (None, "fit")
+        warn = self._stage() in (None, "fit") and not self._is_told
         return self._converted(with_names(self._source, self.label, self.group, self.relabel, self.regroup, warn=warn))
 
     def _converted(self, table: pa.Table) -> pa.Table:

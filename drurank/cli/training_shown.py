@@ -1,4 +1,4 @@
-"""What a fit ends with: the checkpoints that it kept, and the command that goes on from them."""
+"""What a fit and a validation end with: the checkpoints that were kept, and the criteria."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from drurank.run_folder.selection import read_selection
 from drurank.study.result import has_equal_weights
 from drurank.terminal import Terminal, say
 from drurank.words import joined
+
+LOGGED_AS = ("val", "id_val")
+"""What begins the names of the figures of the validation splits."""
 
 
 def show_kept(folder: Path, method: Mapping[str, Any], data: Any) -> None:
@@ -37,6 +40,21 @@ def show_kept(folder: Path, method: Mapping[str, Any], data: Any) -> None:
     lacks_tests = isinstance(data, GroupDataModule) and not data.testable()
     said, name = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
     say(f"{said}: {command(name, ['--run', str(folder)])}")
+
+
+def show_validation(metrics: Mapping[str, Any]) -> None:
+    """Show what was logged of each validation split, by name."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in metrics.items():
+        split = next((split for split in LOGGED_AS if name.startswith(f"{split}_")), "")
+        found.setdefault(name.removeprefix(f"{split}_"), {})[split] = float(value)
+    splits = [split for split in ("", *LOGGED_AS) if any(split in values for values in found.values())]
+    table = Table("", title="Validation")
+    for split in splits:
+        table.add_column(split, justify="right")
+    for name, values in found.items():
+        table.add_row(name, *(f"{values[split]:.4f}" if split in values else "" for split in splits))
+    Terminal().print(table)
 
 
 def _say_where_still_erm(selection: Mapping[str, Any], method: Mapping[str, Any]) -> None:
