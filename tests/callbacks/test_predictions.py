@@ -184,5 +184,5 @@ def test_the_output_is_checked_once_and_again_for_a_second_prediction(trained, r
     monkeypatch.setattr(PredictionWriter, "check_early", lambda self, data: (checked.append(data), before(self, data)))
     done = run("predict", "--ckpt_path", trained[1], "--output", "once.csv")
     assert checked == [done.datamodule]
-    with pytest.raises(InputError, match="once.csv exists"):
+    with pytest.raises(InputError, match=r"once\.csv exists"):
         done.trainer.predict(done.model, datamodule=done.datamodule)

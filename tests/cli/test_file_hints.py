@@ -51,7 +51,9 @@ def test_study_run_names_all_errors_of_the_data_and_the_command_that_lists_them(
     with pytest.raises(SystemExit):
         main(words_of(path, tmp_path / "study"))
     said = capsys.readouterr().err
-    assert said.startswith(f"error: {path}: ERM: the data has 3 errors: (1) {tmp_path / 't.csv'}: column 'split', row 0")
+    assert said.startswith(
+        f"error: {path}: ERM: the data has 3 errors: (1) {tmp_path / 't.csv'}: column 'split', row 0"
+    )
     assert "(2) column 'x', row 1 (the first is 0): '1,001' looks like a number" in said
     assert "(3) column 'group', row 1 (the first is 0): a blank cell is not a group" in said
     entries = [yaml.safe_load(entry) for entry in said.split("`")[1::2] if entry.startswith("data: ")]
