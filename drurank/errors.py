@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 
 SHOWN = 20
@@ -20,7 +20,16 @@ class InputError(ValueError):
 
 
 class FindingError(InputError):
-    """The first of the errors that a look at the data finds, which may not be the last."""
+    """The first of the errors that a look at the data finds, which may not be the last.
+
+    Args:
+        message: the sentence of the first.
+        others: looks for the rest, and gives their sentences.
+    """
+
+    def __init__(self, message: str, others: Callable[[], Sequence[str]] = tuple) -> None:
+        super().__init__(message)
+        self.others = others
 
 
 def nearest(name: str, known: Iterable[str], part: Callable[[str], str] = lambda name: name.lstrip("-")) -> str:

@@ -60,6 +60,8 @@ class PredictionWriter(BasePredictionWriter):
         self.keep, self.by_class, self.overwrite = as_names(keep), by_class, overwrite
         self.output = None if output is None else Path(output).expanduser()
         self.written: tuple[pa.Table, Path] | None = None
+        self._checked: Any = None
+        """The data for which the output was checked, until it is written."""
         if self.output is not None and self.output.suffix.lower() not in WRITTEN:
             raise InputError(f"output is {output!r}; give a name that ends in {', '.join(WRITTEN)}")
         taken = [name for name in self.keep if name in COLUMNS or name.startswith(OF_CLASS)]
@@ -80,8 +82,10 @@ class PredictionWriter(BasePredictionWriter):
                 "rebase it on GroupModule, or leave PredictionWriter out"
             )
         if stage == "predict":
-            self.check_early(trainer.datamodule)  # type: ignore[attr-defined]
-            self.check_kept(trainer.datamodule)  # type: ignore[attr-defined]
+            data = trainer.datamodule  # type: ignore[attr-defined]
+            if self._checked is None or self._checked is not data:
+                self.check_early(data)
+            self.check_kept(data)
 
     def check_early(self, data: Any) -> None:
         """Refuse, before rows are read, to write over the data or a file unasked, and what surely is no column.
@@ -93,6 +97,7 @@ class PredictionWriter(BasePredictionWriter):
         refuse_existing(files, overwrite=self.overwrite, inputs=read_files(data))
         if self.keep and isinstance(data, FileData):
             data.refuse_unknown(self.keep)
+        self._checked = data
 
     def check_kept(self, data: Any) -> None:
         """Refuse columns to keep that the data, which is read for it, does not have.
@@ -107,6 +112,7 @@ class PredictionWriter(BasePredictionWriter):
         self, trainer: Trainer, pl_module: LightningModule, predictions: Sequence[Any], batch_indices: Sequence[Any]
     ) -> None:
         """Gather the predictions of all processes and write them in the order of the rows of the data."""
+        self._checked = None
         datasets = [loader.dataset for loader in as_list(trainer.predict_dataloaders)]
         by_loader = predictions if len(datasets) > 1 else [predictions]
         data = trainer.datamodule  # type: ignore[attr-defined]

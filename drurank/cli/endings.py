@@ -18,9 +18,9 @@ from torch.utils.data._utils import signal_handling
 
 from drurank.cli.commands import inspecting
 from drurank.cli.limits import too_much
-from drurank.cli.parser import reason_of
+from drurank.cli.parser import finding_of, reason_of
 from drurank.cli.words import given_options
-from drurank.errors import FindingError, InputError
+from drurank.errors import InputError
 from drurank.training.stopping import REFUSED, STOPPING, is_lost_connection
 from drurank.training.workers import end_of_worker
 
@@ -55,10 +55,7 @@ def ending_of(error: Exception) -> BaseException:
 
 def with_hint(ending: BaseException, typed: object) -> BaseException:
     """The ending of a fit that its data stops says how to see all that is wrong with it."""
-    cause: BaseException | None = ending
-    while cause is not None and not isinstance(cause, FindingError):
-        cause = cause.__cause__
-    if cause is None or not isinstance(typed, list) or typed[:1] != ["fit"]:
+    if finding_of(ending) is None or not isinstance(typed, list) or typed[:1] != ["fit"]:
         return ending
     return InputError(f"{ending}; to see all that is wrong with the data: {inspecting(typed)}")
 

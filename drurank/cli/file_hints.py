@@ -10,11 +10,11 @@ import yaml
 from drurank.yaml_files import as_json, read_yaml
 
 OPTION = re.compile(
-    r"(?<![\w-])--(?P<name>(?P<section>data|model|trainer)\.[a-z]\w*(?:\.\w+)*)"
+    r"`[^`]*`|(?<![\w-])--(?P<name>(?P<section>data|model|trainer)\.[a-z]\w*(?:\.\w+)*)"
     r"(?: (?!(?:is|are|and|or|both|has|would|names|holds|too|to|with|instead|out|if)\b)"
     r"(?P<value>'[^']*'|\"[^\"]*\"|[^\s;'\"]*[^\s;,.:)'\"]))?"
 )
-"""An option of a section, and its value where one follows that is no word of the sentence."""
+"""A command, or an option of a section, and its value where one follows that is no word of the sentence."""
 
 
 def in_study_file(message: str) -> str:
@@ -27,6 +27,8 @@ def in_study_file(message: str) -> str:
 
 
 def _written(found: re.Match[str]) -> str:
+    if found["name"] is None:
+        return found[0]
     section, _, option = found["name"].partition(".")
     if found["value"] is None:
         return found["name"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -16,25 +15,22 @@ from lightning.pytorch.profilers import Profiler
 from lightning.pytorch.strategies import Strategy
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
-from rich.table import Table
 
 from drurank.callbacks import GroupHistory, GroupProgressBar, GroupReport, PredictionWriter, best_by
 from drurank.callbacks.pictures import folder_of
 from drurank.cli.class_paths import made_of_path
 from drurank.cli.commands import command, report_words
-from drurank.cli.early import needed_weights
 from drurank.cli.flags import logged_as_flags, named_as_flags, warned_as_flags
 from drurank.cli.parser import reason_of
 from drurank.cli.program import usage
 from drurank.cli.restoring import naming_checkpoint
-from drurank.cli.run_folder import OF_THIS_PROCESS
 from drurank.cli.saved_config import RunConfig
-from drurank.cli.training_checks import check_evaluation, check_fit, refuse_taken_version
+from drurank.cli.training_checks import check_evaluation, check_fit, check_weights, refuse_taken_version
 from drurank.cli.training_options import add_options
 from drurank.cli.training_parser import RunParser, TrainingParser
+from drurank.cli.training_shown import show_kept, show_validation
 from drurank.cli.trusted import check_kinds
 from drurank.cli.undoing import Begun, undone_if_not_begun
-from drurank.data import GroupDataModule
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
 from drurank.methods import GroupModule
@@ -46,8 +42,7 @@ from drurank.run_folder.logger import RunLogger, is_first_process
 from drurank.run_folder.loggers import with_runs_of
 from drurank.run_folder.place import run_of
 from drurank.run_folder.selection import alike_in_weights, copy_test, read_selection
-from drurank.study.result import has_equal_weights
-from drurank.terminal import Terminal, say
+from drurank.terminal import say
 from drurank.training import requeue
 from drurank.training.loaders import as_list
 from drurank.training.resume import first_step_to_log
@@ -193,13 +188,7 @@ class GroupCLI(LightningCLI):
         if self.subcommand == "fit" and not config.get("ckpt_path") and seeds is None:
             found = requeue.requeued_file(config["trainer"].get("default_root_dir") or ".")
             config["ckpt_path"] = None if found is None else str(found)
-        if config.get("ckpt_path") in OF_THIS_PROCESS:
-            raise InputError(
-                f"--ckpt_path {config['ckpt_path']} only works in Python, after a fit; give a file such as "
-                "<run>/checkpoints/last.ckpt"
-            )
-        if self.subcommand != "fit" and bool(config.get("ckpt_path")) == bool(config.get("run")):
-            raise InputError(needed_weights(str(self.subcommand)))
+        check_weights(str(self.subcommand), config)
         if self.subcommand in ("validate", "predict") and config.get("run"):
             name, entry = next(iter(read_selection(Path(config["run"])).items()))
             config["ckpt_path"] = str(entry["file"])
@@ -237,21 +226,24 @@ class GroupCLI(LightningCLI):
 
     def before_predict(self) -> None:
         """Read the data before a folder is made."""
-        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
-            if isinstance(callback, PredictionWriter):
-                callback.check_early(self.datamodule)
+        for writer in self._writers():
+            writer.check_early(self.datamodule)
         self._read_data(TrainerFn.PREDICTING, self.datamodule.predict_dataloader)
-        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
-            if isinstance(callback, PredictionWriter):
-                callback.check_kept(self.datamodule)
+
+    def after_validate(self) -> None:
+        """Show the criteria by split."""
+        rank_zero_only(show_validation)(self.trainer.callback_metrics)
 
     def after_predict(self) -> None:
         """Name the command that reports on predictions whose rows have labels."""
-        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
-            if isinstance(callback, PredictionWriter) and callback.written:
-                words = report_words(*callback.written)
-                if words:
-                    say(f"Report on them: {command('report', words)}")
+        for writer in self._writers():
+            words = report_words(*writer.written) if writer.written else []
+            if words:
+                say(f"Report on them: {command('report', words)}")
+
+    def _writers(self) -> list[PredictionWriter]:
+        callbacks: list[Callback] = self.trainer.callbacks  # type: ignore[attr-defined]
+        return [callback for callback in callbacks if isinstance(callback, PredictionWriter)]
 
     def _read_data(self, stage: TrainerFn, make_loaders: Callable[[], object]) -> None:
         run, checkpoint = self._get(self.config_init, "run"), self._get(self.config_init, "ckpt_path")
@@ -291,29 +283,7 @@ class GroupCLI(LightningCLI):
         folder = folder_of(self.trainer)
         if folder is None or not (folder / SELECTION_FILE).is_file():
             return
-        table = Table(title=f"Kept in {folder}")
-        for column in ("criterion", "validation", "epoch", "file"):
-            table.add_column(column, overflow="fold")
-        for name, entry in read_selection(folder).items():
-            file = Path(os.path.relpath(entry["file"], folder))
-            table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
-        Terminal().print(table)
-        self._say_where_still_erm(read_selection(folder))
-        lacks_tests = isinstance(self.datamodule, GroupDataModule) and not self.datamodule.testable()
-        said, name = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
-        say(f"{said}: {command(name, ['--run', str(folder)])}")
-
-    def _say_where_still_erm(self, selection: Mapping[str, Any]) -> None:
-        model = self.config["fit"]["model"]
-        options = vars(model["init_args"]) if model.get("init_args") else {}
-        like = [
-            name for name, entry in selection.items() if has_equal_weights(model["class_path"], options, entry["epoch"])
-        ]
-        if like:
-            say(
-                f"By {joined(like)} an epoch was kept at which all weights were still equal, so it is the same as ERM; "
-                "later epochs were no better on validation."
-            )
+        show_kept(folder, self.config["fit"]["model"], self.datamodule)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from jsonargparse import ArgumentParser, set_dumper, set_loader
 from yaml import YAMLError
 
 from drurank.cli.explaining import explain
-from drurank.errors import InputError
+from drurank.errors import FindingError, InputError
 from drurank.terminal import visible
 from drurank.yaml_files import dump_yaml, read_yaml
 
@@ -73,4 +73,11 @@ def reason_of(error: BaseException | None) -> InputError | None:
     """The ``InputError`` in an exception's chain of causes, if there is one."""
     while error is not None and not isinstance(error, InputError):
         error = error.__cause__ or error.__context__
+    return error
+
+
+def finding_of(error: BaseException | None) -> FindingError | None:
+    """The error of the data that an exception was made of, if it was of one."""
+    while error is not None and not isinstance(error, FindingError):
+        error = error.__cause__
     return error

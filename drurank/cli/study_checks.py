@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
@@ -18,14 +18,17 @@ import torch
 from jsonargparse import Namespace
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+from drurank.cli.commands import command
 from drurank.cli.flags import named_as_flags
 from drurank.cli.group_cli import GroupCLI
-from drurank.cli.parser import reason_of
+from drurank.cli.parser import finding_of, reason_of
+from drurank.cli.words import given_options
 from drurank.data import GroupDataModule
-from drurank.errors import InputError
+from drurank.errors import FindingError, InputError
 from drurank.study.calling import call
 from drurank.study.plan import Plan
 from drurank.study.runs import check_options
+from drurank.words import counted
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
@@ -43,7 +46,7 @@ def check_plan(study: Path, plan: Plan, shared: Path) -> None:
         InputError: naming the first candidate that has one.
     """
     with _quiet():
-        check_options(study, plan, Rehearsal(), shared)
+        check_options(study, plan, Rehearsal(plan.of_data), shared)
 
 
 class Rehearsal:
@@ -51,9 +54,13 @@ class Rehearsal:
 
     Settings that share their data read it once, and of those that differ by numbers of the method the first one alone
     has all options read.
+
+    Args:
+        of_data: files of the plan that name the data.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, of_data: Sequence[str] = ()) -> None:
+        self._of_data = of_data
         self._modules: dict[str, GroupDataModule] = {}
         self._known: dict[tuple[str, ...], _RehearsedCLI] = {}
 
@@ -80,8 +87,10 @@ class Rehearsal:
 
         try:
             call(rehearse, words)
-        except InputError:
-            raise
+        except InputError as error:
+            if finding_of(error) is None:
+                raise
+            raise InputError(f"{error}; to see all that is wrong with the data: `{self._inspecting(words)}`") from error
         except Exception as error:
             reason = reason_of(error)
             said = " ".join(str(error).split())
@@ -89,6 +98,12 @@ class Rehearsal:
             raise reason or InputError(f"{named}{said}") from error
         (cli,) = found
         return cast(Mapping[str, Any], cli.config["fit"]["trainer"].as_dict())
+
+    def _inspecting(self, words: list[str]) -> str:
+        """The command that looks at the data of a fit, which files of the plan name and options of the candidate."""
+        named = [word for file in self._of_data for word in ("--config", file)]
+        own = (given for given in given_options(words) if given.option.split(".")[0] == "data")
+        return command("inspect", [*named, *(word for given in own for word in words[given.place : given.end])])
 
 
 class _RehearsedCLI(GroupCLI):
@@ -101,6 +116,17 @@ class _RehearsedCLI(GroupCLI):
         super().instantiate_classes()
         key = json.dumps(self.config["fit"]["data"].as_dict(), sort_keys=True, default=repr)
         self.datamodule = self._modules.setdefault(key, self.datamodule)
+
+    def before_fit(self) -> None:
+        """Check all as a fit does, and name every error of the data, since each start of a study takes long."""
+        try:
+            super().before_fit()
+        except FindingError as error:
+            others = error.others()
+            if not others:
+                raise
+            every = "; ".join(f"({number}) {said}" for number, said in enumerate((str(error), *others), start=1))
+            raise InputError(f"the data has {counted(1 + len(others), 'error')}: {every}") from error
 
     def rehearse_with(self, numbers: Mapping[str, str]) -> None:
         """Rehearse again with other numbers among the options of the method; reading all options takes far longer.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lightning.pytorch.cli import ArgsType
 from lightning.pytorch.utilities.exceptions import SIGTERMException
@@ -38,6 +40,16 @@ NOISE = (
     ".*isinstance.treespec, LeafSpec.*",
 )
 
+LOGGED = ("Tip:", "Detected KeyboardInterrupt", "TPU available: False")
+LOGGED_IN_EVALUATION = (
+    "Seed set to",
+    "GPU available: False",
+    "Restoring states from the checkpoint",
+    "Loaded model weights from the checkpoint",
+)
+"""Messages of Lightning that say nothing; of a fit it is good to know the seed, and that it has no GPU."""
+OF_SEEDS = "lightning.fabric.utilities.seed"
+
 
 def run(words: ArgsType) -> GroupCLI:
     """Train, validate, test or predict.
@@ -53,8 +65,6 @@ def run(words: ArgsType) -> GroupCLI:
     """
     for message in NOISE:
         warnings.filterwarnings("ignore", message)
-    for name in LOGGERS:
-        logging.getLogger(name).addFilter(_is_no_tip)
     typed, source = words, None
     if isinstance(words, list):
         words, source = with_config_of_run(with_recipes(words))
@@ -63,7 +73,7 @@ def run(words: ArgsType) -> GroupCLI:
     try:
         if isinstance(words, list):
             words = names_as_text(classes_first(optimizers_of_model(words)), takes_text)
-        with without_workers_errors():
+        with without_workers_errors(), _without_noise(words):
             finished = GroupCLI(words)
     except SIGTERMException as stop:
         # Lightning ends with status 0, as if the run were finished.
@@ -89,6 +99,20 @@ def run(words: ArgsType) -> GroupCLI:
     return finished
 
 
-def _is_no_tip(record: logging.LogRecord) -> bool:
-    """Whether a message is neither a tip nor what we say ourselves."""
-    return not any(said in record.getMessage() for said in ("Tip:", "Detected KeyboardInterrupt"))
+@contextmanager
+def _without_noise(words: ArgsType) -> Iterator[None]:
+    """Leave out what Lightning logs and is nothing to act on, or said by us."""
+    evaluates = isinstance(words, list) and words[:1] != ["fit"]
+    left_out = (*LOGGED, *(LOGGED_IN_EVALUATION if evaluates else ()))
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return not any(said in record.getMessage() for said in left_out)
+
+    loggers = [logging.getLogger(name) for name in (*LOGGERS, OF_SEEDS)]
+    for logger in loggers:
+        logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_news)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerFn
 from torch.nn.parameter import is_lazy
 
+from drurank.cli.early import needed_weights
+from drurank.cli.run_folder import OF_THIS_PROCESS
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.methods import GroupModule
@@ -23,6 +25,25 @@ from drurank.run_folder.lock import hold
 from drurank.run_folder.logger import is_first_process
 from drurank.run_folder.loggers import refuse_taken
 from drurank.training import loader_checks, preflight, resume_checks
+
+
+def check_weights(command: str, config: Mapping[str, Any]) -> None:
+    """Refuse checkpoints that only Python has, and to evaluate weights that were never trained.
+
+    Args:
+        command: ``fit``, ``validate``, ``test`` or ``predict``.
+        config: its settings.
+
+    Raises:
+        InputError: saying what to give.
+    """
+    if config.get("ckpt_path") in OF_THIS_PROCESS:
+        raise InputError(
+            f"--ckpt_path {config['ckpt_path']} only works in Python, after a fit; give a file such as "
+            "<run>/checkpoints/last.ckpt"
+        )
+    if command != "fit" and bool(config.get("ckpt_path")) == bool(config.get("run")):
+        raise InputError(needed_weights(command))
 
 
 def refuse_taken_version(trainer: Any, loggers: Any) -> None:

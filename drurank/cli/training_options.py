@@ -40,9 +40,9 @@ def add_options(parser: TrainingParser, command: str) -> None:
             help="Folder of a run that `fit` made, in place of --ckpt_path: takes its best checkpoint by the first "
             "criterion of --select, with the configuration of the run unless another is given.",
         )
+    if command in ("validate", "test"):
+        parser.set_defaults(verbose=False)  # They end with our own tables.
     if command == "test":
-        # GroupReport ends a test with its own tables.
-        parser.set_defaults(verbose=False)
         parser.add_argument(
             "--run",
             type=str | None,

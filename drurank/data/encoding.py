@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,7 +18,7 @@ from drurank.networks import Sizes
 from drurank.tabular.columns import LARGEST, Column
 from drurank.tabular.feature import PLAIN
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.spelling import plain_spelling
+from drurank.tabular.rules.spelling import plain_boolean
 
 Encoding = Literal["onehot", "embed"]
 UNSEEN = 0
@@ -123,44 +122,30 @@ class CategoricalFeature:
     Attributes:
         name: of the column.
         values: value by code, from code 1; ``None`` stands for missing.
+        is_joined: whether values that differ from these only by how they are written are read as them.
     """
 
     name: str
     values: list[str | None]
+    is_joined: bool = False
 
     @classmethod
-    def fit(cls, column: Column, rows: np.ndarray) -> CategoricalFeature:
+    def fit(cls, column: Column, rows: np.ndarray, is_joined: bool = False) -> CategoricalFeature:
         """From the training rows."""
         found = np.unique(column.codes[rows])
-        values: list[str | None] = [*sorted({_alike(column.texts[code]) for code in found if code >= 0})]
-        return cls(column.name, [*values, None] if found[0] < 0 else values)
+        values: list[str | None] = [*sorted({plain_boolean(column.texts[code]) for code in found if code >= 0})]
+        return cls(column.name, [*values, None] if found[0] < 0 else values, is_joined)
 
     def encode(self, column: Column, rows: np.ndarray) -> np.ndarray:
         """Codes, int64 ``[n]``."""
         place = {value: code for code, value in enumerate(self.values, start=1)}
-        codes: np.ndarray = translate([*map(_alike, column.texts), None], place, UNSEEN)[column.codes[rows]]
-        self._warn_of_spelling(column, rows[codes == UNSEEN])
+        codes: np.ndarray = translate([*map(plain_boolean, column.texts), None], place, UNSEEN)[column.codes[rows]]
         return codes
-
-    def _warn_of_spelling(self, column: Column, unseen: np.ndarray) -> None:
-        known = {plain_spelling(value): value for value in self.values if value is not None}
-        for row in unseen[np.unique(column.codes[unseen], return_index=True)[1]]:
-            text = plain_spelling(column.texts[column.codes[row]]) if column.codes[row] >= 0 else None
-            if text in known:
-                rank_zero_warn(
-                    str(column.error(row, f"counts as unseen; training has {known[text]!r}; write it alike"))
-                )
-                return
 
     @property
     def cardinality(self) -> int:
         """Number of codes, that of unseen values included."""
         return len(self.values) + 1
-
-
-def _alike(text: str) -> str:
-    # Parquet has true booleans, and of a CSV's writers some write True and some true.
-    return text.lower() if text.lower() in ("true", "false") else text
 
 
 @dataclass
@@ -206,6 +191,12 @@ class Encoder(Names):
         return {feature.name: feature.written for feature in self.numeric if feature.written}
 
     @property
+    def joined(self) -> dict[str, list[str]]:
+        """The values of training of each feature whose other ways of writing are read as them, by name."""
+        joined = [feature for feature in self.categorical if feature.is_joined]
+        return {feature.name: [value for value in feature.values if value is not None] for feature in joined}
+
+    @property
     def sizes(self) -> Sizes:
         """Sizes of the network's inputs and outputs."""
         width = sum(1 + feature.indicator for feature in self.numeric)
@@ -238,9 +229,10 @@ class Encoder(Names):
         }
 
     def agrees(self, state: dict[str, Any]) -> bool:
-        """Whether another one was fitted on the same rows; checkpoints of older versions do not say what is written."""
+        """Whether another one was fitted on the same rows; older checkpoints do not say how cells are read."""
         numeric = [{"written": self.written.get(feature["name"]), **feature} for feature in state.get("numeric", ())]
-        return super().agrees({**state, "numeric": numeric})
+        categorical = [{"is_joined": False, **feature} for feature in state.get("categorical", ())]
+        return super().agrees({**state, "numeric": numeric, "categorical": categorical})
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Encoder:

@@ -90,6 +90,7 @@ class FileData(EncodedData):
         **kwargs: Any,
     ) -> None:
         name, self._given = named(path)
+        self._is_told = False
         super().__init__(name, **kwargs)
         check_choice("group_in", group_in, GroupIn)
         if split is None and isinstance(self._given, dict):
@@ -165,8 +166,8 @@ class FileData(EncodedData):
             check_head(self.path, check, delimiter=self.delimiter, text_encoding=self.text_encoding)
 
     @abstractmethod
-    def make_rows(self, data: GroupedRows, rows: np.ndarray) -> Any:
-        """A map-style dataset of the inputs and labels of the rows at these places."""
+    def make_rows(self, data: GroupedRows, rows: np.ndarray, where: str) -> Any:
+        """A map-style dataset of the inputs and labels of the rows at these places, which messages call ``where``."""
 
     @abstractmethod
     def raw_rows(self) -> GroupedRows:
@@ -178,8 +179,8 @@ class FileData(EncodedData):
         return list(self._source.table.column_names)
 
     def take_source(self, other: FileData) -> None:
-        """Take the rows that another one has read of the same file, in place of reading them once more."""
-        self._source = other._source
+        """Take the rows that another one has read of the same file and told of, in place of reading them once more."""
+        self._source, self._is_told = other._source, True
 
     def source_columns(self, names: Sequence[str], rows: np.ndarray) -> pa.Table:
         """Columns of the file as they stand there.
@@ -201,13 +202,14 @@ class FileData(EncodedData):
         encoder, data, rows = self.encoder, self._rows, self._index[split]
         if not self._checked:
             refuse(data.only(split), "predict" if self._predicts() else "evaluate")
+        where = self.path if self.split is None or split == NEW else f"{self.path}, {split}"
         group, group_names = encoder.group(data, rows)
         if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
-            say_unseen_groups(self.path, group, group_names, len(encoder.group_names))
+            say_unseen_groups(where, group, group_names, len(encoder.group_names))
         if self._stage() == "test" and split in TEST:
-            say_twins(self.path, group, group_names)
+            say_twins(where, group, group_names)
         return GroupedDataset(
-            self.make_rows(data, rows),
+            self.make_rows(data, rows, where),
             group,
             split=None if split == NEW else split,
             group_names=group_names,
@@ -217,7 +219,7 @@ class FileData(EncodedData):
 
     @cached_property
     def _table(self) -> pa.Table:
-        warn = self._stage() in (None, "fit")
+        warn = self._stage() in (None, "fit") and not self._is_told
         return self._converted(with_names(self._source, self.label, self.group, self.relabel, self.regroup, warn=warn))
 
     def _converted(self, table: pa.Table) -> pa.Table:

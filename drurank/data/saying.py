@@ -5,15 +5,18 @@ from __future__ import annotations
 from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.cells import padded_cells
+from drurank.tabular.rules.cells import joined_values, padded_cells
 from drurank.tabular.rules.groups import unseen_groups
 from drurank.tabular.rules.labels import unlabelled_splits
 from drurank.tabular.rules.odd import odd_columns
 from drurank.tabular.rules.spelling import names_alike
 from drurank.tabular.taken import columns_taken, sum_up
 
-TOLD = (unlabelled_splits, odd_columns, names_alike, unseen_groups, padded_cells)
+TOLD = (unlabelled_splits, odd_columns, names_alike, unseen_groups, padded_cells, joined_values)
 """Of what ``inspect`` finds, that which leaves a run without what was meant, and which is quick to find."""
+
+NOTED = ("padded_cells", "joined_values", "spelling", "codes")
+"""Codes of notes of these that are said too."""
 
 
 def say_taken(data: GroupedRows) -> None:
@@ -23,5 +26,5 @@ def say_taken(data: GroupedRows) -> None:
         for finding in check(data):
             if finding.severity == "warning":
                 rank_zero_warn(f"{data.source}: {finding.sentence}")
-            elif finding.code in ("padded_cells", "codes"):
+            elif finding.code in NOTED:
                 rank_zero_info(f"{data.source}: {finding.sentence}")

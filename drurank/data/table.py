@@ -14,10 +14,10 @@ from drurank.data.dataset import InMemory
 from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature, trained_names
 from drurank.data.file import FileData
 from drurank.data.options import TablePath
-from drurank.data.unseen import say_unseen
+from drurank.data.unseen import say_joined, say_unseen
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
-from drurank.tabular.columns import Names
+from drurank.tabular.columns import Names, as_option
 from drurank.tabular.converting import Reading
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.rows import GroupedRows, Missing
@@ -60,6 +60,8 @@ class Table(FileData):
         thousands: what stands between the thousands of numbers that are text, as ``,`` in 1,234.5; ``.`` is for
             1.234,5. Columns most of whose cells are such numbers are read so, except codes.
         decimal: what stands before their decimals, if not a point (or, with ``thousands=.``, a comma).
+        join_feature_twins: columns of categories in which values that differ only by case, blanks, Unicode form or
+            zeros of a number are one, called as in most training rows; of other data as in training.
         percents: columns of percentages, as 36.2%, to be read as numbers.
         dates: columns of dates or times, which become numbers of days. Of 3/4/2021 the order of day and month is that
             which fits all cells; where both do, the run stops. Other data is read in the order of training.
@@ -84,6 +86,7 @@ class Table(FileData):
         allow_leaks: Names = None,
         thousands: str | None = None,
         decimal: str | None = None,
+        join_feature_twins: Names = None,
         percents: Names = None,
         dates: Names = None,
         date_format: str | None = None,
@@ -94,6 +97,7 @@ class Table(FileData):
         check_choice("encoding", encoding, Encoding)
         self.features, self.exclude = as_names(features), as_names(exclude)
         self.categorical, self.allow_leaks = as_names(categorical), as_names(allow_leaks)
+        self.join_feature_twins = as_names(join_feature_twins)
         if self.features and self.exclude:
             raise InputError(f"features is {features!r} and exclude {exclude!r}; give one of them")
         self.missing, self.encoding = missing, encoding
@@ -103,7 +107,7 @@ class Table(FileData):
     @property
     def named_columns(self) -> list[str]:
         """Columns that the options name."""
-        features = [*self.features, *self.exclude, *self.categorical, *self.allow_leaks]
+        features = [*self.features, *self.exclude, *self.categorical, *self.allow_leaks, *self.join_feature_twins]
         return [*super().named_columns, *self._reading.percents, *self._reading.dates, *features]
 
     @property
@@ -123,6 +127,7 @@ class Table(FileData):
             numbers=[*self._reading.percents, *self._reading.dates],
             dates=self._reading.dates,
             written=self._written,
+            joined=dict.fromkeys(self.join_feature_twins, ()) if self._encoder is None else self._encoder.joined,
             missing=self.missing,
             most_categories=MOST_CATEGORIES if self.encoding == "onehot" else None,
             kinds=None if self._encoder is None else self._encoder.kinds,
@@ -142,34 +147,31 @@ class Table(FileData):
         return Encoder(
             *trained_names(data),
             [NumericFeature.fit(f.column, data.learnt, f.written) for f in data.features if f.is_number],
-            [CategoricalFeature.fit(f.column, data.learnt) for f in data.features if not f.is_number],
+            [CategoricalFeature.fit(f.column, data.learnt, f.is_joined) for f in data.features if not f.is_number],
             self.encoding,
         )
 
     def read_encoder(self, state: dict[str, Any]) -> Encoder:
         """The encoder of a checkpoint."""
-        return Encoder.from_state(state)
+        encoder = Encoder.from_state(state)
+        apart = [name for name in self.join_feature_twins if name not in encoder.joined]
+        if apart:
+            rank_zero_warn(
+                f"{as_option('join_feature_twins', apart)} has no effect: values are read as in training, which joined "
+                f"none of {'it' if len(apart) == 1 else 'them'}; fit with it"
+            )
+        return encoder
 
-    def make_rows(self, data: GroupedRows, rows: np.ndarray) -> InMemory:
+    def make_rows(self, data: GroupedRows, rows: np.ndarray, where: str) -> InMemory:
         """Encoded features and labels of the rows at these places."""
         encoder, columns = self.encoder, {feature.name: feature.column for feature in data.features}
         inputs: Any = encoder.inputs(columns, rows)
         if self._stage() not in (None, "fit"):
-            self._say_missing(data, rows)
-            say_unseen(self.path, encoder.categorical, columns, rows, inputs["categorical"].numpy())
+            _say_missing(where, data, rows)
+            say_joined(where, data.features, rows)
+            say_unseen(where, encoder.categorical, columns, rows, inputs["categorical"].numpy())
         inputs = inputs if encoder.categorical else inputs["numeric"]
         return InMemory(inputs, encoder.label(data, rows), encoder.transform())
-
-    def _say_missing(self, data: GroupedRows, rows: np.ndarray) -> None:
-        """Say how many of these rows lack features, by column."""
-        missing = {feature.name: feature.missing[rows] for feature in data.features}
-        found = np.any([*missing.values(), np.zeros(len(rows), dtype=bool)], axis=0).sum()
-        if found:
-            said = some((f"{name} {cells.sum():,}" for name, cells in missing.items() if cells.any()), shown=10)
-            rank_zero_info(
-                f"{self.path}: {found:,} of {len(rows):,} rows lack a feature, which is filled in as in training, by "
-                f"column: {said}"
-            )
 
     @cached_property
     def _rows(self) -> GroupedRows:
@@ -197,3 +199,15 @@ class Table(FileData):
             rank_zero_info(
                 f"{self.path}: left out {dropped:,} of {total:,} {split} rows, which lack a feature ({lacking})"
             )
+
+
+def _say_missing(where: str, data: GroupedRows, rows: np.ndarray) -> None:
+    """Say how many of these rows lack features, by column."""
+    missing = {feature.name: feature.missing[rows] for feature in data.features}
+    found = np.any([*missing.values(), np.zeros(len(rows), dtype=bool)], axis=0).sum()
+    if found:
+        said = some((f"{name} {cells.sum():,}" for name, cells in missing.items() if cells.any()), shown=10)
+        rank_zero_info(
+            f"{where}: {found:,} of {len(rows):,} rows lack a feature, which is filled in as in training, by "
+            f"column: {said}"
+        )

@@ -148,7 +148,7 @@ class Text(FileData):
             network.check_tokens(replace(self.sizes, largest_token=self._tokens.largest))
         return super()._evaluation(splits)
 
-    def make_rows(self, data: GroupedRows, rows: np.ndarray) -> TextRows | FeatureRows:
+    def make_rows(self, data: GroupedRows, rows: np.ndarray, where: str) -> TextRows | FeatureRows:
         """Tokens or features, and labels, of the rows at these places."""
         encoder = self.encoder
         texts = TextRows(self._tokens, rows, encoder.label(data, rows))

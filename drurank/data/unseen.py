@@ -10,8 +10,10 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor
 
 from drurank.data.encoding import UNSEEN, CategoricalFeature
-from drurank.tabular.columns import Column
-from drurank.tabular.rules.spelling import plain_group, twins
+from drurank.tabular.columns import Column, as_option
+from drurank.tabular.feature import Feature
+from drurank.tabular.rules.cells import JOINED, joined_cells
+from drurank.tabular.rules.spelling import plain_group, plain_spelling, twins
 from drurank.words import counted, quoted, some
 
 SHOWN = 3
@@ -36,15 +38,29 @@ def say_unseen(
     unseen = codes == UNSEEN
     found = unseen.any(axis=1).sum()
     if found:
-        said = [
-            _of_column(columns[feature.name], rows[unseen[:, k]])
-            for k, feature in enumerate(features)
-            if unseen[:, k].any()
-        ]
-        rank_zero_info(
+        of = {feature.name: (feature, rows[unseen[:, k]]) for k, feature in enumerate(features) if unseen[:, k].any()}
+        alike = {name: _alike(columns[name], some, feature) for name, (feature, some) in of.items()}
+        said = [_of_column(columns[name], some, alike[name]) for name, (_, some) in of.items()]
+        twins = [name for name in alike if alike[name]]
+        remedy = f"; write them as training has them, or fit with {as_option('join_feature_twins', twins)}"
+        tell = rank_zero_warn if twins else rank_zero_info
+        tell(
             f"{source}: {found:,} of {len(rows):,} rows have a category that training did not have, which is read as "
-            f"unknown, by column: {'; '.join(said)}"
+            f"unknown, by column: {'; '.join(said)}{remedy if twins else ''}"
         )
+
+
+def say_joined(source: str, features: Sequence[Feature], rows: np.ndarray) -> None:
+    """Say how many cells are read as another way of writing them, as training has it.
+
+    Args:
+        source: what the rows were read from.
+        features: columns that are learnt from.
+        rows: places in the table, int64 ``[n]``.
+    """
+    said = joined_cells(features, rows)
+    if said:
+        rank_zero_info(f"{source}: {JOINED}: {said}")
 
 
 def say_unseen_groups(source: str, group: Tensor, names: Sequence[str], trained: int) -> None:
@@ -87,9 +103,19 @@ def say_twins(source: str, group: Tensor, names: Sequence[str]) -> None:
         )
 
 
-def _of_column(column: Column, rows: np.ndarray) -> str:
-    """A column with the rows and the values that are unseen, the commonest first."""
+def _alike(column: Column, rows: np.ndarray, feature: CategoricalFeature) -> dict[int, str]:
+    """Codes of the values of these rows that training writes otherwise, and how."""
+    known = {plain_spelling(value): value for value in feature.values if value is not None}
+    plain = {int(code): plain_spelling(column.texts[code]) for code in np.unique(column.codes[rows]) if code >= 0}
+    return {code: known[text] for code, text in plain.items() if text in known}
+
+
+def _of_column(column: Column, rows: np.ndarray, alike: Mapping[int, str]) -> str:
+    """A column with the values of these rows: those that training writes otherwise, then the commonest first."""
     code, count = np.unique(column.codes[rows], return_counts=True)
-    values = [repr(column.texts[c]) if c >= 0 else "blank" for c in code[np.argsort(-count, kind="stable")]]
+    values = [
+        (repr(column.texts[c]) if c >= 0 else "blank") + (f", in training {alike[c]!r}" if c in alike else "")
+        for c in sorted(code.tolist(), key=lambda c: (c not in alike, -count[code == c].item()))
+    ]
     more = f" and {len(values) - SHOWN:,} more values" if len(values) > SHOWN else ""
     return f"{column.name} {len(rows):,} ({', '.join(values[:SHOWN])}{more})"

@@ -7,7 +7,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Plan:
         candidates: all runs, or trials of a search.
         criteria: by which checkpoints are kept.
         keep_checkpoints: whether they stay once they are tested.
+        of_data: files that name the data, in the order in which they are read.
     """
 
     source: str
@@ -53,6 +54,7 @@ class Plan:
     candidates: tuple[Candidate, ...] | tuple[SearchTrial, ...]
     criteria: tuple[str, ...]
     keep_checkpoints: bool
+    of_data: tuple[str, ...] = ()
 
     @property
     def base(self) -> str:
@@ -73,7 +75,10 @@ class Plan:
         """
         file = Path(find_config(str(path))).expanduser()
         content, source = _read(file), str(path)
-        return cls.of(source, content, [_config(_beside(file, name)) for name in _as_list(content.get("configs"))])
+        named = [_beside(file, name) for name in _as_list(content.get("configs"))]
+        plan = cls.of(source, content, [_config(one) for one in named])
+        files = zip([*map(str, named), source], plan.shared, strict=True)
+        return replace(plan, of_data=tuple(name for name, section in files if "data" in section))
 
     @classmethod
     def of(cls, source: str, content: Mapping[str, Any], configs: Sequence[Mapping[str, Any]] = ()) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -56,6 +56,7 @@ class Column:
         places: in the file, of each cell, int64 ``[n]``, where the column lacks some of the file's rows.
         files: those of the rows, where the table is of several.
         as_written: whether 1.000 stays so in a column of whole numbers, where it may be a thousand.
+        meant: text to the one that it is read as, where some are one.
 
     Raises:
         InputError: if its type is neither a number, a boolean nor text.
@@ -69,9 +70,10 @@ class Column:
         places: np.ndarray | None = None,
         files: Files | None = None,
         as_written: bool = False,
+        meant: Mapping[str, str] | None = None,
     ) -> None:
         self.path, self.name, self.places, self.files = path, name, places, files
-        self._as_written = as_written
+        self._as_written, self._meant = as_written, meant or {}
         kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         self.is_text = is_text or pa.types.is_null(kind)
@@ -114,7 +116,25 @@ class Column:
 
     def plain(self, text: str) -> str:
         """A text as ``texts`` has it where it occurs."""
-        return _plain(text, self._coded.is_whole)
+        text = _plain(text, self._coded.is_whole)
+        return self._meant.get(text, text)
+
+    @property
+    def ways(self) -> int:
+        """How many texts there are where none is read as another."""
+        return self._coded.ways
+
+    def reread(self, rows: np.ndarray) -> dict[tuple[str, str], int]:
+        """Texts of these rows that are read as another one, with that one, and how many cells say so."""
+        found: dict[tuple[str, str], int] = {}
+        cells = self.values.take(pa.array(rows)).value_counts() if self._meant else []
+        for cell in cells:
+            (written,) = _texts(pa.array([cell["values"].as_py()], self.values.type))
+            text = _plain(written or "", self._coded.is_whole)
+            if self._meant.get(text, text) != text:
+                pair = text, self._meant[text]
+                found[pair] = found.get(pair, 0) + cell["counts"].as_py()
+        return found
 
     @cached_property
     def _coded(self) -> _Coded:
@@ -123,12 +143,14 @@ class Column:
         some = [text for text in written if text]
         may_be_whole = self.is_text and not self._as_written
         is_whole = may_be_whole and all(map(WHOLE.fullmatch, map(str.strip, some))) and any("." in t for t in some)
+        plain = [None if text is None else _plain(text, is_whole) for text in written]
         place: dict[str, int] = {}
-        codes = [-1 if text is None else place.setdefault(_plain(text, is_whole), len(place)) for text in written]
+        codes = [-1 if text is None else place.setdefault(self._meant.get(text, text), len(place)) for text in plain]
         which = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         padded = np.array([*(text is not None and text != text.strip() for text in written), False])
         count = int(np.count_nonzero(padded[which])) if padded.any() else 0
-        return _Coded(np.array([*codes, -1], dtype=np.int64)[which], place, is_whole, count)
+        ways = len({*plain} - {None})
+        return _Coded(np.array([*codes, -1], dtype=np.int64)[which], place, is_whole, count, ways)
 
     @cached_property
     def numbers(self) -> np.ndarray:
@@ -221,6 +243,7 @@ class _Coded:
     texts: dict[str, int]
     is_whole: bool
     padded: int
+    ways: int
 
 
 def _plain(text: str, is_whole: bool) -> str:

@@ -31,6 +31,7 @@ class Feature:
         asked: whether that was said by an option or a checkpoint, and not by the cells.
         is_date: whether the numbers are days since 1970.
         written: how the cells of numbers were found to be written: plain, marked, or as dates of a form.
+        is_joined: whether categories that differ only by how they are written are one.
     """
 
     column: Column
@@ -38,6 +39,7 @@ class Feature:
     asked: bool = False
     is_date: bool = False
     written: str = PLAIN
+    is_joined: bool = False
 
     @property
     def name(self) -> str:

@@ -11,10 +11,10 @@ import pyarrow as pa
 from drurank.errors import InputError
 from drurank.splits import SPLITS
 from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits, without_unknown
-from drurank.tabular.columns import Column, Files, refuse_unknown
+from drurank.tabular.columns import Column, Files, as_option, refuse_unknown
 from drurank.tabular.feature import PLAIN, Feature
 from drurank.tabular.indices import is_index
-from drurank.tabular.joining import with_twins_joined
+from drurank.tabular.joining import joined_texts, with_twins_joined
 from drurank.tabular.rows import GroupedRows, GroupIn, Missing
 
 
@@ -32,6 +32,7 @@ def gather_rows(
     numbers: Sequence[str] = (),
     dates: Sequence[str] = (),
     written: Mapping[str, str] | None = None,
+    joined: Mapping[str, Sequence[str]] | None = None,
     most_categories: int | None = None,
     texts: Sequence[str] = (),
     kinds: Mapping[str, bool] | None = None,
@@ -61,6 +62,7 @@ def gather_rows(
         numbers: features that an option made numbers of.
         dates: those of them that are dates.
         written: how the cells of a column were found to be written, by name.
+        joined: columns of ``join_feature_twins``, and the values that training is known to have in each.
         most_categories: see ``GroupedRows``.
         texts: columns of text, in place of features.
         kinds: the features by name and whether they are numbers, in place of the three above.
@@ -83,18 +85,21 @@ def gather_rows(
     roles |= {label: "the label"} if label else {}
     roles |= {split: "the split"} if split else {}
     refuse_unknown(path, table, [*roles, *texts])
+    joined = joined or {}
     if kinds is None and not texts:
-        wanted = {*roles, *features, *categorical, *allow_leaks}
+        wanted = {*roles, *features, *categorical, *allow_leaks, *joined}
         indices = [name for name in table.column_names if name not in wanted and is_index(name, table[name])]
-        names = _feature_names(path, table, roles, features, [*exclude, *indices], [*categorical, *allow_leaks])
-        for option, asked in (("features", features), ("categorical", categorical), ("allow_leaks", allow_leaks)):
-            _refuse_other(path, option, asked, roles, names)
+        asked = {"categorical": categorical, "allow_leaks": allow_leaks, "join_feature_twins": [*joined]}
+        every_asked = [name for given in asked.values() for name in given]
+        names = _feature_names(path, table, roles, features, [*exclude, *indices], every_asked)
+        for option, given in {"features": features, **asked}.items():
+            _refuse_other(path, option, given, roles, names)
     else:
         names, indices = list(kinds or ()), []
         refuse_unknown(path, table, names)
 
-    def column(name: str) -> Column:
-        return Column((file_of or {}).get(name, path), name, table[name], places, files)
+    def column(name: str, meant: Mapping[str, str] | None = None) -> Column:
+        return Column((file_of or {}).get(name, path), name, table[name], places, files, meant=meant)
 
     read = {name: column(name) for name in roles}
     every = np.arange(table.num_rows)
@@ -140,7 +145,15 @@ def gather_rows(
             continue
         is_number = kinds[name] if kinds else name not in categorical and cells.holds_numbers(rows.learnt)
         is_asked = kinds is not None or name in (*categorical, *numbers)
-        found.append(Feature(cells, is_number, is_asked, name in dates, (written or {}).get(name, PLAIN)))
+        if name in joined and is_number:
+            raise InputError(
+                f"{path}: join_feature_twins names the column {name!r}, which is one of numbers; leave it out there, "
+                f"or, if they are codes, give {as_option('categorical', [name])} too"
+            )
+        if name in joined:
+            cells = column(name, joined_texts(cells, rows.learnt, joined[name]))
+        how = (written or {}).get(name, PLAIN)
+        found.append(Feature(cells, is_number, is_asked, name in dates, how, name in joined))
     return replace(rows, features=found, unusable=unusable)
 
 

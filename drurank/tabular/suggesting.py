@@ -18,18 +18,25 @@ from drurank.tabular.rules.cells import empty_columns
 from drurank.tabular.rules.features import distinct_columns
 from drurank.tabular.rules.finding import Finding
 from drurank.tabular.rules.groups import REMEDY
-from drurank.tabular.rules.spelling import MOST_RENAMED, as_commonest, groups_on_both_sides, plain_label, twins
+from drurank.tabular.rules.spelling import (
+    MOST_RENAMED,
+    as_commonest,
+    groups_on_both_sides,
+    plain_label,
+    twin_features,
+    twins,
+)
 from drurank.tabular.writings import is_missing
 
-OF_FEATURES = {"features", "categorical", "allow_leaks", "percents", "dates"}
+OF_FEATURES = {"features", "categorical", "allow_leaks", "join_feature_twins", "percents", "dates"}
 """Options that name columns to learn from."""
 
 
 def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
     """Options of ``Table`` by name: a mark, a choice, or names of columns.
 
-    Columns are read as what they look like. IDs, columns without a value in training, and those of too many categories
-    are left out, and missing cells get an indicator.
+    Columns are read as what they look like, and values that are one when written alike as one. IDs, columns without a
+    value in training, and those of too many categories are left out, and missing cells get an indicator.
     """
     found: dict[str, str | list[str]] = {}
     out = {name for check in (empty_columns, distinct_columns) for finding in check(data) for name in finding.names}
@@ -60,6 +67,9 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
         columns = found.setdefault(name, [])
         assert isinstance(columns, list)
         columns.append(feature.name)
+    twins = [name for name in twin_features(data) if name not in out]
+    if twins:
+        found["join_feature_twins"] = twins
     if any(_lacks_cells(data, feature) for feature in data.features if feature.name not in out):
         found["missing"] = "indicator"
     if out:

@@ -13,9 +13,11 @@ from drurank.tabular.dates import said_form
 from drurank.tabular.feature import PLAIN, Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
+from drurank.tabular.rules.spelling import plain_group
 from drurank.words import counted, some
 
 SHOWN = 15
+JOINED = " after joining"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class Taken:
     @property
     def short(self) -> str:
         """Its name, and what is to be known of it before a fit."""
-        shown = {"label": f" ({self.facts})", "categories": f" ({self.facts.partition(' ')[0]})"}
+        values = self.facts.replace(" values", "").replace(" value", "")
+        shown = {"label": f" ({self.facts})", "categories": f" ({values})"}
+        shown["group"] = f" ({self.facts})" if JOINED in self.facts else ""
         shown["not used"] = shown["label"]
         form = self.facts.partition(", ")[2].replace("(", "").replace(")", "")
         shown["date"] = f" ({form})" if form else ""
@@ -54,7 +58,7 @@ def columns_taken(data: GroupedRows) -> list[Taken]:
     if data.label_column is not None:
         taken.append(Taken(data.label_column.name, "label", _classes(data)))
     for column in data.group_columns:
-        taken.append(Taken(column.name, "group", _values(column)))
+        taken.append(Taken(column.name, "group", _groups(data, column)))
     if data.split_column is not None:
         taken.append(Taken(data.split_column.name, "split", ", ".join(data.splits)))
     taken += [Taken(feature.name, "text", "") for feature in data.texts]
@@ -80,7 +84,15 @@ def _feature(data: GroupedRows, feature: Feature) -> Taken:
 
 
 def _values(column: Column) -> str:
-    return counted(len(column.texts), "value")
+    left = f", {len(column.texts):,}{JOINED}" if len(column.texts) < column.ways else ""
+    return counted(column.ways, "value") + left
+
+
+def _groups(data: GroupedRows, column: Column) -> str:
+    left = len({*map(plain_group, column.texts)}) if data.join_twins else len(column.texts)
+    what = "" if len(data.group_columns) > 1 else " group" if left == 1 else " groups"
+    said = f", {left:,}{what}{JOINED}" if left < len(column.texts) else ""
+    return counted(len(column.texts), "value") + said
 
 
 def _classes(data: GroupedRows) -> str:

@@ -71,7 +71,8 @@ def test_rows_of_groups_that_training_lacks_are_counted_once(trained, run, caplo
     # Those of ood_test are unseen by its name.
     counted = {2: "4 of 5 rows (3 of 4 groups) are of groups that training did not have: '7', '8', '9'", 1: None}
     counted[3] = "3 of 4 rows (2 of 3 groups) are of groups that training did not have: '8', '9'"
-    assert said == [f"new.csv: {counted[len(columns)]}"] * (len(columns) > 1)
+    where = "new.csv, val" if "split" in columns else "new.csv"
+    assert said == [f"{where}: {counted[len(columns)]}"] * (len(columns) > 1)
     seen = [row.get("seen_in_training") for row in rows_of("new_p.csv")]
     assert seen == (["true", *["false"] * 4] if len(columns) > 1 else [None] * 5)
 
@@ -175,3 +176,13 @@ def test_report_and_comparison_take_what_predict_writes_and_say_what_it_lacks(tr
 def test_data_without_columns_keeps_none():
     with pytest.raises(InputError, match="keep is 'id', and object has no columns; leave it out"):
         PredictionWriter(keep="id").check_kept(object())
+
+
+def test_the_output_is_checked_once_and_again_for_a_second_prediction(trained, run, monkeypatch):
+    checked = []
+    before = PredictionWriter.check_early
+    monkeypatch.setattr(PredictionWriter, "check_early", lambda self, data: (checked.append(data), before(self, data)))
+    done = run("predict", "--ckpt_path", trained[1], "--output", "once.csv")
+    assert checked == [done.datamodule]
+    with pytest.raises(InputError, match=r"once\.csv exists"):
+        done.trainer.predict(done.model, datamodule=done.datamodule)

@@ -1,12 +1,16 @@
 """Configurations are written, read and composed, and each one that is shipped runs."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
+import torch
 import yaml
 
+from drurank.training.optimization import Optimization
 from encoders import write_tiny
 from reference import criteria
 from runs import CONFIGS, FIT, QUIET, SMALL, read_csv, read_json
@@ -223,3 +227,26 @@ def test_table_of_test_rows_alone_is_tested_with_what_training_fitted(run, fit, 
         ("new2", "10", "false"),
         ("new3", "10", "false"),
     }
+
+
+def test_the_docs_state_the_defaults_that_are_printed_and_used(printed):
+    page = (CONFIGS.parent / "docs/command_line.md").read_text(encoding="utf-8")
+    section = page.partition("## Defaults\n")[2].partition("\n## ")[0]
+    stated = dict(re.findall(r"^\| `--([\w.]+)` \| ([^ |]+)", section, re.MULTILINE))
+    words = ["--data", "Table", "--data.path", "t.csv", "--data.label", "y", "--model", "DRU"]
+    config = yaml.safe_load(printed("fit", *words, "--print_config"))
+    assert config["model"]["init_args"]["optimizer"] is None
+    made = Optimization(None, None, "epoch").optimizer([torch.nn.Parameter(torch.zeros(1))])
+    config["model"]["init_args"]["optimizer"] = {"class_path": type(made).__name__, "init_args": made.defaults}
+
+    def value(option):
+        found = config
+        for name in option.split("."):
+            found = found.get("init_args", found)[name]
+        return found["class_path"].rpartition(".")[2] if isinstance(found, dict) else found
+
+    assert {option: yaml.safe_load(text) for option, text in stated.items()} == {
+        option: value(option) for option in stated
+    }
+    wanted = {"trainer.max_epochs", "data.batch_size", *(f"model.optimizer{of}" for of in ("", ".lr", ".weight_decay"))}
+    assert wanted <= stated.keys()

@@ -132,6 +132,24 @@ def test_a_column_that_says_the_split_is_named(capsys):
     assert "split" not in commands
 
 
+def test_values_of_features_that_are_one_are_joined_and_counted_both_ways(run, capsys, caplog):
+    table = sound()
+    put(table, "c", {row: table["c"][row].title() for row in range(0, 700, 7)})
+    put(table, "g", {row: table["g"][row].upper() for row in range(0, 700, 7)})
+    pq.write_table(pa.table(table), "t.parquet")
+    look("--data.path", "t.parquet", *WORDS)
+    fit = printed(capsys.readouterr().out)[0]["fit"]
+    assert fit[-6:] == ["--data.join_twins", "true", "--data.join_feature_twins", "c", "--model", "DRU"]
+    assert look(*data_of(fit)).exit_status == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "48 values, 24 groups after joining" in shown
+    assert "6 values, 3 after joining" in shown
+    run("fit", *fit, "--trainer.max_epochs", "1")
+    said = " ".join(caplog.messages)
+    assert "group: g (48 values, 24 groups after joining)" in said
+    assert "categories: c (6, 3 after joining)" in said
+
+
 def test_twins_on_both_sides_are_left_apart(capsys):
     table = sound()
     put(table, "g", dict.fromkeys(rows_of("g20"), "G01"))

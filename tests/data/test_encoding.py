@@ -277,10 +277,13 @@ def test_a_category_spelt_almost_as_in_training_is_warned_of(tmp_path, trained, 
     path = written(
         tmp_path, f"x,c,label,group,split\n2,q,no,b,test\n1,{said},no,b,test\n1,{said.upper()},no,b,test\n", "new.csv"
     )
-    with pytest.warns(UserWarning, match="counts as unseen") as caught:
+    with pytest.warns(UserWarning, match="have a category that training did not have") as caught:
         restored(state, path, tmp_path).dataset("test")
-    expected = f"new.csv: column 'c', row 1 (the first is 0): '{said}' counts as unseen; training has '{known}'"
-    assert [expected in str(warning.message) for warning in caught] == [True]
+    (warning,) = caught
+    other = f", '{said.upper()}', in training '{known}'" if said != said.upper() else ""
+    assert f"by column: c 3 ('{said}', in training '{known}'{other}, 'q'); write" in str(warning.message)
+    assert str(warning.message).startswith(f"{path}, test: 3 of 3 rows have a category")
+    assert str(warning.message).endswith("write them as training has them, or fit with join_feature_twins='c'")
 
 
 @pytest.mark.parametrize("words", ["true false", "True False", "TRUE FALSE"])

@@ -210,6 +210,21 @@ def test_label_and_group_spelled_alike_have_remedies_of_their_own():
     assert found(table)["spelling"].sentence.endswith("so if they are one, give join_twins=True")
 
 
+def test_categories_spelled_alike_are_told_the_option_and_once_joined_what_was_joined():
+    table = sound()
+    put(table, "c", {0: "Kind a", 1: " kind A", 2: "Kind a"})
+    said = found(table)["spelling"]
+    assert (said.severity, said.names) == ("note", ["c", "Kind a", "kind A", "kind a"])
+    assert said.sentence.endswith("so if they are one, give join_feature_twins='c'")
+    now = found(table, joined={"c": ()})
+    assert "spelling" not in now
+    assert now["joined_values"].sentence == (
+        "values that differ only by how they are written are joined: c 3 cells ('Kind a' as 'kind a', 'kind A' as "
+        "'kind a')"
+    )
+    assert now["joined_values"].names == ["c"]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

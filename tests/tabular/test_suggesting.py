@@ -46,6 +46,19 @@ def test_dates_of_no_known_order_are_left_out_since_the_command_would_not_run():
     assert suggested(when=either, born=DAYS) == {"dates": ["born"], "exclude": ["when"]}
 
 
+def test_values_that_are_one_when_written_alike_are_joined():
+    size = [("mini", "Mini", " mini ", "max")[row % 4] for row in range(N)]
+    ward = [("a", "b", "A ")[row % 3] for row in range(N)]
+    flag = [("True", "true", "False")[row % 3] for row in range(N)]
+    assert suggested(size=size, plain=[f"c{row % 3}" for row in range(N)], ward=ward, flag=flag) == {
+        "join_feature_twins": ["size", "ward"]
+    }
+    ids = [f"id{row}" for row in range(N - 1)] + ["ID0"]
+    assert suggested(id=ids) == {"exclude": ["id"]}
+    times = [f"2021-03-04 10:00 {('am', 'AM')[row % 2]}" for row in range(N)]
+    assert suggested(when=times) == {"dates": ["when"]}
+
+
 def test_what_nothing_can_be_learnt_from_is_left_out():
     assert suggested(
         id=[f"id{row}" for row in range(N)],

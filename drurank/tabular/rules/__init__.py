@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from drurank.tabular.rows import GroupedRows
@@ -49,6 +50,7 @@ RULES = (
     Rule(labels.unlabelled_splits),
     Rule(odd.odd_columns),
     Rule(cells.padded_cells),
+    Rule(cells.joined_values),
     Rule(cells.missing_as_text),
     Rule(groups.shared_ood_groups),
     Rule(groups.unseen_groups),
@@ -86,4 +88,16 @@ def refuse(data: GroupedRows, use: Use) -> None:
     for rule in RULES:
         for finding in rule.check(data) if use in rule.stops else ():
             if finding.severity == "error":
-                raise finding.error(data.source)
+                raise finding.error(data.source, partial(_besides, data, finding))
+
+
+def _besides(data: GroupedRows, first: Finding) -> list[str]:
+    """Sentences of the other errors that a fit would stop at, with their file where it is another one."""
+    errors = [finding for finding in find(data) if finding.severity == "error" and finding != first]
+    where = first.file or data.source
+    return [
+        finding.sentence
+        if (finding.file or data.source) == where
+        else f"{finding.file or data.source}: {finding.sentence}"
+        for finding in errors
+    ]

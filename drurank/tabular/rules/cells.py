@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from drurank.tabular.columns import NO_NUMBER, Column, as_option
+from drurank.tabular.feature import Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding
 from drurank.words import counted, quoted, some
 
 MOSTLY = 0.5
+JOINED = "values that differ only by how they are written are joined"
 
 
 def blank_labels(data: GroupedRows) -> Iterator[Finding]:
@@ -101,6 +103,25 @@ def padded_cells(data: GroupedRows) -> Iterator[Finding]:
             f"blanks at the ends of names are left out, so that 'a' and 'a ' are one: {said}",
             list(padded),
         )
+
+
+def joined_values(data: GroupedRows) -> Iterator[Finding]:
+    """Categories that are read as another way of writing them, in one finding for all columns."""
+    said = joined_cells(data.features, data.used)
+    if said:
+        names = [feature.name for feature in data.features if feature.is_joined]
+        yield Finding("joined_values", "note", f"{JOINED}: {said}", names)
+
+
+def joined_cells(features: Sequence[Feature], rows: np.ndarray) -> str:
+    """How many cells of these rows, int64 ``[k]``, are read as another way of writing them, by column."""
+    found = {feature.name: feature.column.reread(rows) for feature in features if feature.is_joined}
+    return some((_reread(name, cells) for name, cells in found.items() if cells), shown=10)
+
+
+def _reread(name: str, cells: Mapping[tuple[str, str], int]) -> str:
+    pairs = some(f"{quoted(written)} as {quoted(meant)}" for written, meant in cells)
+    return f"{name} {counted(sum(cells.values()), 'cell')} ({pairs})"
 
 
 def missing_as_text(data: GroupedRows) -> Iterator[Finding]:

@@ -71,9 +71,9 @@ class Finding:
             return cls(code, severity, f"the {what} {said}", names)
         return cls(code, severity, f"column {column.name!r} {said}", names, column.path, column.name)
 
-    def error(self, source: str) -> InputError:
-        """The same as an error, behind the file or the data that it is in."""
-        return FindingError(f"{self.file or source}: {self.sentence}")
+    def error(self, source: str, others: Callable[[], Sequence[str]] = tuple) -> InputError:
+        """The same as an error, behind the file or the data that it is in; ``others`` looks for those besides it."""
+        return FindingError(f"{self.file or source}: {self.sentence}", others)
 
 
 Check = Callable[[GroupedRows], Iterator[Finding]]

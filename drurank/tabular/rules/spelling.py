@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from drurank.tabular.columns import Column
+from drurank.tabular.columns import Column, as_option
+from drurank.tabular.feature import MOST_CATEGORIES, Feature
+from drurank.tabular.odd import oddity
 from drurank.tabular.resplitting import split_again
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import TINY, Finding
@@ -37,6 +39,11 @@ def plain_spelling(text: str) -> str:
     text = " ".join(text.casefold().split())
     # Without -0.0, which the sum turns into 0.0.
     return str(float(text) + 0.0) if len(text) <= LONGEST and NUMBER.fullmatch(text) else text
+
+
+def plain_boolean(text: str) -> str:
+    """The same for true and True; of those who write a CSV some write it so and some so, and Parquet has booleans."""
+    return text.lower() if text.lower() in ("true", "false") else text
 
 
 def plain_group(name: str) -> str:
@@ -68,7 +75,11 @@ def _roles(data: GroupedRows) -> list[tuple[str, Column]]:
 def _named(data: GroupedRows) -> list[tuple[str, Column]]:
     """Columns of names: label, group, and features that are categories."""
     rows = data.once(np.arange(len(data.split)))
-    return _roles(data) + [("feature", f.column) for f in data.features if not f.is_number and f.repeats(rows)]
+    return _roles(data) + [("feature", feature.column) for feature in _categories(data) if feature.repeats(rows)]
+
+
+def _categories(data: GroupedRows) -> list[Feature]:
+    return [feature for feature in data.features if not feature.is_number]
 
 
 def spelled_alike(data: GroupedRows) -> Iterator[Finding]:
@@ -77,13 +88,20 @@ def spelled_alike(data: GroupedRows) -> Iterator[Finding]:
 
 
 def names_alike(data: GroupedRows) -> Iterator[Finding]:
-    """The same of labels and groups only, which takes no look at each row."""
-    return _alike(data, _roles(data))
+    """The same without columns of many categories, which takes no look at each row."""
+    few = [("feature", f.column) for f in _categories(data) if f.size <= MOST_CATEGORIES]
+    return _alike(data, _roles(data) + few)
+
+
+def twin_features(data: GroupedRows) -> list[str]:
+    """Columns of categories of which ``spelled_alike`` says that some are one when written alike."""
+    names = [column.name for role, column in _named(data) if role == "feature"]
+    return [finding.names[0] for finding in spelled_alike(data) if finding.names[0] in names]
 
 
 def _alike(data: GroupedRows, columns: list[tuple[str, Column]]) -> Iterator[Finding]:
     for role, column in columns:
-        alike = twins(column.texts, plain_label if role == "label" else plain_spelling)
+        alike = _twins_of(data, role, column)
         if alike:
             said = some(" = ".join(map(quoted, sorted(texts))) for texts in alike)
             remedy = _remedy(data, role, column, alike)
@@ -98,12 +116,23 @@ def _alike(data: GroupedRows, columns: list[tuple[str, Column]]) -> Iterator[Fin
             )
 
 
+def _twins_of(data: GroupedRows, role: str, column: Column) -> list[list[str]]:
+    if role != "feature":
+        return twins(column.texts, plain_label if role == "label" else plain_spelling)
+    odd = oddity(data, next(feature for feature in data.features if feature.name == column.name))
+    if odd is not None and odd.writing is not None:
+        return []  # Numbers and dates, which another finding says how to read.
+    return twins(dict.fromkeys(map(plain_boolean, column.texts)))
+
+
 def _remedy(data: GroupedRows, role: str, column: Column, alike: list[list[str]]) -> str:
     """What to do about names that are one; labels that are text can be read as the commonest way of writing them."""
     if role == "group" and groups_on_both_sides(data):
         return split_again(data)
     if role == "group":
         return f"give join_twins=True{_lifted(data)}"
+    if role == "feature":
+        return f"give {as_option('join_feature_twins', [column.name])}"
     renamed = as_commonest(column, alike) if role == "label" and column.is_text else {}
     return f"give relabel={renamed!r}" if 0 < len(renamed) <= MOST_RENAMED else "write them alike"
 
@@ -162,7 +191,7 @@ def unicode_forms(data: GroupedRows) -> Iterator[Finding]:
             forms[normal] = forms.get(normal, 0) + 1
         several = [text for text, times in forms.items() if times > 1]
         if several:
-            rows = int(np.isin(column.codes, [column.texts.index(text) for text in several]).sum())
+            rows = int(np.isin(column.codes, [column.texts.index(column.plain(text)) for text in several]).sum())
             yield Finding(
                 "unicode_form",
                 "note",

@@ -1,0 +1,69 @@
+"""What a fit and a validation end with: the checkpoints that were kept, and the criteria."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from drurank.cli.commands import command
+from drurank.data import GroupDataModule
+from drurank.run_folder.selection import read_selection
+from drurank.study.result import has_equal_weights
+from drurank.terminal import Terminal, say
+from drurank.words import joined
+
+LOGGED_AS = ("val", "id_val")
+"""What begins the names of the figures of the validation splits."""
+
+
+def show_kept(folder: Path, method: Mapping[str, Any], data: Any) -> None:
+    """Show what was kept and where.
+
+    Args:
+        folder: of the run.
+        method: the method as the configuration has it, with ``class_path`` and ``init_args``.
+        data: what was trained on.
+    """
+    table = Table(title=f"Kept in {folder}")
+    for column in ("criterion", "validation", "epoch", "file"):
+        table.add_column(column, overflow="fold")
+    selection = read_selection(folder)
+    for name, entry in selection.items():
+        file = Path(os.path.relpath(entry["file"], folder))
+        table.add_row(name, f"{entry['value']:.4f}", str(entry["epoch"]), str(file))
+    Terminal().print(table)
+    _say_where_still_erm(selection, method)
+    lacks_tests = isinstance(data, GroupDataModule) and not data.testable()
+    said, name = ("Predict with them", "predict") if lacks_tests else ("Test them", "test")
+    say(f"{said}: {command(name, ['--run', str(folder)])}")
+
+
+def show_validation(metrics: Mapping[str, Any]) -> None:
+    """Show what was logged of each validation split, by name."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in metrics.items():
+        split = next((split for split in LOGGED_AS if name.startswith(f"{split}_")), "")
+        found.setdefault(name.removeprefix(f"{split}_"), {})[split] = float(value)
+    splits = [split for split in ("", *LOGGED_AS) if any(split in values for values in found.values())]
+    table = Table("", title="Validation")
+    for split in splits:
+        table.add_column(split, justify="right")
+    for name, values in found.items():
+        table.add_row(name, *(f"{values[split]:.4f}" if split in values else "" for split in splits))
+    Terminal().print(table)
+
+
+def _say_where_still_erm(selection: Mapping[str, Any], method: Mapping[str, Any]) -> None:
+    options = vars(method["init_args"]) if method.get("init_args") else {}
+    like = [
+        name for name, entry in selection.items() if has_equal_weights(method["class_path"], options, entry["epoch"])
+    ]
+    if like:
+        say(
+            f"By {joined(like)} an epoch was kept at which all weights were still equal, so it is the same as ERM; "
+            "later epochs were no better on validation."
+        )
