@@ -1,4 +1,4 @@
-"""How the program ends by a signal that comes before a run or a study looks after signals: with a status and a sentence.
+"""How the program ends by a signal before a run or a study looks after signals: with a status and a sentence.
 
 By themselves SIGTERM ends a process without a word, and SIGINT prints a traceback wherever modules are imported. This
 module is the first that is imported, so it imports nothing that takes time.
@@ -13,11 +13,11 @@ import threading
 import time
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 PATIENCE = 10.0
 """Seconds from SIGTERM until a process ends wherever it is: what the handler raises may be lost in a library."""
-USUAL = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+USUAL: dict[int, Any] = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
 """Handlers that are replaced; any other one is somebody's own."""
 
 
@@ -33,7 +33,7 @@ class EarlySignals:
     def __init__(self) -> None:
         self.status: int | None = None
         self._pid = os.getpid()
-        self._replaced: list[signal.Signals] = []
+        self._replaced: list[int] = []
 
     def __enter__(self) -> EarlySignals:
         if threading.current_thread() is threading.main_thread():
@@ -57,7 +57,7 @@ class EarlySignals:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._pid:  # a process that was forked off, and has no handler of its own yet
-            signal.signal(number, USUAL[signal.Signals(number)])
+            signal.signal(number, USUAL[number])
             os.kill(os.getpid(), number)
             return
         if self.status is None:

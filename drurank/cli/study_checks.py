@@ -21,6 +21,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from drurank.cli.flags import named_as_flags
 from drurank.cli.group_cli import GroupCLI
 from drurank.cli.parser import reason_of
+from drurank.cli.undoing import Begun
 from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.study.calling import call
@@ -94,7 +95,7 @@ class Rehearsal:
 class _RehearsedCLI(GroupCLI):
     def __init__(self, words: list[str], modules: dict[str, GroupDataModule]) -> None:
         self._modules = modules
-        super().__init__(words)
+        super().__init__(words, Begun())
 
     def instantiate_classes(self) -> None:
         """Take the data that an earlier rehearsal has read, if it is the same."""
