@@ -162,8 +162,8 @@ def write_json(path: Path, content: Any) -> None:
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
-def owner_of(file: Path) -> str | None:
-    """The run or study that wrote a file and reads it again, in words; ``None`` if neither did."""
+def owner_of(file: Path) -> tuple[str, Path] | None:
+    """The ``run`` or ``study`` that wrote a file and reads it again, with its folder; ``None`` if neither did."""
     from drurank.run_folder.layout import is_of_run  # here, since these are of folders that this module knows not of
     from drurank.study.folder import is_of_study
 
@@ -171,17 +171,22 @@ def owner_of(file: Path) -> str | None:
     for folder in [*file.parents][:3]:
         for kind, is_of in (("run", is_of_run), ("study", is_of_study)):
             if is_of(folder, file.relative_to(folder)):
-                return f"the {kind} in {folder}"
+                return kind, folder
     return None
 
 
-def refuse_existing(files: Iterable[Path], *, overwrite: bool, inputs: Sequence[str] = ()) -> None:
+def refuse_existing(
+    files: Iterable[Path], *, overwrite: bool | None, inputs: Sequence[str] = (), of: Path | None = None
+) -> None:
     """Refuse outputs that are folders, are read themselves or are a run's or a study's, and to replace files unasked.
+
+    Every command that writes what a person may have named calls it first.
 
     Args:
         files: what is to be written.
-        overwrite: whether files that exist are replaced.
+        overwrite: whether files that exist are replaced; ``None`` where nobody can ask for it.
         inputs: files that are read, which are never replaced.
+        of: folder of the run or study that writes them, if they are its own.
 
     Raises:
         InputError: naming the first that is there.
@@ -189,14 +194,21 @@ def refuse_existing(files: Iterable[Path], *, overwrite: bool, inputs: Sequence[
     for file in files:
         if file.is_dir():
             raise InputError(f"{file} is a folder; give another output")
+        above = next(folder for folder in file.absolute().parents if folder.exists())
+        if not above.is_dir():
+            raise InputError(f"{above} is no folder, so {file} cannot be in it; give another output")
         read = [name for name in inputs if file.exists() and os.path.exists(name) and file.samefile(name)]
         if read:
             raise InputError(f"{file} would be written over, and is what is read; give another output")
         owner = owner_of(file) if file.is_file() else None
-        if owner is not None:
-            raise InputError(f"{file} would be written over, and is a file of {owner}; give another output")
+        if owner is not None and (of is None or owner[1] != of.resolve()):
+            kind, folder = owner
+            raise InputError(
+                f"{file} would be written over, and is a file of the {kind} in {folder}; give another output"
+            )
         if file.is_file() and not overwrite:
-            raise InputError(f"{file} exists; give another output, or overwrite=True to replace it")
+            more = ", or overwrite=True to replace it" if overwrite is not None else ""
+            raise InputError(f"{file} exists; give another output{more}")
 
 
 def refuse_pipe(path: Path, remedy: str) -> None:

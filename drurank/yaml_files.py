@@ -194,7 +194,7 @@ def _constructed(node: Any, loader: type[CoreLoader]) -> Any:
 
 def _composed(content: str, loader: type[CoreLoader]) -> Any:
     try:
-        return yaml.compose(content, _quick(loader))
+        return yaml.compose(content, _quick(loader))  # type: ignore[arg-type]
     except (yaml.YAMLError, UnicodeError):
         return yaml.compose(content, loader)  # whose errors say more, and which reads some letters that C refuses
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -130,7 +131,9 @@ def _classes(words: list[str], key: str, known: dict[str, list[str]]) -> list[st
     return [name if name in known else short[name] for name in named] or None
 
 
-def _check_option(word: str, options: list[str], classes: dict[str, list[str] | None], known: dict[str, Any]) -> None:
+def _check_option(
+    word: str, options: Sequence[str], classes: dict[str, list[str] | None], known: dict[str, Any]
+) -> None:
     if not word.startswith("--") or word in options:
         return
     head, *rest = word.removeprefix("--").removesuffix("+").split(".")

@@ -30,6 +30,8 @@ REFUSED_CLASS = r"Union subtypes .*? Errors: - (.*?) - (?:Expected a|Not a valid
 
 OF_CONFIG = "--config: "
 """Begins what the parser says of a value in a configuration."""
+SHORTEST_NAME = 4
+"""Letters from which on a word that was typed is rather named than met by chance."""
 OF_LIBRARIES = ValueError | ModuleNotFoundError | RuntimeError
 """Errors in which libraries say of a setting that it cannot be used."""
 
@@ -53,20 +55,28 @@ def ending_of(error: Exception) -> BaseException:
     return error if said is None else InputError(said)
 
 
-def with_hint(ending: BaseException, typed: object) -> BaseException:
-    """The ending of a fit that its data stops says how to see all that is wrong with it."""
+def with_hint(ending: BaseException, typed: object, source: Path | None = None) -> BaseException:
+    """The ending of a fit that its data stops says how to see all that is wrong with it.
+
+    Args:
+        ending: how the fit ends.
+        typed: the words that were typed.
+        source: the configuration of a run, whose options those are that are not typed; ``None`` if all was typed.
+    """
     if finding_of(ending) is None or not isinstance(typed, list) or typed[:1] != ["fit"]:
         return ending
-    return InputError(f"{ending}; to see all that is wrong with the data: {inspecting(typed)}")
+    words = typed if source is None else ["fit", "--config", str(source), *typed[1:]]
+    return InputError(f"{ending}; to see all that is wrong with the data: {inspecting(words)}")
 
 
-def with_source(ending: BaseException, typed: object, source: Path | None) -> BaseException:
+def with_source(ending: BaseException, typed: object, source: Path | None, *, begun: bool = False) -> BaseException:
     """The ending of a run that has the options of another one's configuration says which file they are from.
 
     Args:
         ending: how the run ends.
         typed: the words that were typed, which come before what the file says.
         source: the file; ``None`` if all was typed.
+        begun: whether the run had begun, so that its options are not what is wrong.
     """
     reason = reason_of(ending)
     if reason is None or not isinstance(typed, list):
@@ -75,12 +85,16 @@ def with_source(ending: BaseException, typed: object, source: Path | None) -> Ba
     if said.startswith(OF_CONFIG):
         said = said.removeprefix(OF_CONFIG)
         return InputError(said if source is None else f"{source}: {said}")  # no other was typed
-    if source is None:
+    if source is None or begun or str(source) in said or " is damaged" in said:
         return ending
-    flags = {given.option for given in given_options(typed)}
-    if str(source) in said or " is damaged" in said or any(f"--{flag} " in said for flag in flags):
+    if any(f"--{given.option} " in said or _is_named(given.value, said) for given in given_options(typed)):
         return ending
-    return InputError(f"{said}; options that are not typed are those of {source}")
+    return InputError(f"{said}; what is not typed comes from {source}")
+
+
+def _is_named(value: str, said: str) -> bool:
+    """Whether a sentence is about a file that was typed."""
+    return len(value) >= SHORTEST_NAME and re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", said) is not None
 
 
 def ended_with(status: int) -> SystemExit:

@@ -64,9 +64,11 @@ class GroupCLI(LightningCLI):
 
     Args:
         args: the words after the program's name, or a dict of settings.
+        begun: is told once the run has begun.
     """
 
-    def __init__(self, args: ArgsType) -> None:
+    def __init__(self, args: ArgsType, begun: Begun) -> None:
+        self._begun = begun
         self._called = args[0] if isinstance(args, list) and args else None
         with named_as_flags(self._flags), _said_as_flags(self._flags), STOPPING.saying():
             super().__init__(
@@ -131,7 +133,7 @@ class GroupCLI(LightningCLI):
             if isinstance(config.get(name), str):
                 config[name] = made_of_path(f"--trainer.{name}", config[name], base)
         given = as_list(config.get("callbacks"))
-        callbacks: list[Callback] = [GroupReport(), Begun()]
+        callbacks: list[Callback] = [GroupReport(), self._begun]
         if not any(isinstance(one, GroupHistory) for one in given):
             callbacks.insert(0, GroupHistory())
         if self.subcommand == "predict":

@@ -19,6 +19,8 @@ WHAT = (
     "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows, and "
     "--counts c.parquet takes a table of counts by group (report --counts c.parquet --help)."
 )
+OF_COMPARED = ("predictions", "shrink", "output", "overwrite")
+"""Options that two tables have beside those of ``compare_predictions``."""
 
 
 def run(words: list[str]) -> Any:
@@ -57,6 +59,10 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     known = inspect.signature(compare_predictions).parameters
     if settings["shrink"]:
         raise InputError("two tables are compared by observed accuracies; leave shrink out")
+    usual = inspect.signature(report_predictions).parameters
+    for name, value in settings.items():
+        if name not in (*known, *OF_COMPARED) and value != usual[name].default:
+            raise InputError(f"{name} is {value!r}, which is of the report on one table; leave it out to compare two")
     given = {name: value for name, value in settings.items() if name in known}
     found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})
     output = None if settings["output"] is None else Path(settings["output"]).expanduser()

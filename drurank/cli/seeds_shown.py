@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from drurank.errors import InputError, nearest
-from drurank.files import write_json
+from drurank.files import refuse_existing, write_json
 from drurank.report.over_seeds import seeds_table
 from drurank.run_folder.links import refuse_links
 from drurank.study.finished import Study
-from drurank.study.folder import SEEDS_FILE
+from drurank.study.folder import SEEDS_FILE, files_read
 from drurank.study.seeds import report_over_seeds
 from drurank.study.tabulating import constant_answers, still_erm
 from drurank.terminal import Terminal, say
@@ -39,6 +39,7 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     name = next(iter(chosen)) if method is None else study.method_named(method)
     if name not in chosen:
         raise InputError(f"{folder} has no method {name!r}: {nearest(name, chosen)}")
+    refuse_existing([path / SEEDS_FILE], overwrite=True, inputs=files_read(path), of=path)
     report = report_over_seeds(chosen[name], by)
     write_json(path / SEEDS_FILE, {"method": name, "by": by, "splits": report})
     Terminal().print_table(seeds_table(report))

@@ -22,6 +22,7 @@ from drurank.cli.commands import command
 from drurank.cli.flags import named_as_flags
 from drurank.cli.group_cli import GroupCLI
 from drurank.cli.parser import finding_of, reason_of
+from drurank.cli.undoing import Begun
 from drurank.cli.words import given_options
 from drurank.data import GroupDataModule
 from drurank.errors import FindingError, InputError
@@ -109,7 +110,7 @@ class Rehearsal:
 class _RehearsedCLI(GroupCLI):
     def __init__(self, words: list[str], modules: dict[str, GroupDataModule]) -> None:
         self._modules = modules
-        super().__init__(words)
+        super().__init__(words, Begun())
 
     def instantiate_classes(self) -> None:
         """Take the data that an earlier rehearsal has read, if it is the same."""

@@ -22,7 +22,7 @@ from drurank.imports import import_words, trust
 from drurank.recipes import find_config
 from drurank.run_folder.links import refuse_links
 from drurank.study.database import database_of, naming_database, optuna_installed
-from drurank.study.folder import LOG_FOLDER, is_finished, write_plan, write_shared
+from drurank.study.folder import LOG_FOLDER, is_finished, refuse_other_files, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
 from drurank.study.runs import to_check
@@ -120,6 +120,7 @@ def run_study(
     plan, folder = Plan.read(config), Path(output).expanduser()
     trust(plan.shared)  # of the configurations that the plan names
     file = Path(find_config(config)).expanduser().resolve()
+    refuse_other_files(folder, str(file))
     with options.workers_of(plan, file, folder) as started:
         try:
             prepare(folder, plan, started.check)

@@ -146,7 +146,8 @@ def draw(
     for option in pictures.options_with_grid(study):
         figures[f"{option}.png"] = partial(pictures.draw_option, study, option, by, on, names[0])
     read = files_read(study.folder)  # to which a picture that is there may be a link
-    refuse_existing((where / name for name in figures), overwrite=overwrite or output is None, inputs=read)
+    own = study.folder if output is None else None
+    refuse_existing((where / name for name in figures), overwrite=overwrite or output is None, inputs=read, of=own)
     drawn = {name: figure() for name, figure in figures.items()}
     for name, figure in drawn.items():
         replace_file(where / name, lambda path, figure=figure: save_picture(figure, path))  # type: ignore[misc]
@@ -170,6 +171,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
         InputError: if the candidates cannot be compared.
     """
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
+    refuse_existing([file], overwrite=True, inputs=files_read(study.folder), of=study.folder)
     on, names = study.split(on), as_names(cells) if cells else list(default_cells(by))
     shown = ",".join(names)
     lines = [f"# {markdown(study.folder.resolve().name)}", "", *map(markdown, _what(study)), ""]

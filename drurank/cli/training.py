@@ -25,6 +25,7 @@ from drurank.cli.endings import (
 from drurank.cli.group_cli import LOGGERS, GroupCLI
 from drurank.cli.run_folder import with_config_of_run
 from drurank.cli.training_parser import takes_text
+from drurank.cli.undoing import Begun
 from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
 from drurank.run_folder.layout import CHECKPOINT_FOLDER
 from drurank.run_folder.lock import release_all
@@ -65,7 +66,7 @@ def run(words: ArgsType) -> GroupCLI:
     """
     for message in NOISE:
         warnings.filterwarnings("ignore", message)
-    typed, source = words, None
+    typed, source, begun = words, None, Begun()
     if isinstance(words, list):
         words, source = with_config_of_run(with_recipes(words))
         words = without_other_commands(words, options_of_others(words[0]) if words[0] in TRAINING else ())
@@ -74,7 +75,7 @@ def run(words: ArgsType) -> GroupCLI:
         if isinstance(words, list):
             words = names_as_text(classes_first(optimizers_of_model(words)), takes_text)
         with without_workers_errors(), _without_noise(words):
-            finished = GroupCLI(words)
+            finished = GroupCLI(words, begun)
     except SIGTERMException as stop:
         # Lightning ends with status 0, as if the run were finished.
         STOPPING.say()
@@ -87,7 +88,7 @@ def run(words: ArgsType) -> GroupCLI:
         raise ended_with(SIGINT_STATUS) from stop
     except Exception as error:
         let_workers_end()
-        ending = with_source(with_hint(ending_of(error), typed), typed, source)
+        ending = with_source(with_hint(ending_of(error), typed, source), typed, source, begun=begun.is_true)
         if ending is error:
             raise
         raise ending from error

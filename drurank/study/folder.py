@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from drurank.errors import InputError
-from drurank.files import read_json, replace_file, write_json
+from drurank.files import read_json, refuse_existing, replace_file, write_json
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.plan import Plan
 
@@ -51,7 +51,29 @@ def is_of_study(folder: Path, file: Path) -> bool:
     whole = (PLAN_FILE, SEEDS_FILE, DATABASE_FILE, QUEUE_ID_FILE)
     is_result = file.parts[0] == CANDIDATE_FOLDER and file.name in OF_RESULT and len(file.parts) == 3
     is_known = str(file) in whole or file.parts[0] in (TRIAL_FOLDER, SHARED_FOLDER) or is_result
-    return is_known and (folder / PLAN_FILE).is_file()
+    return is_known and holds_study(folder)
+
+
+def holds_study(folder: Path) -> bool:
+    """Whether a study has begun in a folder."""
+    return (folder / PLAN_FILE).is_file() and any(
+        (folder / name).is_dir() for name in (SHARED_FOLDER, CANDIDATE_FOLDER)
+    )
+
+
+def refuse_other_files(study: Path, config: str) -> None:
+    """Refuse to make a study in a folder whose files are others' and have the names that a study writes.
+
+    Args:
+        study: the folder; if a study is in it, that one goes on.
+        config: file of the plan.
+
+    Raises:
+        InputError: naming the file.
+    """
+    goes_on = holds_study(study)
+    files = [study / name for name in (PLAN_FILE, SEEDS_FILE, DATABASE_FILE, QUEUE_LOCK, QUEUE_ID_FILE)]
+    refuse_existing(files, overwrite=goes_on or None, inputs=[config], of=study if goes_on else None)
 
 
 def outside_of_study(trainer: Mapping[str, Any]) -> dict[str, Any]:

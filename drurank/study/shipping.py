@@ -11,7 +11,7 @@ import numpy as np
 
 from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
-from drurank.files import replace_file, write_json
+from drurank.files import refuse_existing, replace_file, write_json
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
 from drurank.study.chosen import Chosen
 from drurank.study.constant import answered, answers_of, unbeaten
@@ -246,15 +246,17 @@ def export_best(
     Raises:
         InputError: if the folder is not empty, or the checkpoint was not kept.
     """
+    found = recommend(study, by, on, method)
+    name = f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
+    refuse_existing((output / file for file in (CONFIG_FILE, name, SELECTION_FILE, MANIFEST_FILE)), overwrite=None)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"output is {str(output)!r}, which exists; give a new folder")
-    found = recommend(study, by, on, method)
     if not found.checkpoint.is_file():
         raise InputError(
             f"{found.checkpoint} was not kept; set keep_checkpoints: true, remove {found.result.folder} and run the "
             "study again"
         )
-    run, name = found.checkpoint.parent.parent, f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
+    run = found.checkpoint.parent.parent
     config = read_options(run / CONFIG_FILE, f"remove {found.result.folder} and run the study again")
     text = dump_yaml({**config, "trainer": outside_of_study(config.get("trainer") or {})})
     replace_file(output / CONFIG_FILE, lambda path: path.write_text(text, encoding="utf-8"))

@@ -12,6 +12,7 @@ from drurank.errors import InputError
 from drurank.networks import Sizes
 from drurank.networks.factory import differences
 from drurank.run_folder.checkpoint_checks import KEY, WRITTEN, check_structure
+from drurank.run_folder.checkpoint_numbers import refuse_nonfinite
 from drurank.training.checkpoint import known_as, method_state
 from drurank.training.nonfinite import broken_entry
 from drurank.training.optimization import optimizers_in_words
@@ -66,7 +67,9 @@ def check_loaded(checkpoint: dict[str, Any], *, to_train: bool, file: str | Path
         )
     broken = broken_entry(checkpoint["state_dict"])
     if broken is not None:
-        raise InputError(f"the checkpoint's {broken} is nan or inf, so it predicts nothing; give another one")
+        raise InputError(f"{of} has nan or inf in {broken}, so it predicts nothing; give another one")
+    if to_train and WRITTEN not in checkpoint:
+        refuse_nonfinite(of, checkpoint)
     return saved
 
 

@@ -21,12 +21,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from subprocess import Popen, TimeoutExpired
+from typing import Any
 
 import torch.distributed as dist
 from lightning.pytorch.strategies.launchers import subprocess_script
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from drurank.processes import rank_and_world
+from drurank.signals import is_early
 from drurank.training.workers import end_of_worker
 
 SIGTERM_STATUS, SIGINT_STATUS = 128 + signal.SIGTERM, 128 + signal.SIGINT
@@ -61,6 +63,7 @@ class Stopping:
         self._parent: int | None = None
         self._pid, self._deadline = os.getpid(), float("inf")
         self._over: threading.Event | None = None
+        self._before: Any = signal.SIG_DFL
 
     # From the beginning to the end of a run.
 
@@ -76,7 +79,7 @@ class Stopping:
         os.set_blocking(write, False)
         self._owns = _is_free_for_us()
         if self._owns:
-            signal.signal(signal.SIGTERM, self._handle)
+            self._before = signal.signal(signal.SIGTERM, self._handle)
             signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         # Its own kills all processes with SIGKILL as soon as one ends with an error.
         subprocess_script._launch_process_observer = self.watch_children  # type: ignore[assignment]
@@ -92,7 +95,7 @@ class Stopping:
         subprocess_script._launch_process_observer = OBSERVE
         if self._owns and os.getpid() == self._pid:
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # an error may have kept Lightning from taking back its own
+            signal.signal(signal.SIGTERM, self._before)  # an error may have kept Lightning from taking back its own
         self._owns, self._sentence, self._children, self._over = False, None, [], None
 
     def watch_children(self, children: list[Popen[bytes]]) -> None:
@@ -261,7 +264,8 @@ def _is_started_by_lightning() -> bool:
 
 
 def _is_free_for_us() -> bool:
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    now = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or not (now == signal.SIG_DFL or is_early(now)):
         return False
     before = signal.set_wakeup_fd(-1)
     if before != -1:

@@ -3,6 +3,7 @@
 The files are read here by what the commands read them with; of each file a few are read by the commands themselves.
 """
 
+import math
 import random
 import shutil
 
@@ -15,6 +16,7 @@ from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.report import report_predictions
 from drurank.run_folder.checkpoint_io import read_checkpoint
+from drurank.run_folder.checkpoint_numbers import refuse_nonfinite
 from drurank.run_folder.logger import _metrics_in
 from drurank.run_folder.loggers import _noted
 from drurank.run_folder.selection import read_selection
@@ -207,6 +209,61 @@ def test_resume_refuses_what_contradicts_itself_in_a_checkpoint_without_a_note(w
     said = refused(*words)
     assert str(file) in said
     assert expected in said
+
+
+def optimizer(saved):
+    """The state of an optimizer, of the first parameter."""
+    return saved["optimizer_states"][0]["state"][0]
+
+
+def schedule(saved):
+    """A schedule that follows a criterion, which has had no value yet."""
+    saved["lr_schedulers"] = [{"best": math.inf, "mode_worse": math.inf, "num_bad_epochs": 0, "_last_lr": [0.01]}]
+    return saved["lr_schedulers"][0]
+
+
+NONFINITE = {
+    "step": (lambda saved: optimizer(saved)["step"].fill_(math.nan), "optimizer_states.0.state.0.step is nan or inf"),
+    "exp_avg": (lambda saved: optimizer(saved)["exp_avg"][0].fill_(math.nan), "state.0.exp_avg holds nan or inf"),
+    "exp_avg_sq": (lambda saved: optimizer(saved)["exp_avg_sq"][0].fill_(math.inf), "exp_avg_sq holds nan or inf"),
+    "rate": (lambda saved: saved["optimizer_states"][0]["param_groups"][0].update(lr=math.nan), "param_groups.0.lr is"),
+    "betas": (lambda saved: saved["optimizer_states"][0]["param_groups"][0].update(betas=(0.9, math.nan)), ".betas.1"),
+    "schedule": (lambda saved: schedule(saved).update(best=math.nan), "lr_schedulers.0.best is nan or inf"),
+    "last rate": (lambda saved: schedule(saved).update(_last_lr=[math.inf]), "lr_schedulers.0._last_lr.0 is nan"),
+    "counter": (lambda saved: counts(saved).update(ready=math.nan), "step.total.ready is nan"),
+    "epoch": (lambda saved: saved.update(epoch=math.nan), "its epoch is nan"),
+    "steps": (lambda saved: saved.update(global_step=math.inf), "its global_step is inf"),
+    "scale": (lambda saved: saved.update(MixedPrecision={"scale": math.inf}), "MixedPrecision.scale is nan or inf"),
+    "sample weights": (
+        lambda saved: saved["drurank"]["training"]["state"]["weight"][2].fill_(math.nan),
+        "drurank.training.state.weight holds nan or inf",
+    ),
+    "losses": (lambda saved: saved["drurank"]["training"]["losses"][0].fill_(math.nan), "training.losses holds nan"),
+    "network": (
+        lambda saved: saved["state_dict"]["network.hidden_layers.3.weight"][0].fill_(math.inf),
+        "has nan or inf in network.hidden_layers.3.weight",
+    ),
+    "average": (
+        lambda saved: saved["callbacks"].update(Average={"weights": torch.tensor([1.0, math.nan])}),
+        "callbacks.Average.weights holds nan",
+    ),
+}
+"""What a checkpoint without its note has that is not finite, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", NONFINITE)
+def test_resume_names_the_number_that_is_not_finite_in_a_checkpoint_without_a_note(whole, tmp_path, refused, name):
+    change, expected = NONFINITE[name]
+    words, file = resumed(whole, tmp_path / "run", change)
+    said = refused(*words)
+    assert said.startswith(f"{file}")
+    assert expected in said
+
+
+def test_what_is_infinite_before_it_has_a_value_is_no_damage():
+    saved = {"drurank": {}, "callbacks": {"Best": {"score": torch.tensor(math.inf), "note": math.nan}}}
+    schedule(saved)
+    refuse_nonfinite("c.ckpt", saved)
 
 
 def test_another_number_is_found_by_the_note_of_a_checkpoint(whole, tmp_path, refused):

@@ -1,14 +1,21 @@
 """Every command that is given an output refuses to replace what is there, unless it is told to."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from drurank.cli import main
+from drurank.cli import COMMANDS as COMMANDS_OF_CLI
+from drurank.cli import TRAINING, main
+from drurank.cli.early import COMMANDS as EARLY
+from drurank.cli.early import options_of_command
+from drurank.cli.study import SHOWN
 from drurank.errors import InputError
 from drurank.files import refuse_existing
+from drurank.study.folder import refuse_other_files
+from studies import ERM, finish, written
 
 ROWS = ["g,y,yhat,x", *(f"{'abcdef'[row % 6]},{row // 6 % 2},{row // 3 % 2},{row}" for row in range(48))]
 COLUMNS = ["--label", "y", "--prediction", "yhat", "--group", "g"]
@@ -132,6 +139,133 @@ def test_predictions_are_not_written_over_the_weights_of_their_run(done, tmp_pat
     said = refused("predict", "--run", run, "--output", run / "weights.csv", "--overwrite")
     assert f"{run / 'weights.csv'} would be written over, and is a file of the run in {run}" in said
     assert (run / "weights.csv").read_bytes() == before
+
+
+OF_STUDY = ["--folder", "{study}"]
+OUTPUTS = {
+    "split --output": (["split", "--path", "t.csv", *COLUMNS[:2], *COLUMNS[4:]], "file"),
+    "report --output": (["report", "--predictions", "t.csv", *COLUMNS], "groups.csv"),
+    "report --html": (["report", "--predictions", "t.csv", *COLUMNS, "--output", "r"], "file"),
+    "inspect --output": (["inspect", *DATA], "groups.csv"),
+    "predict --output": (["predict", "--run", "{run}", "--trainer.accelerator", "cpu"], "file"),
+    "study compare --output": (["study", "compare", *OF_STUDY, *COMPARED], "file"),
+    "study plot --output": (["study", "plot", *OF_STUDY], "groups.png"),
+    "study export-best --output": (["study", "export-best", *OF_STUDY], "config.yaml"),
+    "study run --output": (["study", "run", "--config", "s.yaml"], "plan.json"),
+}
+"""Every option of the command line that names what is written: the words before it, and a file that it would write."""
+NO_OUTPUT = {*(f"{command} --ckpt_path" for command in TRAINING), "split --cache_dir"}
+"""Files that are read, and a cache, whose files have names that are digests."""
+OVERWRITE = {"split", "report", "inspect", "predict", "study compare", "study plot"}
+"""Commands that replace files if told so."""
+
+
+@pytest.fixture
+def refused_with(capsys):
+    """The one sentence, without ``error: ``, that a command ends with."""
+
+    def call(*words):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main(list(words))
+        assert stop.value.code == 2
+        return capsys.readouterr().err.splitlines()[-1].removeprefix("error: ")
+
+    return call
+
+
+def options_of(command, capsys):
+    if command in EARLY:
+        return options_of_command(command)
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    return re.findall(r"^  (?:-\w, )?(--[\w.]+)", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_all_outputs_of_the_command_line_are_known_here(capsys):
+    every = {**TRAINING, **COMMANDS_OF_CLI}
+    commands = [*(one for one in every if one != "study"), *(f"study {one}" for one in ("run", *SHOWN))]
+    found = {command: options_of(command, capsys) for command in commands}
+    named = {
+        f"{command} {option}"
+        for command, options in found.items()
+        for option in options
+        if re.search(r"^--((\w+_)?(output|html|save|write|out|to)(_\w+)?|\w+_(file|path|dir))$", option)
+    }
+    assert named - NO_OUTPUT == set(OUTPUTS)
+    assert {command for command in commands if "--overwrite" in found[command]} == OVERWRITE
+
+
+@pytest.mark.parametrize("owner", ["run", "study", "own"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_output_replaces_a_file_of_a_run_or_a_study_or_one_unasked(
+    output, owner, results, done, tmp_path, refused_with
+):
+    (words, name), (command, option) = OUTPUTS[output], output.rsplit(" ", 1)
+    for table in ("t.csv", "p.csv"):
+        Path(table).write_text("\n".join(ROWS) + "\n")
+    written(Path("s.yaml"), candidates=ERM, seeds=[0])
+    folder = Path(shutil.copytree(results if owner == "study" else done, tmp_path / "others"))
+    if owner == "own":
+        shutil.rmtree(folder)
+    place = folder / {"run": "test/worst", "study": "shared", "own": "mine"}[owner]
+    target = place / ("x.csv" if name == "file" and option != "--html" else "x.html" if name == "file" else name)
+    place.mkdir(parents=True, exist_ok=True)
+    target.write_text("mine")
+    given = target if name == "file" else place
+    words = [word.format(study=results, run=done) for word in words]
+    asked = [[], ["--overwrite"]] if command in OVERWRITE and owner != "own" else [[]]
+    for more in asked:
+        said = refused_with(*words, option, str(given), *more)
+        # A configuration of one's own is taken for that of a run.
+        expected = "exists; give another output" if owner == "own" else f"is a file of the {owner} in {folder}"
+        assert said.startswith(str(place))
+        assert expected in said or (target.name == "config.yaml" and "is a file of the run in" in said)
+        assert target.read_text() == "mine"
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_no_output_is_written_into_a_file(output, results, done, refused_with):
+    (words, name), option = OUTPUTS[output], output.rsplit(" ", 1)[1]
+    Path("t.csv").write_text("\n".join(ROWS) + "\n")
+    written(Path("s.yaml"), candidates=ERM, seeds=[0])
+    Path("taken.csv").write_text("mine")
+    given = "taken.csv/x.csv" if name == "file" else "taken.csv"
+    said = refused_with(*(word.format(study=results, run=done) for word in words), option, given)
+    assert "taken.csv" in said
+    assert Path("taken.csv").read_text() == "mine"
+
+
+def test_a_study_goes_on_in_its_own_folder_and_in_no_plan_that_it_reads(tmp_path, refused_with):
+    file = written(tmp_path / "plan.json", candidates=ERM, seeds=[0])
+    said = refused_with("study", "run", "--config", str(file), "--output", str(tmp_path))
+    assert said == f"{file} would be written over, and is what is read; give another output"
+    finish(written(tmp_path / "s.yaml", candidates=ERM, seeds=[0]), tmp_path / "study")
+    refuse_other_files(tmp_path / "study", str(tmp_path / "s.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("report", "report.md"), ("seeds", "seeds.json"), ("plot", "groups.png")]
+)
+def test_what_a_study_writes_into_itself_replaces_nothing_that_it_is_read_from(
+    results, tmp_path, refused_with, command, name
+):
+    study = shutil.copytree(results, tmp_path / "study")
+    (study / name).symlink_to("plan.json")
+    before = (study / "plan.json").read_bytes()
+    method = ["--method", "ERM"] if command == "seeds" else []
+    said = refused_with("study", command, "--folder", str(study), *method)
+    assert said == f"{study / name} would be written over, and is what is read; give another output"
+    assert (study / "plan.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--html x.html", "--figure fpr", "--positive 1", "--count x"])
+def test_two_tables_take_no_option_without_effect(refused_with, option):
+    for table in ("t.csv", "u.csv"):
+        Path(table).write_text("\n".join(ROWS) + "\n")
+    said = refused_with("report", "--predictions", "t.csv", "u.csv", *COLUMNS, *option.split())
+    assert said.startswith(option.split()[0])
+    assert said.endswith("which is of the report on one table; leave it out to compare two")
 
 
 DANGLING = {

@@ -16,7 +16,7 @@ from runs import FIT, QUIET
 BEFORE = ("setup", "on_train_start", "on_after_backward")
 """Some hooks of a fit that come before the end of its first batch."""
 
-FROM = "options that are not typed are those of"
+FROM = "what is not typed comes from"
 
 
 class Ends(Callback):
@@ -53,6 +53,22 @@ def test_a_fit_that_is_refused_leaves_no_folder_and_a_resume_each_file_of_the_ru
     assert refused(*resume, *ending(hook)) == f"not now; {FROM} {done / 'config.yaml'}"
     assert contents(done) == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_within_a_run_does_not_name_the_file_of_its_options(copied, refused):
+    resume = ["fit", "--ckpt_path", copied / "checkpoints/last.ckpt", "--trainer.max_epochs", 5]
+    assert refused(*resume, *ending("on_train_epoch_end")) == "not now"
+    assert refused("test", "--run", copied, *ending("on_test_epoch_end")) == "not now"
+
+
+def test_an_error_of_a_file_that_was_typed_names_no_other(done, refused, tmp_path):
+    (tmp_path / "p.csv").write_text("mine")
+    said = refused("predict", "--run", done, "--output", "p.csv", "--by_class", "true")
+    assert said == "p.csv exists; give another output, or --overwrite true to replace it"
+    columns = ["--data.label", "y", "--data.group", "g", "--data.split", "s"]
+    said = refused("test", "--run", done, "--data", "Table", "--data.path", "gone.csv", *columns)
+    assert "gone.csv" in said
+    assert str(done) not in said
 
 
 def test_a_folder_that_was_there_keeps_what_it_had(refused, tmp_path):

@@ -203,7 +203,7 @@ WHOLE = {"epoch": 0, "global_step": 0, "drurank": OURS, "state_dict": {"a": torc
     ("checkpoint", "to_train", "said"),
     [
         ({"state_dict": {}}, False, "not made by drurank"),
-        ({**WHOLE, "state_dict": {"a": torch.tensor(math.inf)}}, False, "checkpoint's a is nan or inf"),
+        ({**WHOLE, "state_dict": {"a": torch.tensor(math.inf)}}, False, "checkpoint has nan or inf in a, so"),
         ({**WHOLE, "state_dict": {}}, True, "holds weights only"),
         ({**WHOLE, "drurank": {}}, False, "is damaged: its drurank.method is missing"),
     ],
