@@ -23,8 +23,8 @@ from drurank.terminal import visible
 from drurank.words import shortened
 
 OVERALL = "overall"
-LETTERS = 100
-"""Letters of a line below a picture."""
+LETTERS = 14
+"""Letters to the inch of a line below a picture."""
 BESIDE = 0.03
 """Share of an axis between the candidates of two methods with the same value of an option."""
 MARKED = 6
@@ -91,23 +91,23 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
         f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed",
         "bars of methods that differ may overlap, since all have the same rows: study compare tells them apart",
     )
-    figure.supxlabel("\n".join([*read, *said]), fontsize=8, parse_math=False)
+    width = int(figure.get_figwidth() * LETTERS)
+    lines = [line for one in (*read, *said) for line in textwrap.wrap(one, width, break_on_hyphens=False)]
+    figure.supxlabel("\n".join(lines), fontsize=8, parse_math=False)
     return figure
 
 
 def _constant_answers(
     study: Study, chosen: Mapping[str, Sequence[Result]], by: str, on: str
 ) -> tuple[list[float], list[str]]:
-    """Shares that the constant answers have right than which some method is not better, and the lines that say it."""
+    """Shares right of the constant answers than which some method is not better, and the sentence that says it."""
     if on != study.tested(on):
         return [], []  # only reports of tests have them
     answers = {name: answers_of(results, by, on) for name, results in chosen.items()}
     shares = {one["value"] for some in answers.values() for one in map(unbeaten, some) if one is not None}
     if not shares:
         return [], []
-    return sorted(shares), textwrap.wrap(
-        f"Dashed in {OVERALL}: the constant answer. {no_better(answers, on)[0]}", LETTERS
-    )
+    return sorted(shares), [f"Dashed in {OVERALL}: the constant answer. {no_better(answers, on)[0]}"]
 
 
 def _draw_seed(ax: Axes, x: float, counts: Counts, name: str, colour: str) -> None:

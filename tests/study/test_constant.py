@@ -136,9 +136,10 @@ def test_the_picture_of_methods_shows_the_constant_answer_that_the_table_warns_o
     said = " ".join(figure.get_supxlabel().split())
     (told,) = [remark for remark in study_table(study).remarks if remark.startswith("Not significantly better")]
     assert f"Dashed in overall: the constant answer. {told}" in said
-    figure.savefig("m.png")
-    around = figure._supxlabel.get_window_extent()
-    assert figure.bbox.x0 <= around.x0 < around.x1 <= figure.bbox.x1
+    for drawn in (figure, draw_methods(study, "qdcg10", "ood_val", ["worst"])):  # two rows, and one panel
+        drawn.savefig("m.png")
+        around = drawn._supxlabel.get_window_extent()
+        assert drawn.bbox.x0 <= around.x0 < around.x1 <= drawn.bbox.x1
 
 
 @pytest.mark.parametrize("on", ["ood_test", "ood_val"])
