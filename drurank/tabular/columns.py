@@ -127,13 +127,14 @@ class Column:
     def reread(self, rows: np.ndarray) -> dict[tuple[str, str], int]:
         """Texts of these rows that are read as another one, with that one, and how many cells say so."""
         found: dict[tuple[str, str], int] = {}
-        cells = self.values.take(pa.array(rows)).value_counts() if self._meant else []
-        for cell in cells:
-            (written,) = _texts(pa.array([cell["values"].as_py()], self.values.type))
+        if not self._meant:
+            return found
+        cells = self.values.take(pa.array(rows)).value_counts()
+        for written, times in zip(_texts(cells.field("values")), cells.field("counts").to_pylist(), strict=True):
             text = _plain(written or "", self._coded.is_whole)
-            if self._meant.get(text, text) != text:
+            if text in self._meant:
                 pair = text, self._meant[text]
-                found[pair] = found.get(pair, 0) + cell["counts"].as_py()
+                found[pair] = found.get(pair, 0) + times
         return found
 
     @cached_property
