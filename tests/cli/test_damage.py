@@ -285,6 +285,11 @@ ODD_OPTIONS = {
     "trainer": (["test", "--run", "{}"], "trainer: {overfit_batches: -1}", "invalid value -1 for overfit_batches"),
     "callbacks": (["test", "--run", "{}"], "trainer: {callbacks: .nan}", "config.yaml: --trainer.callbacks is 'nan'"),
     "typed too": (["test", "--run", "{}", *QUIET], "trainer: {accelerator: 3}", "--trainer.accelerator is '3'"),
+    "data": (
+        ["fit", "--ckpt_path", "{}/checkpoints/last.ckpt"],
+        "data: {class_path: drurank.data.Shortcut}",
+        "last.ckpt: the checkpoint was made with other training data",
+    ),
     "key": (["test", "--run", "{}"], "trainer: {a b: 1}", "Spaces not allowed in keys"),
 }
 """A command, what a run's configuration says, and what is said of it."""
