@@ -32,6 +32,10 @@ class FindingError(InputError):
         self.others = others
 
 
+class NonFiniteError(InputError):
+    """A training whose losses or weights became nan or inf."""
+
+
 def nearest(name: str, known: Iterable[str], part: Callable[[str], str] = lambda name: name.lstrip("-")) -> str:
     """The end of a sentence about an unknown name: the only one that begins so, or the closest, and all known ones.
 

@@ -19,7 +19,7 @@ from torch.utils.data._utils import signal_handling
 from drurank.cli.commands import inspecting
 from drurank.cli.limits import too_much
 from drurank.cli.parser import finding_of, reason_of
-from drurank.cli.words import given_options
+from drurank.cli.words import WEIGHTS, given_options
 from drurank.errors import InputError
 from drurank.training.stopping import REFUSED, STOPPING, is_lost_connection
 from drurank.training.workers import end_of_worker
@@ -87,8 +87,9 @@ def with_source(ending: BaseException, typed: object, source: Path | None, *, be
         return InputError(said if source is None else f"{source}: {said}")  # no other was typed
     if source is None or begun or str(source) in said or " is damaged" in said:
         return ending
-    if any(f"--{given.option} " in said or _is_named(given.value, said) for given in given_options(typed)):
-        return ending
+    for given in given_options(typed):
+        if f"--{given.option} " in said or (given.option not in WEIGHTS and _is_named(given.value, said)):
+            return ending
     return InputError(f"{said}; what is not typed comes from {source}")
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from drurank.cli.parser import reason_of
-from drurank.errors import InputError
+from drurank.errors import InputError, NonFiniteError
 from drurank.training.stopping import STOPPING
 
 RESTORERS = "lightning.pytorch.trainer.connectors.checkpoint_connector"
@@ -35,6 +35,8 @@ def naming_checkpoint(trainer: Any, given: str | None = None) -> Iterator[None]:
             raise
         if known is not None and str(known).startswith(("the checkpoint ", "the checkpoint's ")):
             raise InputError(f"{file}: {known}") from error
+        if isinstance(known, NonFiniteError) and trainer.state.fn == "fit":
+            raise NonFiniteError(f"{known}; the run went on from {file}") from error
         if known is None and _is_of_restoring(error, resumes=trainer.state.fn == "fit"):
             said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise InputError(f"{file} cannot be restored ({said}); give another checkpoint of the run") from error

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from drurank.data.dataset import GroupedDataset
-from drurank.errors import InputError, check_choice
+from drurank.errors import InputError, NonFiniteError, check_choice
 from drurank.processes import max_over_processes_, rank_and_world, sum_over_processes_
 from drurank.training.lean_callback import LeanCallback
 
@@ -158,7 +158,7 @@ class NonFiniteWatch(LeanCallback):
             return
         sum_over_processes_(self._mark)
         if not self.skips and float(self._mark) != 0:
-            raise InputError(
+            raise NonFiniteError(
                 f"the training loss became nan or inf in epoch {trainer.current_epoch}{self._rows_in_words(trainer)}; "
                 "lower the learning rate, clip gradients (gradient_clip_val=1), or look for extreme inputs "
                 f"(detect=True names rows, on_nonfinite='skip' leaves such steps out){self.hint}"
@@ -180,7 +180,7 @@ class NonFiniteWatch(LeanCallback):
     def _say_what_was_skipped(self, trainer: Any, steps: int, skipped: int) -> None:
         words = f"{skipped} of {steps} steps of epoch {trainer.current_epoch} had a gradient that is nan or inf"
         if skipped == steps:
-            raise InputError(
+            raise NonFiniteError(
                 f"{words}{self._rows_in_words(trainer)}, so nothing was learned; lower the learning rate{self.hint}"
             )
         rank_zero_warn(f"{words} and were left out{self._rows_in_words(trainer)}")
@@ -221,7 +221,7 @@ def check_weights(module: Any) -> None:
     if broken is not None:
         if isinstance(ending := sys.exception(), InputError):
             raise ending  # a callback saves as the run ends with it: the reason stays the first one
-        raise InputError(
+        raise NonFiniteError(
             f"{broken} became nan or inf in epoch {module.current_epoch}, and no checkpoint is written; lower the "
             "learning rate, or clip gradients (gradient_clip_val=1)"
         )

@@ -260,6 +260,18 @@ def test_resume_names_the_number_that_is_not_finite_in_a_checkpoint_without_a_no
     assert expected in said
 
 
+def test_a_run_that_breaks_after_it_went_on_names_its_checkpoint(whole, tmp_path, refused):
+    """Of a number that is finite, and too large."""
+
+    def raised(saved):
+        saved["optimizer_states"][0]["param_groups"][0]["lr"] = 1e38
+
+    words, file = resumed(whole, tmp_path / "run", raised)
+    said = refused(*words, "--trainer.max_epochs", "5")
+    assert "became nan or inf in epoch" in said
+    assert said.endswith(f"; the run went on from {file}")
+
+
 def test_what_is_infinite_before_it_has_a_value_is_no_damage():
     saved = {"drurank": {}, "callbacks": {"Best": {"score": torch.tensor(math.inf), "note": math.nan}}}
     schedule(saved)
@@ -285,6 +297,11 @@ ODD_OPTIONS = {
     "trainer": (["test", "--run", "{}"], "trainer: {overfit_batches: -1}", "invalid value -1 for overfit_batches"),
     "callbacks": (["test", "--run", "{}"], "trainer: {callbacks: .nan}", "config.yaml: --trainer.callbacks is 'nan'"),
     "typed too": (["test", "--run", "{}", *QUIET], "trainer: {accelerator: 3}", "--trainer.accelerator is '3'"),
+    "data": (
+        ["fit", "--ckpt_path", "{}/checkpoints/last.ckpt"],
+        "data: {class_path: drurank.data.Shortcut}",
+        "last.ckpt: the checkpoint was made with other training data",
+    ),
     "key": (["test", "--run", "{}"], "trainer: {a b: 1}", "Spaces not allowed in keys"),
 }
 """A command, what a run's configuration says, and what is said of it."""

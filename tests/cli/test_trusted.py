@@ -16,8 +16,9 @@ from drurank.cli import main
 from drurank.cli.trusted import KINDS, check_kinds
 from drurank.errors import InputError
 from drurank.imports import trust, why_not_trusted
+from drurank.study import Plan
 from runs import ROOT, SMALL, plain
-from studies import finish
+from studies import finish, rehearse, written
 
 MODULE = """
 open({mark!r}, "w").close()
@@ -317,6 +318,96 @@ def test_no_option_takes_what_may_do_harm(monkeypatch, class_path):
     for option in (*(f"model.{name}" for name in OPTIONS), "model", "data", *ELSEWHERE):
         with pytest.raises(InputError, match=f"--{option} names {re.escape(class_path)}; "):
             check_kinds(nested(option, class_path))
+
+
+def spec_of(class_path):
+    return {"class_path": class_path, "init_args": {}}
+
+
+def by_configuration(copied, option, class_path):
+    file = copied.parent / "mine.yaml"
+    file.write_text(yaml.safe_dump({"model": {"class_path": "DRU", "init_args": {option: spec_of(class_path)}}}))
+    return ["fit", "--config", file, *SMALL]
+
+
+def by_command_line(copied, option, class_path):
+    return ["fit", "--model", "DRU", f"--model.{option}", class_path, *SMALL]
+
+
+def by_resume(copied, option, class_path):
+    with_class(copied / "config.yaml", option, spec_of(class_path))
+    return ["fit", "--ckpt_path", copied / "checkpoints/last.ckpt"]
+
+
+def by_run(copied, option, class_path):
+    with_class(copied / "config.yaml", option, spec_of(class_path))
+    return ["test", "--run", copied]
+
+
+def by_checkpoint(copied, option, class_path):
+    """What a checkpoint says of itself, beside the configuration of its run."""
+    (copied / "config.yaml").unlink()
+    file = copied / "checkpoints/last.ckpt"
+    saved = plain(file)
+    saved["drurank"]["network"] = spec_of(class_path)
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    return ["validate", "--model", "DRU", *SMALL, "--ckpt_path", file]
+
+
+ROUTES = (by_configuration, by_command_line, by_resume, by_run, by_checkpoint)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.__name__)
+@pytest.mark.parametrize("class_path", KINDS_OF_HARM)
+def test_nothing_of_any_kind_is_called_by_any_route(copied, evil, refused, tmp_path, monkeypatch, route, class_path):
+    monkeypatch.setattr(imports, "_named", set())
+    place = KINDS_OF_HARM.index(class_path) + ROUTES.index(route)
+    option = OPTIONS[place % len(OPTIONS)]
+    said = refused(*route(copied, option, class_path))
+    # Of a function that lacks an argument the option is named.
+    assert class_path.rpartition(".")[2] in said or said.startswith(f"--model.{option}.")
+    assert unharmed(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(len(OPTIONS)))
+def test_nothing_of_any_kind_is_called_by_a_study(evil, tmp_path, monkeypatch, place):
+    """Of each option a fourth of the kinds, since a study looks at each setting as a whole."""
+    monkeypatch.setattr(imports, "_named", set())
+    for class_path in KINDS_OF_HARM[place :: len(OPTIONS)]:
+        candidates = [{"model": "DRU", f"model.{OPTIONS[place]}": class_path}]
+        file = written(tmp_path / "plan.yaml", candidates=candidates, seeds=[0])
+        with pytest.raises(InputError, match=re.escape(class_path.rpartition(".")[2])):
+            rehearse(tmp_path / "study", Plan.read(file))
+    assert unharmed(tmp_path)
+
+
+def test_classes_of_their_kind_are_taken_by_every_route(run, tmp_path, monkeypatch):
+    """By a configuration, a run, a resume, a checkpoint and a plan, of torch, Lightning and drurank."""
+    monkeypatch.setattr(imports, "_named", set())
+    harmless = {
+        "network": {"class_path": "drurank.networks.MLP", "init_args": {"dropout": 0.0}},
+        "optimizer": {"class_path": "torch.optim.Adagrad", "init_args": {"lr": 0.01}},
+        "lr_scheduler": {"class_path": "torch.optim.lr_scheduler.StepLR", "init_args": {"step_size": 1}},
+        "loss": {"class_path": "torch.nn.CrossEntropyLoss", "init_args": {"reduction": "none"}},
+    }
+    callbacks = [{"class_path": "lightning.pytorch.callbacks.Timer"}]
+    content = {"model": {"class_path": "DRU", "init_args": harmless}, "trainer": {"callbacks": callbacks}}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(content))
+    run("fit", "--config", tmp_path / "mine.yaml", *SMALL, "--trainer.max_epochs", "1")
+    last = tmp_path / "runs/version_0/checkpoints/last.ckpt"
+    assert run("test", "--run", "runs/version_0").trainer is not None
+    resumed = run("fit", "--ckpt_path", last, "--trainer.max_epochs", "2")
+    assert [type(one).__name__ for one in resumed.trainer.optimizers] == ["Adagrad"]
+    assert type(resumed.model.loss).__name__ == "CrossEntropyLoss"
+    (tmp_path / "runs/version_0/config.yaml").unlink()
+    assert type(run("validate", "--model", "DRU", *SMALL, "--ckpt_path", last).model.network).__name__ == "MLP"
+    options = {f"model.{name}": spec["class_path"] for name, spec in harmless.items()}
+    options |= {"model.optimizer.lr": 0.01, "model.lr_scheduler.step_size": 1, "model.loss.reduction": "none"}
+    plan = Plan.read(written(tmp_path / "plan.yaml", candidates=[{"model": "DRU", **options}], seeds=[0]))
+    rehearse(tmp_path / "study", plan)
 
 
 def test_options_with_classes_are_known_to_both():
