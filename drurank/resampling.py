@@ -10,6 +10,8 @@ MOST, LEAST = 400, 50
 """Draws at the most and at the least."""
 ROWS, GROUPS = 40_000_000, 20_000_000
 """Rows and groups over all draws at the most while there are more draws than the least."""
+PRIOR = 8
+"""Degrees of freedom that the variance of all groups' rows stands for beside a group's own."""
 
 
 def draws_of(rows: int, groups: int) -> int:
@@ -57,3 +59,25 @@ def across(classes: np.ndarray | None, rows: int, draws: int, rng: np.random.Gen
         found = np.empty(rows, dtype=np.int64)
         found[places] = np.argsort(classes + rng.random(rows))
         yield found
+
+
+def variances(draws: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Variance of each group's value, from values of drawn rows: its own, drawn to all groups' where it has few rows.
+
+    Args:
+        draws: values of rows drawn within groups, float64 ``[draws, m]``, ``nan`` where there is none.
+        size: rows of each group, float ``[m]``; variances fall with it.
+
+    Returns:
+        Float64 ``[m]``; ``nan`` where no group has two rows.
+    """
+    number = (~np.isnan(draws)).sum(axis=0)
+    mean = np.nansum(draws, axis=0) / np.maximum(number, 1)
+    own = np.nansum((draws - mean) ** 2, axis=0) / np.maximum(number - 1, 1)
+    freedom = np.maximum(size - 1, 0)
+    if not freedom.any():
+        return np.full(len(size), np.nan)
+    # Of n rows the bootstrap has (n - 1) / n of the variance; of one row none.
+    total = np.where(freedom > 0, own * size**2, 0)
+    found: np.ndarray = (PRIOR * total.sum() / freedom.sum() + total) / (PRIOR + freedom) / size
+    return found

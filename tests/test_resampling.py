@@ -1,8 +1,9 @@
 """Rows drawn again."""
 
 import numpy as np
+import pytest
 
-from drurank.resampling import LEAST, MOST, across, draws_of, within
+from drurank.resampling import LEAST, MOST, across, draws_of, variances, within
 
 STRATA = np.array([2, 0, 2, 2, 0, 5])
 
@@ -35,3 +36,21 @@ def test_of_many_rows_there_are_fewer_draws():
     assert draws_of(10**9, 10) == LEAST
     assert draws_of(1000, 10**9) == LEAST
     assert LEAST < draws_of(200_000, 10) < MOST
+
+
+def test_variance_of_large_groups_is_their_own():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(0, [[1.0], [3.0]], (2, 4000))
+    draws = np.array([[one[rng.integers(0, 4000, 4000)].mean() for one in rows] for _ in range(2000)])
+    assert variances(draws, np.array([4000, 4000])) == pytest.approx(rows.var(axis=1, ddof=1) / 4000, rel=0.1)
+
+
+def test_variance_of_a_single_row_is_that_of_all():
+    # Two groups of 101 rows with a variance of 2 / 101 * 100 / 101, as the bootstrap has it, and one of a single row.
+    draws = np.random.default_rng(0).standard_normal((40000, 2)) * np.sqrt(200 / 101**2)
+    found = variances(np.column_stack([draws, np.full(40000, 7.0)]), np.array([101, 101, 1]))
+    assert found == pytest.approx([2 / 101, 2 / 101, 2.0], rel=0.05)
+
+
+def test_of_single_rows_nothing_is_known():
+    assert np.isnan(variances(np.zeros((5, 3)), np.ones(3))).all()

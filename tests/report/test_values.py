@@ -125,9 +125,9 @@ def test_of_groups_with_a_single_row_each_nothing_is_known():
 
 
 def test_intervals_hold_true_aurocs():
-    """In 90 % of cases, of groups and of criteria; within what 60 simulations of 8 groups tell."""
+    """In 90 % of cases, of groups and of criteria; within what 40 simulations of 8 groups tell."""
     groups, worst, gap = [], [], []
-    for run in range(60):
+    for run in range(40):
         rng = np.random.default_rng(run)
         true = norm.cdf(rng.normal(0.9, 0.35, 8))
         split = split_of("auroc", *binormal(rng, true, rng.integers(20, 120, 8)))
@@ -138,14 +138,14 @@ def test_intervals_hold_true_aurocs():
             low, high = found[name]["interval"]
             hits.append(low <= value <= high)
     assert 0.85 < np.mean(groups) < 0.97
-    assert np.mean(worst) > 0.75
-    assert np.mean(gap) > 0.75
+    assert np.mean(worst) > 0.7
+    assert np.mean(gap) > 0.7
 
 
 def test_groups_served_alike_are_within_what_chance_gives():
-    """In 95 % of cases no group is worse than chance, and no difference is found; within what 80 simulations tell."""
+    """In 95 % of cases no group is worse than chance, and no difference is found; within what 60 simulations tell."""
     worse, differ, within = [], [], []
-    for run in range(80):
+    for run in range(60):
         rng = np.random.default_rng(run)
         split = split_of("auroc", *binormal(rng, np.full(10, 0.8), rng.integers(20, 60, 10)))
         found = split.summary(["worst"])
@@ -153,8 +153,8 @@ def test_groups_served_alike_are_within_what_chance_gives():
         differ.append(found["spread"]["sd"] > 0)
         low, high = found["criteria"]["worst"]["floor"]["interval"]
         within.append(low <= split.value.min() <= high)
-    assert np.mean(worse) < 0.13
-    assert np.mean(differ) < 0.13
+    assert np.mean(worse) < 0.16
+    assert np.mean(differ) < 0.16
     assert np.mean(within) > 0.78
 
 
