@@ -26,7 +26,7 @@ from drurank.report.values import SplitValues
 from drurank.terminal import Terminal
 
 NAMES = ("average", "worst", "p10", "gap")
-SIZES = ((10, 30), (10, 120), (40, 60))
+SIZES = ((10, 30), (30, 60))
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 
@@ -114,7 +114,7 @@ def held(case: Case, simulations: int) -> list[str]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--simulations", type=int, default=100)
+    parser.add_argument("--simulations", type=int, default=60)
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--figures", default=",".join(TRUTHS), help="which, with commas")
     options = parser.parse_args()

@@ -8,7 +8,7 @@ import numpy as np
 
 MOST, LEAST = 400, 50
 """Draws at the most and at the least."""
-ROWS, GROUPS = 40_000_000, 20_000_000
+ROWS, GROUPS = 20_000_000, 20_000_000
 """Rows and groups over all draws at the most while there are more draws than the least."""
 PRIOR = 8
 """Degrees of freedom that the variance of all groups' rows stands for beside a group's own."""

@@ -92,8 +92,8 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
 def _of_figure(split: Served) -> str:
     place = int(np.lexsort((split.interval[1], split.accuracy))[0])
     where = "" if split.split == ALL else f" in {split.split}"
-    rows = f"{split.count[place]:,}"
-    of_rows = f"of {rows} rows" if split.events is None else f"{split.events[place]:,} of {rows}"
+    rows = int(split.count[place])
+    of_rows = f"of {counted(rows, 'row')}" if split.events is None else f"{split.events[place]:,} of {rows:,}"
     return (
         f"{capital(split.figure.words)}{where}: {in_digits(split.overall)} of all rows together; the worst group is "
         f"{short(split.groups[place])}, with {in_digits(split.value[place])} ({of_rows})."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import SUM_UNIT, criterion
-from drurank.figures import figure_of
+from drurank.figures import Share, figure_of
 from drurank.groups import Groups
 from drurank.report.counts import ALL
 from drurank.report.served import Served
@@ -132,7 +132,8 @@ def on_differences(content: Mapping[str, Any]) -> str:
     if content["groups"] - content["groups_left_out"] < 2:
         return "with one group, nothing can be said about how groups differ."
     if content["spread"] is None:
-        return "every group has a single row, so nothing is known of how they differ."
+        few = "a single row" if isinstance(figure_of(content), Share) else "too few rows"
+        return f"every group has {few}, so nothing is known of how they differ."
     return _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
 
 

@@ -18,6 +18,8 @@ from drurank.measured import MeasuredGroups
 from drurank.noise import PERCENT, Noise, summed_up
 from drurank.report.served import criterion_entry
 
+NEGLIGIBLE = 0.02
+"""Differences that are smaller than this share of those that are possible count as none."""
 LEVEL = 0.05
 """Groups differ where dealing rows at random makes them differ as much in fewer cases than this."""
 
@@ -230,6 +232,7 @@ class SplitValues:
         drawn, seen = np.nansum(away[1] ** 2, axis=1), np.nansum(away[0] ** 2)
         if (1 + (drawn >= seen).sum()) / (1 + len(drawn)) >= LEVEL:
             low = sd = 0.0
+        low = 0.0 if low < NEGLIGIBLE * high else low
         return {"mean": mean, "sd": sd, "interval": [low, high]}
 
     def _worse_than_chance(self) -> str | None:
