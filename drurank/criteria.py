@@ -35,6 +35,8 @@ __all__ = [
 
 RESERVED = ("loss",)
 """Names that runs log something else under, as ``val_loss``."""
+SUM_UNIT = "discounted sum of errors"
+"""Unit of the criteria that add up errors, which are from 0 to 1."""
 
 _ACCURACY: dict[str, Any] = {
     "higher_is_better": True,
@@ -56,7 +58,7 @@ def _dcg(name: str, rank_by: RankBy, k: int) -> Criterion:
         f"{name}{k}",
         partial(error_dcg, k=k, rank_by=rank_by),
         higher_is_better=False,
-        unit="discounted sum of errors",
+        unit=SUM_UNIT,
         grows_with_groups=rank_by == "index",
         is_monotone=True,
         metric=("GroupDCG", {"k": k, "rank_by": rank_by}),

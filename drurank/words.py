@@ -31,8 +31,8 @@ def in_digits(value: float | None) -> str:
 
 
 def in_range(ends: Sequence[float] | None) -> str:
-    """An interval, as ``.586-.709``; empty for ``None``."""
-    if ends is None:
+    """An interval, as ``.586-.709``; empty for ``None`` and ``nan``."""
+    if ends is None or any(map(math.isnan, ends)):
         return ""
     return (" to " if min(ends) < 0 else "-").join(in_digits(end) for end in ends)
 

@@ -19,7 +19,7 @@ from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.methods import GroupModule
 from drurank.processes import gather_objects
-from drurank.run_folder.layout import PREDICTIONS_FILE, SEEN
+from drurank.run_folder.layout import OF_CLASS, PREDICTIONS_FILE, PROBABILITIES, SEEN
 from drurank.tabular.columns import Names
 from drurank.tabular.reading import PARQUET
 from drurank.tabular.several import read_files
@@ -28,9 +28,8 @@ from drurank.terminal import say
 from drurank.training.loaders import as_list
 from drurank.words import as_names, counted
 
-COLUMNS = ("row", "split", "group", SEEN, "label", "prediction", "probabilities")
+COLUMNS = ("row", "split", "group", SEEN, "label", "prediction", PROBABILITIES)
 OF_DATA = ("split", "group", SEEN, "label")
-OF_CLASS = "probability_"
 
 
 class PredictionWriter(BasePredictionWriter):
@@ -164,7 +163,7 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None,
         fields += [pa.field(name, array.type) for name, array in found.items()]
         return pa.Table.from_arrays([*columns.values(), *found.values()], schema=pa.schema(fields))
     listed = pa.FixedSizeListArray.from_arrays(probability.reshape(-1), classes)
-    fields.append(pa.field("probabilities", listed.type, metadata={"labels": "\n".join(names)}))
+    fields.append(pa.field(PROBABILITIES, listed.type, metadata={"labels": "\n".join(names)}))
     return pa.Table.from_arrays([*columns.values(), listed], schema=pa.schema(fields))
 
 

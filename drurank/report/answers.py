@@ -11,9 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError, nearest
-from drurank.figures import ACCURACY, Figure, Outcomes
+from drurank.figures import ACCURACY, Measure, Outcomes, Share
 from drurank.report.classes import ClassCounts, rows_by
 from drurank.report.counts import ALL, SplitCounts
+from drurank.report.served import Served
+from drurank.report.values import SplitValues
 from drurank.run_folder.layout import SEEN
 from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
@@ -30,6 +32,7 @@ class Answers:
 
     Attributes:
         names: label of each class by number.
+        number_of: number of the class that a text names; ``None`` if none.
         outcomes: right and predicted class of each row.
         code: group of each row, int64 ``[n]``.
         groups: name by group.
@@ -39,6 +42,7 @@ class Answers:
     """
 
     names: Sequence[str]
+    number_of: Callable[[str], int | None]
     outcomes: Outcomes
     code: np.ndarray
     groups: Sequence[str]
@@ -88,14 +92,46 @@ class Answers:
         columns = [column(name) for name in group]
         _refuse_blank(columns, "group")
         code, groups = code_groups(columns, np.arange(table.num_rows))
-        outcomes = Outcomes(true, said, _positive(known, positive, number_of), numbers)
+        classes = len({number_of(text) for text in known})
+        outcomes = Outcomes(true, said, _positive(known, positive, number_of), numbers, classes)
         rows = _rows_by_split(None if split is None else column(split), len(code))
         seen = _said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
         if seen is None and "train" in rows:
             seen = np.isin(np.arange(len(groups)), code[rows["train"]])
-        return cls(known, outcomes, code, groups, rows, times, seen)
+        return cls(known, number_of, outcomes, code, groups, rows, times, seen)
 
-    def counts(self, figure: Figure = ACCURACY, only: Sequence[str] = ()) -> list[SplitCounts]:
+    def of(self, figure: Share | Measure, only: Sequence[str] = ()) -> Sequence[Served]:
+        """A figure by group of each split, splits with unseen groups first.
+
+        A split is left out where none of its groups has a value.
+
+        Args:
+            figure: which one.
+            only: names of the splits; all, if not given.
+
+        Raises:
+            InputError: if no group has one at all, or it needs what these rows do not have.
+        """
+        return self.counts(figure, only) if isinstance(figure, Share) else self._values(figure, only)
+
+    def _shown(self, only: Sequence[str]) -> dict[str, np.ndarray]:
+        return {name: here for name, here in self.rows.items() if not only or name in only}
+
+    def _values(self, figure: Measure, only: Sequence[str]) -> list[SplitValues]:
+        figure.check(self.outcomes, self.names)
+        arrays, found = figure.prepare(self.outcomes), []
+        for name, here in self._shown(only).items():
+            rows = np.flatnonzero(here)
+            rows = rows if self.times is None else np.repeat(rows, self.times[rows])
+            if len(rows):
+                of_rows = tuple(array[rows] for array in arrays)
+                found.append(SplitValues.of_rows(name, self.groups, figure, of_rows, self.code[rows], self.seen))
+        found = [split for split in found if len(split.groups)]
+        if not found:
+            raise InputError(f"figure {figure.name!r}: every group has {figure.lacks}; leave it out")
+        return found
+
+    def counts(self, figure: Share = ACCURACY, only: Sequence[str] = ()) -> list[SplitCounts]:
         """Counts by group of each split, splits with unseen groups first; of accuracy by class too.
 
         A split is left out where the figure is about none of its rows.
@@ -111,7 +147,7 @@ class Answers:
         about, good = figure.about(self.outcomes), figure.went_well(self.outcomes)
         train = self.rows.get("train")
         commonest = None if train is None else int(np.argmax(self._number(self.outcomes.label, train)))
-        shown = {name: here for name, here in self.rows.items() if not only or name in only}
+        shown = self._shown(only)
         found = [self._count(name, figure, here, about & here, good, commonest) for name, here in shown.items()]
         counted = [split for split in found if len(split.groups)]
         if not counted:
@@ -120,7 +156,7 @@ class Answers:
         return counted
 
     def _count(
-        self, split: str, figure: Figure, here: np.ndarray, about: np.ndarray, good: np.ndarray, commonest: int | None
+        self, split: str, figure: Share, here: np.ndarray, about: np.ndarray, good: np.ndarray, commonest: int | None
     ) -> SplitCounts:
         count, correct, rows = (self._number(self.code, some, len(self.groups)) for some in (about, about & good, here))
         label, times = self.outcomes.label[here], None if self.times is None else self.times[here]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +12,12 @@ import pyarrow as pa
 from scipy.special import bdtr
 
 from drurank.criteria import criterion, values_of
-from drurank.criterion import Criterion
 from drurank.errors import InputError
-from drurank.figures import ACCURACY, Figure
-from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ
-from drurank.noise import PERCENT, Noise, criteria_noise, group_interval
+from drurank.figures import ACCURACY, Share
+from drurank.groups import Groups
+from drurank.noise import PERCENT, Noise, chance_band, criteria_noise, group_interval, true_criteria
 from drurank.report.classes import ClassCounts
+from drurank.report.served import criterion_entry
 from drurank.run_folder.layout import SEEN
 from drurank.spread import Spread, fit_spread
 
@@ -51,7 +50,7 @@ class SplitCounts:
     count: np.ndarray
     seen: np.ndarray | None = None
     classes: ClassCounts | None = None
-    figure: Figure = ACCURACY
+    figure: Share = ACCURACY
     without: Sequence[str] = ()
 
     @classmethod
@@ -105,6 +104,24 @@ class SplitCounts:
         """Rows by group that the figure is the share of, int64 ``[m]``."""
         return self.correct if self.figure.higher_is_better else self.count - self.correct
 
+    @property
+    def overall(self) -> float:
+        """The figure of all rows together."""
+        return float(self.figure.shown(self.correct.sum() / self.count.sum()))
+
+    @property
+    def chance(self) -> None:
+        """Not told by group: it is the figure of all rows, but for the size of the group."""
+
+    def band(self, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places of groups in order, from 0 for the worst, and where chance alone would put those, 5 to 95 %.
+
+        Args:
+            draws: how many times all groups are drawn.
+        """
+        at, low, high = chance_band(self.count, self.correct.sum() / self.count.sum(), draws=draws)
+        return at, *self.figure.shown_range(low, high)
+
     @cached_property
     def spread(self) -> Spread:
         """How much the groups truly differ, beyond chance."""
@@ -131,6 +148,28 @@ class SplitCounts:
         found: np.ndarray = (self.shrunk < low) | (self.shrunk > high)
         return found
 
+    def at_least(self, min_count: int) -> SplitCounts:
+        """The groups that have so many samples; without their classes.
+
+        Args:
+            min_count: how many.
+        """
+        kept = self.count >= min_count
+        if kept.all():
+            return self
+        names = [self.groups[int(place)] for place in np.flatnonzero(kept)]
+        return SplitCounts(self.split, names, self.correct[kept], self.count[kept], figure=self.figure)
+
+    def true_criteria(self, names: Sequence[str], *, draws: int, seed: int) -> dict[str, np.ndarray]:
+        """Criteria of the true accuracies that these groups may have, float64 ``[draws]`` each.
+
+        Args:
+            names: criteria by name.
+            draws: how many times the accuracies of all groups are drawn.
+            seed: of the draws.
+        """
+        return true_criteria(self.correct, self.count, self.spread, names, draws=draws, seed=seed)
+
     def table(self) -> pa.Table:
         """One row a group, with the columns below.
 
@@ -154,34 +193,6 @@ class SplitCounts:
     def counts_table(self) -> pa.Table:
         """The first columns of ``table``, which cost nothing: ``split, group, count, correct``."""
         return pa.table(self._counts())
-
-    def figure_table(self) -> pa.Table:
-        """One row a group of another figure than accuracy, also of groups that have none.
-
-        ``split, figure, group, count`` (rows that it is about), ``events``, ``value`` (their share), ``low``, ``high``,
-        ``shrunk`` and ``contradicts_shrunk`` as in ``table``, and ``reason``: why a group has no value.
-        """
-        low, high = self.value_interval
-        none = [None] * len(self.without)
-
-        def cells(values: Any, kind: pa.DataType) -> pa.Array:
-            return pa.array([*np.asarray(values).tolist(), *none], kind, from_pandas=True)
-
-        return pa.table(
-            {
-                "split": pa.array([self.split] * (len(self.groups) + len(none)), pa.string()),
-                "figure": pa.array([self.figure.name] * (len(self.groups) + len(none)), pa.string()),
-                "group": pa.array([*self.groups, *self.without], pa.string()),
-                "count": pa.array([*self.count.tolist(), *[0] * len(none)], pa.int64()),
-                "events": pa.array([*self.events.tolist(), *[0] * len(none)], pa.int64()),
-                "value": cells(self.value, pa.float64()),
-                "low": cells(low, pa.float64()),
-                "high": cells(high, pa.float64()),
-                "shrunk": cells(self.figure.shown(self.shrunk), pa.float64()),
-                "contradicts_shrunk": cells(self.contradicts, pa.bool_()),
-                "reason": pa.array([*[None] * len(self.groups), *[self.figure.lacks] * len(none)], pa.string()),
-            }
-        )
 
     def _counts(self) -> dict[str, Any]:
         return {
@@ -235,7 +246,8 @@ class SplitCounts:
             "worse_than_chance": worse,
             "criteria": {
                 name: self.figure.entry(
-                    criterion(by), _entry(criterion(by), of_kept, float(values[by]), noise[by], shrink, single)
+                    criterion(by),
+                    criterion_entry(criterion(by), of_kept, float(values[by]), noise[by], shrink=shrink, single=single),
                 )
                 for name, by in computed.items()
             },
@@ -263,31 +275,3 @@ class SplitCounts:
         if not any(is_worse) and tail.min() >= PERCENT[0] / 100 / len(count):
             return None
         return self.groups[int(np.flatnonzero(kept)[np.argmin(tail)])]
-
-
-def _entry(of: Criterion, groups: Groups, value: float, noise: Noise, shrink: bool, single: bool) -> dict[str, Any]:
-    """A criterion as plain values; ``None`` for what it does not have, or what says nothing of these groups."""
-    means_something = not of.of_differences or bool(accuracies_differ(groups.accuracy))
-    # Groups of a single row each tell nothing of their true accuracies but their mean.
-    is_known = of.of_samples or not single
-    has_interval = of.has_interval and means_something and is_known
-    return {
-        "value": value if means_something and (is_known or not shrink) else None,
-        "better": of.mode,
-        "estimate": noise.estimate if has_interval else None,
-        "interval": [noise.low, noise.high] if has_interval else None,
-        "floor": _floor(of, noise, groups) if of.has_floor and not shrink else None,
-    }
-
-
-def _floor(of: Criterion, noise: Noise, groups: Groups) -> dict[str, Any] | None:
-    if of.of_differences and len(groups.accuracy) < 2:
-        return None
-    # Where chance makes all groups equal, such a criterion is divided by the least standard error there is.
-    limit = groups.overall / STANDARD_ERROR_FLOOR / 2 if of.of_differences else math.inf
-    if noise.floor >= limit:
-        return None
-    return {
-        "median": noise.floor,
-        "interval": [noise.floor_low, noise.floor_high] if noise.floor_high < limit else None,
-    }

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion
-from drurank.noise import DRAWS, INTERVAL_DRAWS, noise_floor, summed_up, true_criteria
+from drurank.noise import DRAWS, INTERVAL_DRAWS, noise_floor, summed_up
 from drurank.report.counts import SplitCounts
+from drurank.report.served import Served
 
 PAIRS = (("ood_test", "id_test"), ("test", "id_test"), ("ood_val", "id_val"), ("val", "id_val"))
 """A split of unseen groups, and the one of training groups that it is compared with."""
@@ -18,7 +19,7 @@ LEAST_DRAWS, MOST_GROUPS = 100, 10_000_000
 
 
 def find_drop(
-    splits: Sequence[SplitCounts], summaries: Mapping[str, Mapping[str, Any]], *, min_count: int
+    splits: Sequence[Served], summaries: Mapping[str, Mapping[str, Any]], *, min_count: int
 ) -> dict[str, Any] | None:
     """How much worse each criterion is on the unseen groups; ``None`` without such a pair of splits.
 
@@ -49,7 +50,7 @@ def find_drop(
 
 
 def _criteria(
-    pair: tuple[SplitCounts, SplitCounts],
+    pair: tuple[Served, Served],
     summaries: Mapping[str, Mapping[str, Any]],
     names: Sequence[str],
     min_count: int,
@@ -69,7 +70,7 @@ def _criteria(
             "value": None if before is None or after is None else float(sign * (before - after)),
             "estimate": middle,
             "interval": None if middle is None else [low, high],
-            "by_chance": _band(chance[by[name]]) if name in has_floor else None,
+            "by_chance": _band(chance[by[name]]) if name in has_floor and by[name] in chance else None,
         }
     return found
 
@@ -79,7 +80,7 @@ def _band(draws: np.ndarray) -> dict[str, Any]:
     return {"median": median, "interval": [low, high]}
 
 
-def _estimates(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_count: int) -> dict[str, np.ndarray]:
+def _estimates(pair: tuple[Served, Served], names: Sequence[str], min_count: int) -> dict[str, np.ndarray]:
     """How much worse the true figures of both splits may be, ``[draws]`` by criterion."""
     of_samples = [name for name in names if criterion(name).of_samples]
     of_groups = [name for name in names if name not in of_samples]
@@ -87,38 +88,32 @@ def _estimates(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_
     # Criteria over all samples count the rows of small groups too.
     for least, some in ((min_count, of_groups), (1, of_samples)):
         if some:
-            splits = [_at_least(split, least) for split in pair]
+            splits = [split.at_least(least) for split in pair]
             draws = _draws(splits, INTERVAL_DRAWS)
-            before, after = (
-                true_criteria(split.correct, split.count, split.spread, some, draws=draws, seed=seed)
-                for seed, split in enumerate(splits)
-            )
+            before, after = (split.true_criteria(some, draws=draws, seed=seed) for seed, split in enumerate(splits))
             found |= {name: criterion(name).sign * (before[name] - after[name]) for name in some}
     return found
 
 
-def _by_chance(pair: tuple[SplitCounts, SplitCounts], names: Sequence[str], min_count: int) -> dict[str, np.ndarray]:
-    """How much worse the figures would be if all groups had one accuracy, ``[draws]`` by criterion."""
-    if not names:
+def _by_chance(pair: tuple[Served, Served], names: Sequence[str], min_count: int) -> dict[str, np.ndarray]:
+    """How much worse the figures would be if all groups had one accuracy, ``[draws]`` by criterion.
+
+    Nothing where the figure is no share.
+    """
+    whole = [split for split in pair if isinstance(split, SplitCounts)]
+    if not names or len(whole) < len(pair):
         return {}
     # One accuracy for both: with each split's own, what one is worse on the whole would pass for chance.
-    accuracy = sum(split.correct.sum() for split in pair) / sum(split.count.sum() for split in pair)
-    splits = [_at_least(split, min_count) for split in pair]
-    draws = _draws(splits, DRAWS)
+    accuracy = sum(split.correct.sum() for split in whole) / sum(split.count.sum() for split in whole)
+    counts = [split.at_least(min_count) for split in whole]
+    draws = _draws(counts, DRAWS)
     before, after = (
-        noise_floor(split.count, accuracy, names, draws=draws, seed=seed) for seed, split in enumerate(splits)
+        noise_floor(split.count, accuracy, names, draws=draws, seed=seed) for seed, split in enumerate(counts)
     )
     return {name: criterion(name).sign * (before[name] - after[name]) for name in names}
 
 
-def _at_least(split: SplitCounts, min_count: int) -> SplitCounts:
-    kept = split.count >= min_count
-    if kept.all():
-        return split
-    return SplitCounts.of_some(split.split, split.groups, split.correct * kept, split.count * kept)
-
-
-def _draws(splits: Sequence[SplitCounts], most: int) -> int:
+def _draws(splits: Sequence[Served], most: int) -> int:
     # Of many groups a few draws tell the percentiles well enough.
     return min(most, max(LEAST_DRAWS, MOST_GROUPS // max(len(split.count) for split in splits)))
 

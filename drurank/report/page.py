@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from drurank.figures import ACCURACY
 from drurank.files import replace_file
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.remarks import capital, on_answer, on_differences, remarks, remarks_on_drop, remarks_on_groups
-from drurank.report.tables import BETTER
+from drurank.report.served import Served
+from drurank.report.tables import BETTER, events_heading
 from drurank.terminal import visible
 from drurank.words import counted, in_digits, in_range, joined, short
 
@@ -27,7 +27,7 @@ def write_page(
     file: Path,
     report: Mapping[str, Any],
     splits: Sequence[SplitCounts],
-    figures: Mapping[str, Sequence[SplitCounts]] | None = None,
+    figures: Mapping[str, Sequence[Served]] | None = None,
     *,
     title: str,
     command: str | None = None,
@@ -38,7 +38,7 @@ def write_page(
         file: where to.
         report: the content of ``report.json``.
         splits: counts by split.
-        figures: further figure to counts by split.
+        figures: further figure to each split.
         title: of the page.
         command: that made it, if one did.
     """
@@ -90,14 +90,14 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
     return [*lines, _next(split, content, place)]
 
 
-def _of_figure(split: SplitCounts) -> str:
+def _of_figure(split: Served) -> str:
     place = int(np.lexsort((split.interval[1], split.accuracy))[0])
     where = "" if split.split == ALL else f" in {split.split}"
-    overall = split.events.sum() / split.count.sum()
+    rows = int(split.count[place])
+    of_rows = f"of {counted(rows, 'row')}" if split.events is None else f"{split.events[place]:,} of {rows:,}"
     return (
-        f"{capital(split.figure.words)}{where}: {in_digits(overall)} of all rows together; the worst group is "
-        f"{short(split.groups[place])}, with {in_digits(split.value[place])} ({split.events[place]:,} of "
-        f"{split.count[place]:,})."
+        f"{capital(split.figure.words)}{where}: {in_digits(split.overall)} of all rows together; the worst group is "
+        f"{short(split.groups[place])}, with {in_digits(split.value[place])} ({of_rows})."
     )
 
 
@@ -120,7 +120,7 @@ def _next(split: SplitCounts, content: Mapping[str, Any], worst: int) -> str:
     )
 
 
-def _part(content: Mapping[str, Any], splits: Sequence[SplitCounts], place: int) -> dict[str, Any]:
+def _part(content: Mapping[str, Any], splits: Sequence[Served], place: int) -> dict[str, Any]:
     from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
 
     figure = splits[0].figure
@@ -171,31 +171,31 @@ def _drop(drop: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"title": title, "rows": rows, "remarks": remarks_on_drop(drop)}
 
 
-def _split(split: SplitCounts, name: str, *, explains: bool) -> dict[str, Any]:
+def _split(split: Served, name: str, *, explains: bool) -> dict[str, Any]:
     low, high = split.value_interval
     shrunk = split.figure.shown(split.shrunk)
     order = np.lexsort((split.interval[1], split.accuracy))
-    has_shrunk = not np.isnan(split.shrunk).all()
+    columns = {split.figure.name: split.value, "from": low, "to": high}
+    if split.chance is not None:
+        columns |= dict(zip(("by chance from", "by chance to"), split.chance, strict=True))
+    if not np.isnan(split.shrunk).all():
+        columns["shrunk"] = shrunk
     rows = [
         [
             visible(split.groups[i]),
             f"{split.count[i]:,}",
-            f"{split.events[i]:,}",
-            in_digits(split.value[i]),
-            in_digits(low[i]),
-            in_digits(high[i]),
-            *([in_digits(shrunk[i])] if has_shrunk else []),
+            *([] if split.events is None else [f"{split.events[i]:,}"]),
+            *(in_digits(column[i]) for column in columns.values()),
         ]
         for i in order
     ]
-    empty = 5 if has_shrunk else 4
-    rows += [[visible(group), "0", *[""] * empty] for group in split.without]
+    headings = ["group", "rows", *events_heading(split), *columns]
+    rows += [[visible(group), "0", *[""] * (len(headings) - 2)] for group in split.without]
     where = "" if split.split == ALL else f" in {split.split}"
-    what = "right" if split.figure is ACCURACY else "events"
     return {
         "id": name,
         "title": f"{counted(len(split.groups), 'group')}{where}",
-        "columns": ["group", "rows", what, split.figure.name, "from", "to", *(["shrunk"] if has_shrunk else [])],
+        "columns": headings,
         "rows": rows,
         "remarks": [
             "From, to: 5 to 95 % by the group's own rows.",

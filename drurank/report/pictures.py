@@ -21,8 +21,9 @@ from matplotlib.ticker import MaxNLocator
 from drurank.criterion import Criterion
 from drurank.criterion_keys import key_of, logged_criterion
 from drurank.figures import ACCURACY
-from drurank.noise import DRAWS, chance_band
-from drurank.report.counts import ALL, SplitCounts
+from drurank.noise import DRAWS
+from drurank.report.counts import ALL
+from drurank.report.served import Served
 from drurank.terminal import visible
 from drurank.words import counted, joined, short, shortened
 
@@ -63,7 +64,7 @@ def save_picture(figure: Figure, path: Path | IO[bytes]) -> None:
         figure.savefig(path, format="png")
 
 
-def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
+def draw_groups(splits: Sequence[Served]) -> Figure:
     """Accuracies, or another figure, of the groups of each split, the worst first, with the band of chance alone.
 
     Args:
@@ -89,20 +90,17 @@ def draw_groups(splits: Sequence[SplitCounts]) -> Figure:
     return figure
 
 
-def _draw_split(ax: Axes, split: SplitCounts) -> None:
+def _draw_split(ax: Axes, split: Served) -> None:
     order = np.argsort(split.accuracy, kind="stable")
     value, place = split.value[order], np.arange(1, len(order) + 1)
-    pooled = split.correct.sum() / split.count.sum()
     draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
-    at, *ends = chance_band(split.count, pooled, draws=draws)
-    low, high = split.figure.shown_range(*ends)
+    at, low, high = split.band(draws)
     of_chance: dict[str, Any] = {"color": GREY, "alpha": 0.45, "label": "chance alone (5 to 95 %)"}
     if len(order) <= FEW:  # nothing lies between groups that have names
         ax.bar(at + 1, high - low, 0.5, bottom=low, **of_chance)
     else:
         ax.fill_between(at + 1, low, high, lw=1.5, **of_chance)
-    overall = split.figure.shown(pooled)
-    ax.axhline(overall, color=GREY, lw=1, ls="--", label="all rows together")
+    ax.axhline(split.overall, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
         low, high = (end[order] for end in split.value_interval)
         ax.vlines(place, low, high, color=BLUE, lw=1, alpha=0.6, label="5 to 95 % by its own rows")
@@ -127,7 +125,7 @@ def _draw_split(ax: Axes, split: SplitCounts) -> None:
         ax.set_xlabel(f"groups, the worst first ({short(visible(split.groups[order[0]]))})", parse_math=False)
         number_groups(ax, len(order))
     told = "right" if split.figure is ACCURACY else "in all"
-    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {overall:.3f} {told}"
+    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {split.overall:.3f} {told}"
     ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)
     tidy(ax)
 

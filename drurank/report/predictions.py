@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import check_count
-from drurank.figures import figure_named
+from drurank.figures import Measure, figure_named
 from drurank.files import refuse_existing
 from drurank.report.answers import Answers, counted_splits, counts_of_column, named_splits, refuse_lacking
 from drurank.report.counts import SplitCounts
+from drurank.report.scores import with_scores
+from drurank.report.served import Served
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
 from drurank.tabular.columns import Column, Names, refuse_unknown
 from drurank.tabular.reading import read_table
@@ -35,6 +37,7 @@ def report_predictions(
     criteria: Names = None,
     figure: Names = None,
     positive: str | None = None,
+    score: str | None = None,
     count: str | None = None,
     min_count: int = 1,
     shrink: bool = False,
@@ -61,8 +64,11 @@ def report_predictions(
         labels: all classes (with commas), needed if a predicted class is the label of no row.
         criteria: criteria by name (with commas); those that every run logs, if not given.
         figure: further figures than accuracy (with commas): error, selection_rate, tpr, fnr, tnr, fpr, precision, npv,
-            off_by_more_than_one; each with its criteria, gap and ratio among them.
+            off_by_more_than_one, f1, balanced_accuracy, mae, and of probabilities auroc, log_loss, brier,
+            calibration_error; each with its criteria, gap and ratio among them.
         positive: label of the positive class, which most of these need; 1, if the labels are 0 and 1.
+        score: column of the probability of the positive class (of any score, for auroc), for figures that need it; else
+            they read the column probabilities or the columns probability_<label> that predict writes.
         count: column of how many samples each row stands for, of a table of counts by group, label and prediction; each
             row is one, if not given.
         min_count: criteria leave out groups with fewer rows; the tables still list them.
@@ -83,15 +89,17 @@ def report_predictions(
     names = _checked(criteria, min_count)
     figures = [figure_named(name) for name in as_names(figure)]
     folder = _folder(predictions, output, html, overwrite, [one.name for one in figures])
-    others = [prediction, *as_names(group), *([split] if split else []), *([count] if count else [])]
+    others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     table = _read(predictions, check, delimiter, text_encoding)
     times = None if count is None else counts_of_column(Column(predictions, count, table[count]))
     answers = Answers.of_table(
         predictions, table, label, prediction, as_names(group), split, as_names(labels), positive, times
     )
+    if score or any(isinstance(one, Measure) and one.needs for one in figures):
+        answers = with_scores(answers, predictions, table, score)
     only = named_splits(on, split, list(answers.rows))
-    splits, further = answers.counts(only=only), {one.name: answers.counts(one, only) for one in figures}
+    splits, further = answers.counts(only=only), {one.name: answers.of(one, only) for one in figures}
     about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further)
@@ -189,7 +197,7 @@ def _write_page(
     html: str | None,
     report: Mapping[str, Any],
     splits: Sequence[SplitCounts],
-    figures: Mapping[str, Sequence[SplitCounts]] | None = None,
+    figures: Mapping[str, Sequence[Served]] | None = None,
 ) -> None:
     if html is None:
         return

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from drurank.criteria import criterion
-from drurank.figures import figure_of
+from drurank.criteria import SUM_UNIT, criterion
+from drurank.figures import Share, figure_of
 from drurank.groups import Groups
-from drurank.report.counts import ALL, SplitCounts
+from drurank.report.counts import ALL
+from drurank.report.served import Served
 from drurank.words import counted, in_digits, in_range, joined, short
 
 LEFT_OUT = {"groups_left_out": "left out for having too few rows", "groups_unseen_in_training": "unseen in training"}
@@ -22,7 +23,7 @@ NAMED = 5
 OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst look worse than they are."
 COMPUTED = "Shrunk: computed from the groups' shrunk {}, as below, instead of the measured ones."
 ESTIMATED = "True, estimated: the same for the groups' {}; with the 5-95 % interval."
-BY_CHANCE = "By chance alone: if every group had the {} of all rows; median, and 5-95 %."
+BY_CHANCE = "By chance alone: {}; median, and 5-95 %."
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
     "drawn to what other groups have."
@@ -64,7 +65,7 @@ def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if has_interval:
         yield ESTIMATED.format(figure.true)
     if any(entry["floor"] for entry in entries):
-        yield BY_CHANCE.format(figure.words)
+        yield BY_CHANCE.format(figure.by_chance)
     found = [(name, entry["value"]) for content in columns.values() for name, entry in content["criteria"].items()]
     names = list(dict.fromkeys(name for name, value in found if value is not None))
     yield from on_criteria(names, has_interval, figure.summed)
@@ -72,7 +73,7 @@ def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def on_criteria(names: list[str], has_interval: bool, summed: str = "errors") -> Iterator[str]:
     """What is not plain from the name of a criterion."""
-    sums = [name for name in names if criterion(name).unit == criterion("qdcg10").unit]
+    sums = [name for name in names if criterion(name).unit == SUM_UNIT]
     if sums:
         # All groups wrong: the sum is then the same for any number of groups, but for those that grow with it.
         fixed = [name for name in sums if not criterion(name).grows_with_groups]
@@ -131,7 +132,8 @@ def on_differences(content: Mapping[str, Any], names: Sequence[str]) -> str:
     if content["groups"] - content["groups_left_out"] < 2:
         return "with one group, nothing can be said about how groups differ."
     if content["spread"] is None:
-        return "every group has a single row, so nothing is known of how they differ."
+        few = "a single row" if isinstance(figure_of(content), Share) else "too few rows"
+        return f"every group has {few}, so nothing is known of how they differ."
     said, is_found = _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
     like = [name for name in names if _is_chance(content["criteria"][name])]
     if not like:
@@ -204,7 +206,7 @@ def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def remarks_on_groups(split: SplitCounts, *, explains: bool = True) -> list[str]:
+def remarks_on_groups(split: Served, *, explains: bool = True) -> list[str]:
     """What the shrunk accuracy is, where that is to be explained, and which groups' own rows contradict it."""
     if np.isnan(split.shrunk).all():
         return []

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from drurank.figures import ACCURACY, figure_of
-from drurank.report.counts import ALL, SplitCounts
+from drurank.report.counts import ALL
 from drurank.report.remarks import remarks, remarks_on_drop, remarks_on_groups
+from drurank.report.served import Served
 from drurank.terminal import dimmed
 from drurank.words import counted, in_digits, in_range, shortened
 
@@ -119,7 +120,7 @@ def drop_table(drop: Mapping[str, Any], *, shrink: bool = False) -> Table:
     return table
 
 
-def groups_table(split: SplitCounts, *, explains: bool = True) -> Table:
+def groups_table(split: Served, *, explains: bool = True) -> Table:
     """The worst and the best groups of a split, the worst first, each with the interval of its accuracy.
 
     Args:
@@ -135,6 +136,7 @@ def groups_table(split: SplitCounts, *, explains: bool = True) -> Table:
     some = f"The worst {len(worst)} and the best {len(best)} of" if len(best) else "All" if len(low) > 1 else "The only"
     what = counted(len(low), "group") if len(low) > 1 else "group"
     has_shrunk = not np.isnan(split.shrunk).all()
+    shrunk_heading = ["shrunk"] if has_shrunk else []
     table = Table(
         title=f"{some} {what}{'' if split.split == ALL else f' in {split.split}'}",
         caption="\n".join(remarks_on_groups(split, explains=explains)),
@@ -142,18 +144,26 @@ def groups_table(split: SplitCounts, *, explains: bool = True) -> Table:
     )
     # Of a long name every letter is shown, on several lines, since names may differ at their ends alone.
     table.add_column("group", overflow="fold")
-    of_events = "right" if split.figure is ACCURACY else "events"
-    for column in ("rows", of_events, split.figure.name, "5 to 95 %", *(["shrunk"] if has_shrunk else [])):
+    chance = [] if split.chance is None else ["by chance"]
+    for column in ("rows", *events_heading(split), split.figure.name, "5 to 95 %", *chance, *shrunk_heading):
         table.add_column(column, justify="right", no_wrap=True)
     for i in [*worst, *best]:
         value, mark = split.figure.shown(split.shrunk[i]), " *" if split.contradicts[i] else "  "
         table.add_row(
             split.groups[i],
             f"{split.count[i]:,}",
-            f"{split.events[i]:,}",
+            *([] if split.events is None else [f"{split.events[i]:,}"]),
             in_digits(split.value[i]),
             in_range((low[i], high[i])),
+            *([] if split.chance is None else [in_range([end[i] for end in split.chance])]),
             *([f"{in_digits(value)}{mark}"] if has_shrunk else []),
             end_section=len(best) > 0 and i == worst[-1],
         )
     return table
+
+
+def events_heading(split: Served) -> list[str]:
+    """What the rows are called that the figure of a split is the share of; none where it is no share."""
+    if split.events is None:
+        return []
+    return ["right" if split.figure is ACCURACY else "events"]

@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
 from drurank.report.drop import find_drop
+from drurank.report.served import Served, figure_table
 from drurank.report.tables import criteria_table, drop_table, groups_table
 from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE, REPORT_FILE
@@ -39,7 +40,7 @@ def write_report(
     min_count: int = 1,
     shrink: bool = False,
     about: Mapping[str, Any],
-    figures: Mapping[str, Sequence[SplitCounts]] | None = None,
+    figures: Mapping[str, Sequence[Served]] | None = None,
 ) -> dict[str, Any]:
     """Write ``groups.csv``, ``groups.parquet``, ``report.json`` and ``groups.png``, and of each figure the tables.
 
@@ -50,7 +51,7 @@ def write_report(
         min_count: the criteria leave out groups with fewer samples; the tables still list them.
         shrink: the criteria use each group's posterior mean accuracy.
         about: further entries for the top of the report, plain values.
-        figures: further figure to counts by split.
+        figures: further figure to each split.
 
     Returns:
         The content of ``report.json``.
@@ -62,10 +63,10 @@ def write_report(
     tables = [split.table() for split in splits]
     found = _write_figure([folder / name for name in files], splits, tables, names, min_count, shrink)
     report = {**about, "min_count": min_count, "shrink": shrink, **found}
-    for name, counts in (figures or {}).items():
-        paths, tables = [folder / one for one in figure_files(name)], [split.figure_table() for split in counts]
+    for name, of_splits in (figures or {}).items():
+        paths, tables = [folder / one for one in figure_files(name)], [figure_table(split) for split in of_splits]
         of_figure = list(dict.fromkeys([*names, *OF_FIGURES]))
-        part = _write_figure(paths, counts, tables, of_figure, min_count, shrink)
+        part = _write_figure(paths, of_splits, tables, of_figure, min_count, shrink)
         report.setdefault("figures", {})[name] = part
     write_json(folder / REPORT_FILE, report)
     return report
@@ -73,7 +74,7 @@ def write_report(
 
 def _write_figure(
     files: Sequence[Path],
-    splits: Sequence[SplitCounts],
+    splits: Sequence[Served],
     tables: Sequence[pa.Table],
     names: Sequence[str],
     min_count: int,
@@ -95,7 +96,7 @@ def print_report(
     report: Mapping[str, Any],
     splits: Sequence[SplitCounts],
     folder: Path,
-    figures: Mapping[str, Sequence[SplitCounts]] | None = None,
+    figures: Mapping[str, Sequence[Served]] | None = None,
     *,
     explains: bool = True,
 ) -> None:
@@ -105,7 +106,7 @@ def print_report(
         report: what ``write_report`` returned.
         splits: counts by split.
         folder: where it was written to.
-        figures: further figure to counts by split.
+        figures: further figure to each split.
         explains: whether it says how to read it, which one report of several need not repeat.
     """
     console = Terminal()
@@ -121,7 +122,7 @@ def print_report(
 
 
 def _print_figure(
-    console: Terminal, content: Mapping[str, Any], splits: Sequence[SplitCounts], *, shrink: bool, explains: bool
+    console: Terminal, content: Mapping[str, Any], splits: Sequence[Served], *, shrink: bool, explains: bool
 ) -> None:
     names, explained = list(content["splits"]), content["splits"] if explains else {}
     for begin in range(0, len(names), SIDE_BY_SIDE):

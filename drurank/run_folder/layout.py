@@ -42,5 +42,7 @@ def is_of_run(folder: Path, file: Path) -> bool:
     return holds_run(folder) and (str(file) in whole or (file.parts[0] in inner and len(file.parts) > 1))
 
 
+PROBABILITIES, OF_CLASS = "probabilities", "probability_"
+"""Column of predictions with the probability of each class, or what those of single classes begin with."""
 SEEN = "seen_in_training"
 """Column of predictions and of counts by group: whether training has the group."""

@@ -1,4 +1,4 @@
-"""Figures by group against numpy's own counts."""
+"""Shares of rows by group against numpy's own counts."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +8,9 @@ from scipy.stats import beta
 
 from drurank.criteria import compute_criteria
 from drurank.errors import InputError
-from drurank.figures import FIGURES, figure_named
+from drurank.figures import SHARES, figure_named
 from drurank.report.answers import Answers
+from drurank.report.served import figure_table
 
 LOWER = {"error", "fnr", "fpr", "off_by_more_than_one"}
 
@@ -43,7 +44,7 @@ def counts(name, *of_rows, **options):
     return split
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", SHARES)
 def test_each_is_its_definition_group_by_group(name):
     for seed in range(50):
         rng = np.random.default_rng(seed)
@@ -88,7 +89,7 @@ def rows():
     return label, (rng.random(ROWS) < 0.25 + 0.3 * label + 0.05 * group).astype(int), group
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "off_by_more_than_one"])
+@pytest.mark.parametrize("name", [name for name in SHARES if name != "off_by_more_than_one"])
 def test_criteria_are_of_the_worse_served_groups(rows, name):
     label, said, group = rows
     found = counts(name, *rows).summary(["average", "worst", "p10", "overall", "gap", "ratio", "qdcg10"])["criteria"]
@@ -129,7 +130,7 @@ def test_chance_alone_is_that_of_groups_with_the_same_rate(rows):
 def test_tables_have_the_figure_with_its_interval_and_why_a_group_has_none():
     label, said = [0] * 10 + [1] * 10 + [1], [1] * 3 + [0] * 7 + [1] * 10 + [0]
     split = counts("fpr", label, said, ["a"] * 10 + ["b"] * 10 + ["c"])
-    table = split.figure_table().to_pylist()
+    table = figure_table(split).to_pylist()
     first = table[0]
     assert [row["group"] for row in table] == ["a", "b", "c"]
     assert (first["count"], first["events"], first["value"]) == (10, 3, pytest.approx(0.3))
@@ -142,7 +143,7 @@ def test_tables_have_the_figure_with_its_interval_and_why_a_group_has_none():
 
 
 def test_a_rate_and_its_complement_are_shrunk_alike(rows):
-    of_errors, well = (counts(name, *rows).figure_table() for name in ("fpr", "tnr"))
+    of_errors, well = (figure_table(counts(name, *rows)) for name in ("fpr", "tnr"))
     assert of_errors["shrunk"].to_numpy() == pytest.approx(1 - well["shrunk"].to_numpy())
     assert of_errors["low"].to_numpy() == pytest.approx(1 - well["high"].to_numpy())
     assert of_errors["contradicts_shrunk"] == well["contradicts_shrunk"]

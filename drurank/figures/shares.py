@@ -1,0 +1,99 @@
+"""Figures that are shares of rows, as how many are right, or how many of the negative ones are called positive.
+
+Each is kept as the share of rows that *went well*, so that all criteria of groups, their intervals and what chance
+alone would give are those of accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from drurank.figures.base import ACCURACY_NAME, Figure, Outcomes
+
+Mask = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(Figure):
+    """A share of the rows of a group: of those that went well, or 1 minus it.
+
+    Attributes:
+        about: the rows that it is a share of, bool ``[n]``.
+        went_well: which of these went well, bool ``[n]``.
+    """
+
+    about: Callable[[Outcomes], Mask] = field(repr=False)
+    went_well: Callable[[Outcomes], Mask] = field(repr=False)
+
+
+def _every(rows: Outcomes) -> Mask:
+    return np.ones(len(rows.label), dtype=bool)
+
+
+def _right(rows: Outcomes) -> Mask:
+    found: Mask = rows.label == rows.prediction
+    return found
+
+
+def _positive(rows: Outcomes) -> Mask:
+    found: Mask = rows.label == rows.positive
+    return found
+
+
+def _negative(rows: Outcomes) -> Mask:
+    return ~_positive(rows)
+
+
+def _said_positive(rows: Outcomes) -> Mask:
+    found: Mask = rows.prediction == rows.positive
+    return found
+
+
+def _said_negative(rows: Outcomes) -> Mask:
+    return ~_said_positive(rows)
+
+
+def _near(rows: Outcomes) -> Mask:
+    assert rows.values is not None, "checked by Figure.check"
+    found: Mask = np.abs(rows.values[rows.label] - rows.values[rows.prediction]) <= 1
+    return found
+
+
+def _share(
+    name: str, words: str, about: Callable[[Outcomes], Mask], went_well: Callable[[Outcomes], Mask], rows: str = "rows"
+) -> Share:
+    return Share(name=name, words=words, about=about, went_well=went_well, lacks=f"no {rows}")
+
+
+def _rate(
+    name: str, words: str, about: Callable[[Outcomes], Mask], went_well: Callable[[Outcomes], Mask], rows: str
+) -> Share:
+    return replace(_share(name, words, about, went_well, rows), higher_is_better=False)
+
+
+POSITIVE, NEGATIVE = "rows of the positive class", "rows of the negative class"
+ACCURACY = replace(_share(ACCURACY_NAME, "accuracy", _every, _right), plural="accuracies", needs_positive=False)
+SHARES: Mapping[str, Share] = {
+    figure.name: figure
+    for figure in (
+        ACCURACY,
+        replace(_rate("error", "error rate", _every, _right, "rows"), needs_positive=False),
+        _share("selection_rate", "selection rate", _every, _said_positive),
+        _share("tpr", "true positive rate", _positive, _said_positive, POSITIVE),
+        _rate("fnr", "false negative rate", _positive, _said_positive, POSITIVE),
+        _share("tnr", "true negative rate", _negative, _said_negative, NEGATIVE),
+        _rate("fpr", "false positive rate", _negative, _said_negative, NEGATIVE),
+        _share("precision", "precision", _said_positive, _positive, "rows predicted positive"),
+        _share("npv", "negative predictive value", _said_negative, _negative, "rows predicted negative"),
+        replace(
+            _rate("off_by_more_than_one", "share off by more than one", _every, _near, "rows"),
+            plural="shares off by more than one",
+            needs_positive=False,
+            needs_values=True,
+        ),
+    )
+}
+"""Every share by name; accuracy is part of each report."""
