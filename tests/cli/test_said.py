@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drurank.cli import training
+
 ROLES = ["--data.path", "m.csv", "--data.label", "churn", "--data.group", "clinic", "--data.split", "part"]
 READ = ["--data.thousands", ",", "--data.dates", "visited", "--data.exclude", "id"]
 JOINED = ["--data.join_twins", "true", "--data.join_feature_twins", "size"]
@@ -108,3 +110,22 @@ def test_validation_ends_with_one_figure_for_each_criterion_and_split(say, capsy
         for name in ("loss", "overall", "worst", "qdcg10"):
             assert float(rows[name][place]) == pytest.approx(float(last[f"{split}_{name}"]), abs=5e-5)
     assert shown.count("qdcg10  ") + shown.count("qdcg10 │") == 1
+
+
+def test_inspect_says_once_that_a_name_does_not_occur(run, messy, caplog):
+    write("m.csv", messy)
+    run("inspect", *ROLES, "--data.relabel", "{Yess: Yes}")
+    said = "m.csv: relabel names 'Yess', which no row has as 'churn'; did you mean 'Yes'? known: "
+    assert [message.startswith(said) for message in caplog.messages] == [True]
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [("fit", ["Seed set to 3", "GPU available: False", "GPU available: True"]), ("test", ["GPU available: True"])],
+)
+def test_what_lightning_says_is_left_out_where_it_is_of_no_use(caplog, command, kept):
+    with caplog.at_level(logging.INFO), training._without_noise([command]):
+        logging.getLogger(training.OF_SEEDS).info("Seed set to 3")
+        for said in ("GPU available: False", "GPU available: True", "TPU available: False", "Tip: buy"):
+            logging.getLogger(training.LOGGERS[0]).info(said)
+    assert caplog.messages == kept
