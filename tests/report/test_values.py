@@ -129,7 +129,7 @@ def test_of_groups_with_a_pair_of_rows_each_nothing_is_known():
     label, score = np.tile([0, 1], 6), np.random.default_rng(0).random(12)
     split = split_of("auroc", Outcomes(label, label, 1, None, 2, score), np.repeat(np.arange(6), 2))
     found = split.summary(["worst"])
-    assert on_differences(found) == "every group has too few rows, so nothing is known of how they differ."
+    assert on_differences(found, ["worst"]) == "every group has too few rows, so nothing is known of how they differ."
     assert found["criteria"]["worst"]["interval"] is None
     assert np.isnan(split.value_interval).all()
     assert split.summary(["worst", "overall"], shrink=True)["criteria"]["worst"]["value"] is None
