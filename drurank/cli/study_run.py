@@ -120,6 +120,8 @@ def run_study(
     plan, folder = Plan.read(config), Path(output).expanduser()
     trust(plan.shared)  # of the configurations that the plan names
     file = Path(find_config(config)).expanduser().resolve()
+    if folder.is_dir():
+        refuse_links(folder)
     refuse_other_files(folder, str(file))
     with options.workers_of(plan, file, folder) as started:
         try:
@@ -155,10 +157,8 @@ def prepare(folder: Path, plan: Plan, check: Callable[[Path], None] | None = Non
         check: rehearses the settings, with shared configurations in the folder that it is given; none, if not given.
 
     Raises:
-        InputError: naming the first candidate whose ``fit`` cannot begin, or a link that leads out of the folder.
+        InputError: naming the first candidate whose ``fit`` cannot begin.
     """
-    if folder.is_dir():
-        refuse_links(folder)
     if check is not None and next(to_check(folder, plan), None) is not None:
         with TemporaryDirectory() as beside:  # a plan that is refused leaves nothing in the folder
             write_shared(Path(beside), plan)

@@ -126,4 +126,10 @@ def test_the_checkpoint_is_named_and_copied(undisturbed, tmp_path, run, capsys):
     assert {file: file.stat().st_mtime_ns for file in undisturbed.rglob("*")} == before
     with pytest.raises(SystemExit):
         main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "best"])
-    assert "which exists; give a new folder" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "best/config.yaml would be written over, and is a file of the run in" in said
+    Path("full").mkdir()
+    Path("full/mine.txt").touch()
+    with pytest.raises(SystemExit):
+        main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "full"])
+    assert "output is 'full', which exists; give a new folder" in capsys.readouterr().err

@@ -192,7 +192,7 @@ def test_checkpoint_whose_weights_are_nan_is_refused(trainer, tmp_path):
     saved = torch.load(run.checkpoint_callback.best_model_path, weights_only=True)
     saved["state_dict"]["network.bias"][0] = torch.nan
     torch.save(saved, tmp_path / "nan.ckpt")
-    with pytest.raises(InputError, match=r"network\.bias is nan or inf"):
+    with pytest.raises(InputError, match=r"has nan or inf in network\.bias"):
         ERM.load_from_checkpoint(tmp_path / "nan.ckpt", network=nn.Linear(2, 2))
 
 
