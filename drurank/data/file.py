@@ -206,7 +206,7 @@ class FileData(EncodedData):
         group, group_names = encoder.group(data, rows)
         if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
             say_unseen_groups(where, group, group_names, len(encoder.group_names))
-        if self._stage() == "test" and split in TEST:
+        if (self._stage() == "test" and split in TEST) or (self._predicts() and split in (*TEST, NEW)):
             say_twins(where, group, group_names)
         return GroupedDataset(
             self.make_rows(data, rows, where),

@@ -99,7 +99,7 @@ def say_twins(source: str, group: Tensor, names: Sequence[str]) -> None:
         rank_zero_warn(
             f"{source}: {rows:,} of {len(group):,} rows are of groups whose names differ only by case, blanks, Unicode "
             f"form or how a number is written from those of other groups, here or in training: {said}; each counts "
-            "apart, so if they are one, fit and test with join_twins=True"
+            "apart, so if they are one, fit with join_twins=True"
         )
 
 

@@ -47,6 +47,7 @@ def test_of_many_values_the_commonest_are_named(tmp_path, caplog):
     assert said_of(caplog)[0].endswith("color 6 ('e', 'a', 'b' and 2 more values)")
 
 
+@pytest.mark.parametrize(("stage", "part"), [("test", "test"), ("predict", "new")])
 @pytest.mark.parametrize(
     ("groups", "rows", "said"),
     [
@@ -56,18 +57,18 @@ def test_of_many_values_the_commonest_are_named(tmp_path, caplog):
     ],
     ids=["of training", "among themselves", "none"],
 )
-def test_a_test_warns_of_groups_that_are_written_otherwise(tmp_path, recwarn, groups, rows, said):
+def test_groups_that_are_written_otherwise_are_warned_of(tmp_path, recwarn, groups, rows, said, stage, part):
     state = fitted(parquet(tmp_path, group=[*"abababab"], **SEEN)).state_dict()
     path = parquet(tmp_path, "o.parquet", group=groups, **SEEN)
-    restored(state, path, tmp_path, split=None).dataset("test")
+    restored(state, path, tmp_path, stage, split=None).dataset(part)
     found = [str(warning.message) for warning in recwarn if "names differ only by" in str(warning.message)]
     assert len(found) == bool(said)
     for message in found:
         assert message.startswith(f"{path}: {rows} of 8 rows are of groups whose names differ only by case")
         assert f": {', '.join(said)}; each counts apart" in message
-        assert message.endswith("fit and test with join_twins=True")
+        assert message.endswith("fit with join_twins=True")
     recwarn.clear()
-    restored(state, path, tmp_path, split=None, join_twins=True).dataset("test")
+    restored(state, path, tmp_path, stage, split=None, join_twins=True).dataset(part)
     restored(state, path, tmp_path, "validate", split=None).dataset("test")
     assert not [warning for warning in recwarn if "names differ only by" in str(warning.message)]
 
