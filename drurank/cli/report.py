@@ -21,6 +21,10 @@ WHAT = (
 )
 
 
+OF_ONE = ("figure", "positive", "score", "count", "html")
+"""Options that a comparison of two tables does not have."""
+
+
 def run(words: list[str]) -> Any:
     """Write and show the report; the content of ``report.json``.
 
@@ -57,6 +61,9 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     known = inspect.signature(compare_predictions).parameters
     if settings["shrink"]:
         raise InputError("two tables are compared by observed accuracies; leave shrink out")
+    for name in OF_ONE:
+        if settings[name]:
+            raise InputError(f"two tables are compared by accuracy, on the terminal and in tables; leave {name} out")
     given = {name: value for name, value in settings.items() if name in known}
     found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})
     output = None if settings["output"] is None else Path(settings["output"]).expanduser()
