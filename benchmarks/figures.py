@@ -129,7 +129,7 @@ def main() -> None:
         work = pool.map(partial(held, simulations=options.simulations), cases)
         for row in track(work, "Simulating", total=len(cases), transient=True):
             table.add_row(*row)
-    Terminal(width=140).print(table)
+    Terminal(width=150).print(table)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from scipy.special import betainccinv, betaincinv, erf, ndtri
 
 from drurank.figures import Measure
 from drurank.figures.measures import Arrays
+from drurank.noise import PERCENT
 from drurank.resampling import across, draws_of, variances, within
 from drurank.unimodal import draw_true
 
@@ -147,7 +148,9 @@ class MeasuredGroups:
         if self.figure.perfect is None:
             return self.value, self._variance
         sd = np.sqrt(self._variance)
-        around = np.stack([self._without_chance(self.value + node * sd) for node in NODES])
+        # The nearer to what chance gives, the less sure; so near as a value may truly be.
+        near = np.maximum(self.value + ndtri(PERCENT[0] / 100) * sd, self.by_chance.mean(axis=0))
+        around = np.stack([self._without_chance(near + node * sd) for node in NODES])
         share = WEIGHTS / WEIGHTS.sum()
         return self._without_chance(self.value), share @ (around - share @ around) ** 2
 

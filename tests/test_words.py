@@ -31,6 +31,7 @@ def test_ranges_of_negative_numbers_can_be_read():
     assert in_range((0.5862, 0.7085)) == ".586-.709"
     assert in_range((-0.2, -0.1)) == "-.200 to -.100"
     assert in_range(None) == ""
+    assert in_range((float("nan"), float("nan"))) == ""
 
 
 def test_numbers_of_things_and_lists_read_as_sentences():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ class SplitValues:
 
     # ---- what chance does to it
 
-    @property
+    @cached_property
     def value_interval(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the true figure of each group lies by its own rows, 5 to 95 %, float64 ``[m]`` each."""
         return self.measured.interval(PERCENT[0] / 100)
@@ -135,14 +136,14 @@ class SplitValues:
         good: np.ndarray = self.figure.shown(self.measured.shrunk)
         return good
 
-    @property
+    @cached_property
     def contradicts(self) -> np.ndarray:
         """Whether each group's own rows contradict that, at a level corrected for their number, bool ``[m]``."""
         low, high = self.measured.interval(PERCENT[0] / 100 / len(self.groups))
         found: np.ndarray = (self.measured.shrunk < low) | (self.measured.shrunk > high)
         return found
 
-    @property
+    @cached_property
     def chance(self) -> tuple[np.ndarray, np.ndarray]:
         """What chance gives of each group's figure, 5 to 95 %, float64 ``[m]`` each."""
         low, high = np.nanpercentile(self.measured.by_chance, PERCENT, axis=0)
