@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from drurank.errors import InputError, nearest
+from drurank.errors import InputError
 from drurank.figures import ACCURACY, Measure, Outcomes, Share
+from drurank.report.cells import counts_of_column, numbered, positive_of, refuse_blank, rows_by_split, said_seen
 from drurank.report.classes import ClassCounts, rows_by
-from drurank.report.counts import ALL, SplitCounts
+from drurank.report.counts import SplitCounts
 from drurank.report.served import Served
 from drurank.report.values import SplitValues
 from drurank.run_folder.layout import SEEN
-from drurank.splits import TEST, TRAINING, VALIDATION
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
-from drurank.tabular.rules.cells import blank_cells
-from drurank.words import as_names, joined
-
-ORDER = (*TEST, *VALIDATION, *TRAINING)
+from drurank.tabular.columns import Column, refuse_unknown, to_number
+from drurank.words import joined
 
 
 @dataclass(frozen=True)
@@ -86,16 +81,16 @@ class Answers:
 
         right, predicted = column(label), column(prediction)
         known = [*right.texts, *labels]
-        true, said, number_of = _numbered(right, predicted, known)
+        true, said, number_of = numbered(right, predicted, known)
         values = np.array([to_number(text) for text in known])
         numbers = values if np.isfinite(values).all() else None
         columns = [column(name) for name in group]
-        _refuse_blank(columns, "group")
+        refuse_blank(columns, "group")
         code, groups = code_groups(columns, np.arange(table.num_rows))
         classes = len({number_of(text) for text in known})
-        outcomes = Outcomes(true, said, _positive(known, positive, number_of), numbers, classes)
-        rows = _rows_by_split(None if split is None else column(split), len(code))
-        seen = _said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
+        outcomes = Outcomes(true, said, positive_of(known, positive, number_of), numbers, classes)
+        rows = rows_by_split(None if split is None else column(split), len(code))
+        seen = said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
         if seen is None and "train" in rows:
             seen = np.isin(np.arange(len(groups)), code[rows["train"]])
         return cls(known, number_of, outcomes, code, groups, rows, times, seen)
@@ -172,55 +167,6 @@ class Answers:
         return rows_by(code[some], times, least)
 
 
-def named_splits(on: Names, split: str | None, known: Sequence[str]) -> list[str]:
-    """The splits that are named, in the order of those there are; all, if none is named.
-
-    Args:
-        on: what is given.
-        split: column of the split.
-        known: the splits there are.
-
-    Raises:
-        InputError: if there is no such split, or no column of splits is given.
-    """
-    wanted = as_names(on)
-    if wanted and split is None:
-        raise InputError(f"on is {on!r}, and no column says of which split a row is; give split=... too")
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"on is {on!r}, and column {split!r} has no split {name!r}: {nearest(name, known)}")
-    return [name for name in known if not wanted or name in wanted]
-
-
-def refuse_lacking(path: str, table: pa.Table, label: str, others: Sequence[str]) -> None:
-    """Refuse a table of predictions without the right classes, or without another column that is needed.
-
-    Raises:
-        InputError: naming the first.
-    """
-    refuse_unknown(
-        path,
-        table,
-        [label],
-        "; without the right class of each row nothing can be scored: name its column as label=..., or predict rows "
-        "that have labels",
-    )
-    refuse_unknown(path, table, others)
-
-
-def counts_of_column(column: Column) -> np.ndarray:
-    """Counts, int64 ``[n]``.
-
-    Raises:
-        InputError: naming the first cell that is not a whole number of 0 or more.
-    """
-    numbers = column.numbers
-    wrong = ~((numbers >= 0) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
-    if wrong.any():
-        raise column.error(int(np.argmax(wrong)), "is not a count; give whole numbers of 0 or more")
-    return numbers.astype(np.int64)
-
-
 def counted_splits(
     path: str, table: pa.Table, group: Sequence[str], count: str, correct: str, split: str | None
 ) -> list[SplitCounts]:
@@ -238,7 +184,7 @@ def counted_splits(
         InputError: if a cell is blank or no count, or more are correct than there are.
     """
     columns = [Column(path, name, table[name]) for name in group]
-    _refuse_blank(columns, "group")
+    refuse_blank(columns, "group")
     code, groups = code_groups(columns, np.arange(table.num_rows))
     every = counts_of_column(Column(path, count, table[count]))
     of_right = Column(path, correct, table[correct])
@@ -247,78 +193,7 @@ def counted_splits(
         row = int(np.argmax(right > every))
         raise of_right.error(row, f"is more than {count!r} has there, {every[row]:,}; check which column is which")
     found = []
-    for name, here in _rows_by_split(None if split is None else Column(path, split, table[split]), len(code)).items():
+    for name, here in rows_by_split(None if split is None else Column(path, split, table[split]), len(code)).items():
         added = [rows_by(code[here], each[here], len(groups)) for each in (right, every)]
         found.append(SplitCounts.of_some(name, groups, added[0], added[1]))
     return [one for one in found if len(one.groups)]
-
-
-def _said_seen(column: Column, code: np.ndarray, groups: int) -> np.ndarray | None:
-    """What a column says of each group, bool ``[m]``; ``None`` where it says nothing of one, or two things."""
-    words = {"true": True, "false": False}
-    other = [text for text in column.texts if text.lower() not in words]
-    if other:
-        row = int(np.argmax(column.codes == column.texts.index(other[0])))
-        raise column.error(row, "is neither true nor false; write one of them, or give the column another name")
-    row_says = np.array([*(words[text.lower()] for text in column.texts), False])[column.codes]
-    yes = np.bincount(code[row_says], minlength=groups)
-    no = np.bincount(code[~row_says & (column.codes >= 0)], minlength=groups)
-    return yes > 0 if ((yes > 0) != (no > 0)).all() else None
-
-
-def _rows_by_split(split: Column | None, rows: int) -> dict[str, np.ndarray]:
-    """Which rows are of each split, splits with unseen groups first; all are one, if there is no column."""
-    if split is None:
-        return {ALL: np.ones(rows, dtype=bool)}
-    _refuse_blank([split], "split")
-    order = {name: place for place, name in enumerate(ORDER)}
-    names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
-    return {name: split.codes == split.texts.index(name) for name in names}
-
-
-def _numbered(
-    label: Column, prediction: Column, known: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray, Callable[[str], int | None]]:
-    """Class numbers of labels and predictions, int64 ``[n]`` each, and that of a text.
-
-    Equal numbers are one class however they are written.
-    """
-    for column, what in ((label, "label"), (prediction, "prediction")):
-        _refuse_blank([column], what)
-    key: Callable[[str], Any] = (
-        _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
-    )
-    place = {key(text): number for number, text in reversed(list(enumerate(known)))}
-    predicted = np.array([place.get(key(text), -1) for text in prediction.texts])[prediction.codes]
-    if (predicted < 0).any():
-        row = int(np.argmax(predicted < 0))
-        raise prediction.error(
-            row,
-            f"is not one of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
-            "class in each row, or name all classes, as labels='0,1,2'",
-        )
-
-    def number_of(text: str) -> int | None:
-        return None if key is _exact and not np.isfinite(to_number(text)) else place.get(key(text))
-
-    return np.array([place[key(text)] for text in label.texts])[label.codes], predicted, number_of
-
-
-def _positive(known: Sequence[str], given: str | None, number_of: Callable[[str], int | None]) -> int | None:
-    """Number of the positive class; of classes 0 and 1 it is 1, if none is given."""
-    if given is None:
-        is_binary = {number_of(text) for text in known} == {number_of("0"), number_of("1")}
-        return number_of("1") if is_binary else None
-    found = number_of(given)
-    if found is None:
-        raise InputError(f"positive is {given!r}, which is no label: {nearest(given, list(dict.fromkeys(known)))}")
-    return found
-
-
-def _refuse_blank(columns: Sequence[Column], what: str) -> None:
-    for finding in blank_cells(columns, what, np.arange(len(columns[0].codes)) if columns else np.zeros(0, np.int64)):
-        raise finding.error(columns[0].path)
-
-
-def _exact(text: str) -> Decimal:
-    return Decimal(text.strip())

@@ -14,7 +14,8 @@ from drurank.criteria import criterion, default_criteria
 from drurank.errors import check_count
 from drurank.figures import Measure, figure_named
 from drurank.files import refuse_existing
-from drurank.report.answers import Answers, counted_splits, counts_of_column, named_splits, refuse_lacking
+from drurank.report.answers import Answers, counted_splits
+from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
 from drurank.report.counts import SplitCounts
 from drurank.report.scores import with_scores
 from drurank.report.served import Served

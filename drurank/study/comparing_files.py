@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
-from drurank.report.answers import Answers, named_splits, refuse_lacking
+from drurank.report.answers import Answers
+from drurank.report.cells import named_splits, refuse_lacking
 from drurank.report.counts import SplitCounts
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER

@@ -172,4 +172,4 @@ def test_a_comparison_of_two_tables_is_by_accuracy(capsys, option, value):
     saved(table(p=SCORE))
     with pytest.raises(SystemExit):
         main(["report", "--predictions", "p.csv", "p.csv", f"--{option}", value])
-    assert f"leave {option} out" in " ".join(capsys.readouterr().err.split())
+    assert f"error: {option} is " in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,148 @@
+"""Columns of a table of predictions: splits, groups, labels and counts as their cells say them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from drurank.errors import InputError, nearest
+from drurank.report.counts import ALL
+from drurank.splits import TEST, TRAINING, VALIDATION
+from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
+from drurank.tabular.rules.cells import blank_cells
+from drurank.words import as_names
+
+ORDER = (*TEST, *VALIDATION, *TRAINING)
+
+
+def refuse_lacking(path: str, table: pa.Table, label: str, others: Sequence[str]) -> None:
+    """Refuse a table of predictions without the right classes, or without another column that is needed.
+
+    Raises:
+        InputError: naming the first.
+    """
+    refuse_unknown(
+        path,
+        table,
+        [label],
+        "; without the right class of each row nothing can be scored: name its column as label=..., or predict rows "
+        "that have labels",
+    )
+    refuse_unknown(path, table, others)
+
+
+def named_splits(on: Names, split: str | None, known: Sequence[str]) -> list[str]:
+    """The splits that are named, in the order of those there are; all, if none is named.
+
+    Args:
+        on: what is given.
+        split: column of the split.
+        known: the splits there are.
+
+    Raises:
+        InputError: if there is no such split, or no column of splits is given.
+    """
+    wanted = as_names(on)
+    if wanted and split is None:
+        raise InputError(f"on is {on!r}, and no column says of which split a row is; give split=... too")
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"on is {on!r}, and column {split!r} has no split {name!r}: {nearest(name, known)}")
+    return [name for name in known if not wanted or name in wanted]
+
+
+def rows_by_split(split: Column | None, rows: int) -> dict[str, np.ndarray]:
+    """Which rows are of each split, splits with unseen groups first; all are one, if there is no column."""
+    if split is None:
+        return {ALL: np.ones(rows, dtype=bool)}
+    refuse_blank([split], "split")
+    order = {name: place for place, name in enumerate(ORDER)}
+    names = sorted(split.texts, key=lambda name: (order.get(name, len(order)), name))
+    return {name: split.codes == split.texts.index(name) for name in names}
+
+
+def said_seen(column: Column, code: np.ndarray, groups: int) -> np.ndarray | None:
+    """What a column says of each group, bool ``[m]``; ``None`` where it says nothing of one, or two things."""
+    words = {"true": True, "false": False}
+    other = [text for text in column.texts if text.lower() not in words]
+    if other:
+        row = int(np.argmax(column.codes == column.texts.index(other[0])))
+        raise column.error(row, "is neither true nor false; write one of them, or give the column another name")
+    row_says = np.array([*(words[text.lower()] for text in column.texts), False])[column.codes]
+    yes = np.bincount(code[row_says], minlength=groups)
+    no = np.bincount(code[~row_says & (column.codes >= 0)], minlength=groups)
+    return yes > 0 if ((yes > 0) != (no > 0)).all() else None
+
+
+def numbered(
+    label: Column, prediction: Column, known: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray, Callable[[str], int | None]]:
+    """Class numbers of labels and predictions, int64 ``[n]`` each, and that of a text.
+
+    Equal numbers are one class however they are written.
+    """
+    for column, what in ((label, "label"), (prediction, "prediction")):
+        refuse_blank([column], what)
+    key: Callable[[str], Any] = (
+        _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
+    )
+    place = {key(text): number for number, text in reversed(list(enumerate(known)))}
+    predicted = np.array([place.get(key(text), -1) for text in prediction.texts])[prediction.codes]
+    if (predicted < 0).any():
+        row = int(np.argmax(predicted < 0))
+        raise prediction.error(
+            row,
+            f"is not one of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
+            "class in each row, or name all classes, as labels='0,1,2'",
+        )
+
+    def number_of(text: str) -> int | None:
+        return None if key is _exact and not np.isfinite(to_number(text)) else place.get(key(text))
+
+    return np.array([place[key(text)] for text in label.texts])[label.codes], predicted, number_of
+
+
+def positive_of(known: Sequence[str], given: str | None, number_of: Callable[[str], int | None]) -> int | None:
+    """Number of the positive class; of classes 0 and 1 it is 1, if none is given."""
+    if given is None:
+        is_binary = {number_of(text) for text in known} == {number_of("0"), number_of("1")}
+        return number_of("1") if is_binary else None
+    found = number_of(given)
+    if found is None:
+        raise InputError(f"positive is {given!r}, which is no label: {nearest(given, list(dict.fromkeys(known)))}")
+    return found
+
+
+def counts_of_column(column: Column) -> np.ndarray:
+    """Counts, int64 ``[n]``.
+
+    Raises:
+        InputError: naming the first cell that is not a whole number of 0 or more.
+    """
+    numbers = column.numbers
+    wrong = ~((numbers >= 0) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
+    if wrong.any():
+        raise column.error(int(np.argmax(wrong)), "is not a count; give whole numbers of 0 or more")
+    return numbers.astype(np.int64)
+
+
+def refuse_blank(columns: Sequence[Column], what: str) -> None:
+    """Refuse blank cells.
+
+    Args:
+        columns: of the same rows.
+        what: what they say, as ``group``.
+
+    Raises:
+        InputError: naming the first.
+    """
+    for finding in blank_cells(columns, what, np.arange(len(columns[0].codes)) if columns else np.zeros(0, np.int64)):
+        raise finding.error(columns[0].path)
+
+
+def _exact(text: str) -> Decimal:
+    return Decimal(text.strip())
