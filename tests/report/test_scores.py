@@ -162,14 +162,3 @@ def test_any_score_ranks():
     saved(table(s=SCORE * 7 - 3))
     report = report_predictions("p.csv", figure="auroc", score="s")
     assert values(report, "auroc") == pytest.approx(metrics.roc_auc_score(LABEL, SCORE))
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("figure", "fpr"), ("score", "p"), ("positive", "1"), ("count", "p"), ("html", "o.html")],
-)
-def test_a_comparison_of_two_tables_is_by_accuracy(capsys, option, value):
-    saved(table(p=SCORE))
-    with pytest.raises(SystemExit):
-        main(["report", "--predictions", "p.csv", "p.csv", f"--{option}", value])
-    assert f"error: {option} is " in " ".join(capsys.readouterr().err.split())
