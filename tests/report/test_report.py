@@ -598,7 +598,7 @@ def test_of_many_groups_the_worst_is_named_where_nothing_is_drawn_and_the_axis_b
     right[7] = -1
     figure = draw_groups([counts(right + 1, [60] * groups, "ood_test")])
     (ax,) = figure.axes
-    assert ax.get_xlabel() == "groups, the worst first (group 7)"
+    assert ax.get_xlabel() == "groups, the worst first; worst: group 7"
     figure.canvas.draw()
     assert ax.xaxis.label.get_window_extent().y1 < ax.get_window_extent().y0, "below the axes"
     assert not ax.texts
