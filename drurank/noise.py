@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv
+from scipy.special import bdtr, bdtrik, betainccinv, betaincinv
 
 from drurank.checks import check_accuracy, check_sizes, counts_of_groups
 from drurank.criteria import names_of
@@ -182,6 +182,34 @@ def chance_band(
     )
     low, high = np.percentile(ordered, PERCENT, axis=0)
     return at, low, high
+
+
+def chance_range(count: np.ndarray, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
+    """5th and 95th percentile of the accuracy of groups of these sizes that is the same for all but for chance.
+
+    Args:
+        count: samples by group, integer ``[m]``, 1 or more.
+        accuracy: that of every group.
+
+    Returns:
+        Both, float64 ``[m]`` each.
+
+    Raises:
+        InputError: if a group has no sample, or the accuracy is not from 0 to 1.
+    """
+    count = check_sizes(count)
+    check_accuracy(accuracy)
+    if accuracy in (0, 1):
+        return np.full(len(count), float(accuracy)), np.full(len(count), float(accuracy))
+    low, high = (_quantile(count, accuracy, percent / 100) / count for percent in PERCENT)
+    return low, high
+
+
+def _quantile(count: np.ndarray, accuracy: float, level: float) -> np.ndarray:
+    """The least number of correct samples that has no more than so many in this share of cases, float64 ``[m]``."""
+    number = np.ceil(bdtrik(level, count, accuracy))
+    fewer: np.ndarray = np.maximum(number - 1, 0)
+    return np.where(bdtr(fewer, count.astype(np.int64), accuracy) >= level, fewer, number)
 
 
 def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> tuple[np.ndarray, np.ndarray]:

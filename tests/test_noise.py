@@ -9,7 +9,7 @@ from drurank.criteria import compute_criteria, values_of
 from drurank.dcg import group_dcg
 from drurank.errors import InputError
 from drurank.groups import Groups
-from drurank.noise import chance_band, criteria_noise, group_interval, noise_floor
+from drurank.noise import chance_band, chance_range, criteria_noise, group_interval, noise_floor
 
 LED = ("worst", "p10", "qdcg10")
 
@@ -170,3 +170,10 @@ def test_interval_of_a_group_is_clopper_and_pearsons():
         want = binomtest(int(right), int(seen)).proportion_ci(0.9, method="exact")
         assert (low[i], high[i]) == pytest.approx((want.low, want.high), abs=1e-9)
     assert (low[0], high[3]) == (0, 1)
+
+
+@pytest.mark.parametrize("accuracy", [0, 0.001, 0.2, 0.5, 0.777, 0.999, 1])
+def test_range_of_a_group_by_chance_is_the_binomials(accuracy):
+    count = np.array([*range(1, 300), 5000, 99_999, 3_000_000])
+    wanted = [binom.ppf(level, count, accuracy) / count for level in (0.05, 0.95)]
+    np.testing.assert_allclose(chance_range(count, accuracy), wanted)

@@ -22,6 +22,9 @@ WHAT = (
 OF_COMPARED = ("predictions", "shrink", "output", "overwrite")
 """Options that two tables have beside those of ``compare_predictions``."""
 
+OF_FIGURES = ("figure", "positive", "score")
+"""Options that only other figures than accuracy read."""
+
 
 def run(words: list[str]) -> Any:
     """Write and show the report; the content of ``report.json``.
@@ -32,7 +35,7 @@ def run(words: list[str]) -> Any:
     make: Callable[..., Any] = report_counts if any(_names_counts(word) for word in words) else report_predictions
     parser = SentenceParser(prog=usage("report"), description=WHAT)
     parser.add_function_arguments(make)
-    parser.let_stand_alone("shrink", "overwrite")
+    parser.let_stand_alone("shrink", "overwrite", "drop_missing")
     settings = vars(parser.parse_args(first))
     with named_as_flags(parser.all_options):
         return make(**settings) if second is None else _compare(settings, second)
@@ -62,7 +65,8 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     usual = inspect.signature(report_predictions).parameters
     for name, value in settings.items():
         if name not in (*known, *OF_COMPARED) and value != usual[name].default:
-            raise InputError(f"{name} is {value!r}, which is of the report on one table; leave it out to compare two")
+            why = "two tables are compared by accuracy only" if name in OF_FIGURES else "it is of a report on one table"
+            raise InputError(f"{name} is {value!r}, and {why}; leave it out to compare two")
     given = {name: value for name, value in settings.items() if name in known}
     found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})
     output = None if settings["output"] is None else Path(settings["output"]).expanduser()

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from drurank.cli.flags import in_flags
+from drurank.tabular.dropping import said_dropped
 from drurank.tabular.rules.spelling import MOST_RENAMED
 from drurank.tabular.splitting import SplitFacts
 from drurank.terminal import Terminal, say
@@ -89,8 +90,7 @@ def _show_left_out(manifest: Mapping[str, Any]) -> None:
     left_out, options = manifest["left_out"], manifest["options"]
     dropped = manifest["dropped"]
     if dropped:
-        by_column = ", ".join(f"{name} {rows:,}" for name, rows in dropped["blank"].items())
-        say(f"Left out: {dropped['rows']:,} rows with a blank cell ({by_column})")
+        say(said_dropped(dropped))
     if manifest["method"] == "cluster":
         for name, which in (("min_count", "groups"), ("id_min_count", "groups of the cluster that trains,")):
             small = manifest[f"under_{name}"]

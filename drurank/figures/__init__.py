@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from drurank.errors import InputError, nearest
@@ -40,4 +41,6 @@ def figure_named(name: str) -> Share | Measure:
 
 def figure_of(summary: Mapping[str, Any]) -> Figure:
     """The figure that a split's ``summary`` is about."""
-    return FIGURES[summary.get("figure", ACCURACY.name)]
+    if "figure" not in summary:
+        return ACCURACY
+    return replace(FIGURES[summary["figure"]], positive=summary.get("positive"))

@@ -7,14 +7,14 @@ where less is better, as for a false positive rate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from drurank.criteria import SUM_UNIT, Criterion, criterion
 from drurank.errors import InputError
-from drurank.words import some
+from drurank.words import quoted, short, some
 
 SAME, COMPLEMENT = "same", "complement"
 ACCURACY_NAME = "accuracy"
@@ -56,6 +56,7 @@ class Figure:
         is_bounded: whether it is from 0 to 1, so that sums of how bad it is have a scale.
         needs_positive: whether one class has to be the positive one.
         needs_values: whether the classes have to be numbers.
+        positive: label of the positive class, of a figure of rows that is about it.
     """
 
     name: str
@@ -66,6 +67,31 @@ class Figure:
     is_bounded: bool = True
     needs_positive: bool = True
     needs_values: bool = False
+    positive: str | None = None
+
+    @property
+    def heading(self) -> str:
+        """What it is called in full, with the class that it is about."""
+        return self.words if self.positive is None else f"{self.words} (positive: {short(self.positive)})"
+
+    def named(self) -> dict[str, str]:
+        """What a report says of which figure it is."""
+        return {"figure": self.name, **({} if self.positive is None else {"positive": self.positive})}
+
+    def is_about_positive(self, rows: Outcomes) -> bool:
+        """Whether it would be another one if another class were the positive one."""
+        return self.needs_positive and rows.positive is not None
+
+    def of_rows(self, rows: Outcomes, names: Sequence[str]) -> Self:
+        """This figure, with the label of the positive class if it is about one.
+
+        Args:
+            rows: what was predicted.
+            names: label of each class by number.
+        """
+        if rows.positive is None or not self.is_about_positive(rows):
+            return self
+        return replace(self, positive=names[rows.positive])
 
     @property
     def several(self) -> str:
@@ -166,8 +192,11 @@ class Figure:
             InputError: naming the labels.
         """
         if rows.positive is None:
-            known = list(dict.fromkeys(names))
-            raise InputError(
-                f"figure {self.name!r} needs a positive class; give one of the labels, as positive={known[-1]} "
-                f"(labels: {some(known)})"
-            )
+            raise InputError(f"figure {self.name!r} needs a positive class; {which_positive(names)}")
+
+
+def which_positive(names: Sequence[str]) -> str:
+    """What to give where no class is known to be the positive one, of the label of each class by number."""
+    return (
+        f"say which of the labels it is with positive=... (labels: {some(map(quoted, dict.fromkeys(names)), shown=10)})"
+    )

@@ -36,6 +36,7 @@ class Measure(Figure):
         perfect: the same rows if their probabilities were right, where that is what it is compared with.
         needs: ``score``, ``probability`` or nothing.
         needs_positive_of_two: whether one class has to be the positive one where there are no more than two.
+        may_read_positive: whether it reads the positive class of these rows, where it does not need one of all.
     """
 
     prepare: Callable[[Outcomes], Arrays] = field(repr=False)
@@ -45,6 +46,11 @@ class Measure(Figure):
     perfect: Callable[[Arrays, np.random.Generator], Arrays] | None = field(repr=False, default=None)
     needs: Literal["", "score", "probability"] = ""
     needs_positive_of_two: bool = False
+    may_read_positive: Callable[[Outcomes], bool] = field(repr=False, default=lambda rows: False)
+
+    def is_about_positive(self, rows: Outcomes) -> bool:
+        """Whether it would be another one if another class were the positive one."""
+        return rows.positive is not None and (self.needs_positive or self.may_read_positive(rows))
 
     @property
     def by_chance(self) -> str:
@@ -157,6 +163,7 @@ MEASURES: Mapping[str, Measure] = {
             prepare=_of_confusion,
             of=_f1,
             size=_f1_size,
+            may_read_positive=lambda rows: True,
             needs_positive=False,
             needs_positive_of_two=True,
         ),
@@ -198,6 +205,7 @@ MEASURES: Mapping[str, Measure] = {
             is_bounded=False,
             prepare=_log_loss,
             of=_mean,
+            may_read_positive=lambda rows: rows.probability is None,
             needs_positive=False,
             needs="probability",
         ),
@@ -207,6 +215,7 @@ MEASURES: Mapping[str, Measure] = {
             higher_is_better=False,
             prepare=_brier,
             of=_mean,
+            may_read_positive=lambda rows: rows.probability is None,
             needs_positive=False,
             needs="probability",
         ),
@@ -217,6 +226,7 @@ MEASURES: Mapping[str, Measure] = {
             prepare=_calibration,
             of=lambda arrays, code, m: computing.calibration_error(arrays[0], arrays[1], arrays[2], code, m),
             perfect=_perfect,
+            may_read_positive=lambda rows: rows.score is not None,
             needs_positive=False,
             needs="probability",
         ),

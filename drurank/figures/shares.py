@@ -23,10 +23,19 @@ class Share(Figure):
     Attributes:
         about: the rows that it is a share of, bool ``[n]``.
         went_well: which of these went well, bool ``[n]``.
+        events: what is told of the rows that it is the share of.
     """
 
     about: Callable[[Outcomes], Mask] = field(repr=False)
     went_well: Callable[[Outcomes], Mask] = field(repr=False)
+    events: str = "right"
+
+    @property
+    def counted(self) -> str:
+        """What the two counts of each group are that it is the ratio of."""
+        every = self.lacks == "no rows"
+        rows = "" if every else f"Rows: {self.lacks.removeprefix('no ')}, which alone it is about; e"
+        return f"{rows or 'E'}vents: those of {'all rows' if every else 'them'} that are {self.events}."
 
 
 def _every(rows: Outcomes) -> Mask:
@@ -63,33 +72,46 @@ def _near(rows: Outcomes) -> Mask:
 
 
 def _share(
-    name: str, words: str, about: Callable[[Outcomes], Mask], went_well: Callable[[Outcomes], Mask], rows: str = "rows"
+    name: str,
+    words: str,
+    about: Callable[[Outcomes], Mask],
+    went_well: Callable[[Outcomes], Mask],
+    events: str,
+    rows: str = "rows",
 ) -> Share:
-    return Share(name=name, words=words, about=about, went_well=went_well, lacks=f"no {rows}")
+    return Share(name=name, words=words, about=about, went_well=went_well, events=events, lacks=f"no {rows}")
 
 
 def _rate(
-    name: str, words: str, about: Callable[[Outcomes], Mask], went_well: Callable[[Outcomes], Mask], rows: str
+    name: str,
+    words: str,
+    about: Callable[[Outcomes], Mask],
+    went_well: Callable[[Outcomes], Mask],
+    events: str,
+    rows: str = "rows",
 ) -> Share:
-    return replace(_share(name, words, about, went_well, rows), higher_is_better=False)
+    return replace(_share(name, words, about, went_well, events, rows), higher_is_better=False)
 
 
 POSITIVE, NEGATIVE = "rows of the positive class", "rows of the negative class"
-ACCURACY = replace(_share(ACCURACY_NAME, "accuracy", _every, _right), plural="accuracies", needs_positive=False)
+SAID_POSITIVE, SAID_NEGATIVE = "predicted positive", "predicted negative"
+ACCURACY = replace(
+    _share(ACCURACY_NAME, "accuracy", _every, _right, "right"), plural="accuracies", needs_positive=False
+)
 SHARES: Mapping[str, Share] = {
     figure.name: figure
     for figure in (
         ACCURACY,
-        replace(_rate("error", "error rate", _every, _right, "rows"), needs_positive=False),
-        _share("selection_rate", "selection rate", _every, _said_positive),
-        _share("tpr", "true positive rate", _positive, _said_positive, POSITIVE),
-        _rate("fnr", "false negative rate", _positive, _said_positive, POSITIVE),
-        _share("tnr", "true negative rate", _negative, _said_negative, NEGATIVE),
-        _rate("fpr", "false positive rate", _negative, _said_negative, NEGATIVE),
-        _share("precision", "precision", _said_positive, _positive, "rows predicted positive"),
-        _share("npv", "negative predictive value", _said_negative, _negative, "rows predicted negative"),
+        replace(_rate("error", "error rate", _every, _right, "wrong"), needs_positive=False),
+        _share("selection_rate", "selection rate", _every, _said_positive, SAID_POSITIVE),
+        _share("tpr", "true positive rate", _positive, _said_positive, SAID_POSITIVE, POSITIVE),
+        _rate("fnr", "false negative rate", _positive, _said_positive, SAID_NEGATIVE, POSITIVE),
+        _share("tnr", "true negative rate", _negative, _said_negative, SAID_NEGATIVE, NEGATIVE),
+        _rate("fpr", "false positive rate", _negative, _said_negative, SAID_POSITIVE, NEGATIVE),
+        _share("precision", "precision", _said_positive, _positive, "positive", f"rows {SAID_POSITIVE}"),
+        _share("npv", "negative predictive value", _said_negative, _negative, "negative", f"rows {SAID_NEGATIVE}"),
         replace(
-            _rate("off_by_more_than_one", "share off by more than one", _every, _near, "rows"),
+            _rate("off_by_more_than_one", "share off by more than one", _every, _near, "off by more than one"),
             plural="shares off by more than one",
             needs_positive=False,
             needs_values=True,

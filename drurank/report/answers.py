@@ -34,6 +34,7 @@ class Answers:
         rows: which rows are of each split, bool ``[n]`` by name.
         times: how many rows each of them stands for, int64 ``[n]``; one, if not given.
         seen: whether training has each group, bool ``[m]``, where that is known.
+        places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
     """
 
     names: Sequence[str]
@@ -44,6 +45,7 @@ class Answers:
     rows: Mapping[str, np.ndarray]
     times: np.ndarray | None = None
     seen: np.ndarray | None = None
+    places: np.ndarray | None = None
 
     @classmethod
     def of_table(
@@ -57,6 +59,7 @@ class Answers:
         labels: Sequence[str] = (),
         positive: str | None = None,
         times: np.ndarray | None = None,
+        places: np.ndarray | None = None,
     ) -> Answers:
         """Compare predictions with labels.
 
@@ -70,6 +73,7 @@ class Answers:
             labels: further classes that may be predicted.
             positive: label of the positive class, for figures that need one.
             times: how many rows each row of the table stands for, int64 ``[n]``; one, if not given.
+            places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
 
         Raises:
             InputError: if a column is missing, a cell is blank, or a prediction or the positive class is no label.
@@ -77,7 +81,7 @@ class Answers:
 
         def column(name: str) -> Column:
             refuse_unknown(path, table, [name])
-            return Column(path, name, table[name])
+            return Column(path, name, table[name], places)
 
         right, predicted = column(label), column(prediction)
         known = [*right.texts, *labels]
@@ -93,7 +97,16 @@ class Answers:
         seen = said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
         if seen is None and "train" in rows:
             seen = np.isin(np.arange(len(groups)), code[rows["train"]])
-        return cls(known, number_of, outcomes, code, groups, rows, times, seen)
+        return cls(known, number_of, outcomes, code, groups, rows, times, seen, places)
+
+    @property
+    def positive(self) -> str | None:
+        """Label of the positive class."""
+        return None if self.outcomes.positive is None else self.names[self.outcomes.positive]
+
+    def place_of(self, row: int) -> int:
+        """The place in the table that was read of one of the rows."""
+        return row if self.places is None else int(self.places[row])
 
     def of(self, figure: Share | Measure, only: Sequence[str] = ()) -> Sequence[Served]:
         """A figure by group of each split, splits with unseen groups first.
@@ -114,6 +127,7 @@ class Answers:
 
     def _values(self, figure: Measure, only: Sequence[str]) -> list[SplitValues]:
         figure.check(self.outcomes, self.names)
+        figure = figure.of_rows(self.outcomes, self.names)
         arrays, found = figure.prepare(self.outcomes), []
         for name, here in self._shown(only).items():
             rows = np.flatnonzero(here)
@@ -139,6 +153,7 @@ class Answers:
             InputError: if it is about none at all, or needs what these rows do not have.
         """
         figure.check(self.outcomes, self.names)
+        figure = figure.of_rows(self.outcomes, self.names)
         about, good = figure.about(self.outcomes), figure.went_well(self.outcomes)
         train = self.rows.get("train")
         commonest = None if train is None else int(np.argmax(self._number(self.outcomes.label, train)))
@@ -168,7 +183,13 @@ class Answers:
 
 
 def counted_splits(
-    path: str, table: pa.Table, group: Sequence[str], count: str, correct: str, split: str | None
+    path: str,
+    table: pa.Table,
+    group: Sequence[str],
+    count: str,
+    correct: str,
+    split: str | None,
+    places: np.ndarray | None = None,
 ) -> list[SplitCounts]:
     """Counts by group of each split of a table of counts, splits with unseen groups first.
 
@@ -179,21 +200,26 @@ def counted_splits(
         count: column of the number of samples.
         correct: column of how many were classified correctly.
         split: column of the split; all rows are one, if not given.
+        places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
 
     Raises:
         InputError: if a cell is blank or no count, or more are correct than there are.
     """
-    columns = [Column(path, name, table[name]) for name in group]
+
+    def column(name: str) -> Column:
+        return Column(path, name, table[name], places)
+
+    columns = [column(name) for name in group]
     refuse_blank(columns, "group")
     code, groups = code_groups(columns, np.arange(table.num_rows))
-    every = counts_of_column(Column(path, count, table[count]))
-    of_right = Column(path, correct, table[correct])
+    every = counts_of_column(column(count))
+    of_right = column(correct)
     right = counts_of_column(of_right)
     if (right > every).any():
         row = int(np.argmax(right > every))
         raise of_right.error(row, f"is more than {count!r} has there, {every[row]:,}; check which column is which")
     found = []
-    for name, here in rows_by_split(None if split is None else Column(path, split, table[split]), len(code)).items():
+    for name, here in rows_by_split(None if split is None else column(split), len(code)).items():
         added = [rows_by(code[here], each[here], len(groups)) for each in (right, every)]
         found.append(SplitCounts.of_some(name, groups, added[0], added[1]))
     return [one for one in found if len(one.groups)]

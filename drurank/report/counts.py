@@ -15,9 +15,9 @@ from drurank.criteria import criterion, values_of
 from drurank.errors import InputError
 from drurank.figures import ACCURACY, Share
 from drurank.groups import Groups
-from drurank.noise import PERCENT, Noise, chance_band, criteria_noise, group_interval, true_criteria
+from drurank.noise import PERCENT, Noise, chance_band, chance_range, criteria_noise, group_interval, true_criteria
 from drurank.report.classes import ClassCounts
-from drurank.report.served import criterion_entry
+from drurank.report.served import criterion_entry, told_worst
 from drurank.run_folder.layout import SEEN
 from drurank.spread import Spread, fit_spread
 
@@ -109,9 +109,12 @@ class SplitCounts:
         """The figure of all rows together."""
         return float(self.figure.shown(self.correct.sum() / self.count.sum()))
 
-    @property
-    def chance(self) -> None:
-        """Not told by group: it is the figure of all rows, but for the size of the group."""
+    @cached_property
+    def chance(self) -> tuple[np.ndarray, np.ndarray]:
+        """What chance alone makes of each group's figure if it is that of all rows, 5 to 95 %, float64 ``[m]`` each."""
+        sizes, place = np.unique(self.count, return_inverse=True)
+        ends = chance_range(sizes, self.correct.sum() / self.count.sum())
+        return self.figure.shown_range(*(end[place.reshape(-1)] for end in ends))
 
     def band(self, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Places of groups in order, from 0 for the worst, and where chance alone would put those, 5 to 95 %.
@@ -175,9 +178,10 @@ class SplitCounts:
 
         ``split, group, count, correct, accuracy``; ``low`` and ``high``, the interval of its true accuracy by its own
         samples; ``shrunk``, the accuracy's posterior mean given those of all groups; ``contradicts_shrunk``, whether
-        its own samples contradict that; ``seen_in_training``.
+        its own samples contradict that; ``chance_low`` and ``chance_high``, what chance alone makes of a group of its
+        size; ``seen_in_training``.
         """
-        low, high = self.interval
+        (low, high), (chance_low, chance_high) = self.interval, self.chance
         return pa.table(
             {
                 **self._counts(),
@@ -186,6 +190,8 @@ class SplitCounts:
                 "high": high,
                 "shrunk": pa.array(self.shrunk, from_pandas=True),
                 "contradicts_shrunk": self.contradicts,
+                "chance_low": chance_low,
+                "chance_high": chance_high,
                 SEEN: pa.array(self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()),
             }
         )
@@ -227,7 +233,6 @@ class SplitCounts:
         noise = criteria_noise(
             self.correct[kept], self.count[kept], list(dict.fromkeys([*names, *OF_FEW])), spread=spread
         )
-        worse = self._worse_than_chance(kept, noise)
         single = bool((self.count[kept] == 1).all())
         of_samples = [name for name in names if criterion(name).of_samples]
         if of_samples and not kept.all():
@@ -243,7 +248,7 @@ class SplitCounts:
             "spread": None
             if single
             else {"mean": self.figure.shown(spread.mean), "sd": spread.sd, "interval": [spread.low, spread.high]},
-            "worse_than_chance": worse,
+            **self._beyond_chance(kept, noise),
             "criteria": {
                 name: self.figure.entry(
                     criterion(by),
@@ -259,19 +264,23 @@ class SplitCounts:
         """What a summary says of another figure than accuracy."""
         if self.figure is ACCURACY:
             return {}
-        return {"figure": self.figure.name, "groups_without": len(self.without), "reason": self.figure.lacks}
+        return {**self.figure.named(), "groups_without": len(self.without), "reason": self.figure.lacks}
 
-    def _worse_than_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> str | None:
-        """The group that is worst beyond chance, where any seems to be if all had the accuracy of all rows."""
+    def _beyond_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> dict[str, Any]:
+        """The group that is served worst, and the one that is most certainly worse than if all were served alike."""
         correct, count = self.correct[kept].astype(np.int64), self.count[kept].astype(np.int64)  # as SciPy wants
         tail = bdtr(correct, count, correct.sum() / count.sum())
         found = values_of(Groups.of_counts(correct, count), OF_FEW)
-        is_worse = [
-            found[name] < noise[name].floor_low
+        is_worse = {
+            name: found[name] < noise[name].floor_low
             if criterion(name).higher_is_better
             else found[name] > noise[name].floor_high
             for name in OF_FEW
-        ]
-        if not any(is_worse) and tail.min() >= PERCENT[0] / 100 / len(count):
-            return None
-        return self.groups[int(np.flatnonzero(kept)[np.argmin(tail)])]
+        }
+        is_told = tail < PERCENT[0] / 100 / len(count)
+        if any(is_worse.values()):
+            is_told[np.argmin(tail)] = True
+        worst = int(np.lexsort((self.interval[1][kept], self.accuracy[kept]))[0])
+        is_told[worst] |= is_worse["worst"]
+        groups = [self.groups[int(place)] for place in np.flatnonzero(kept)]
+        return told_worst(groups, worst, int(np.argmin(tail)), is_told)

@@ -14,9 +14,18 @@ import numpy as np
 
 from drurank.files import replace_file
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.remarks import capital, on_answer, on_differences, remarks, remarks_on_drop, remarks_on_groups
+from drurank.report.remarks import (
+    capital,
+    on_answer,
+    on_differences,
+    on_worst,
+    remarks,
+    remarks_on_drop,
+    remarks_on_groups,
+)
 from drurank.report.served import Served
 from drurank.report.tables import BETTER, events_heading
+from drurank.tabular.dropping import said_dropped
 from drurank.terminal import visible
 from drurank.words import counted, in_digits, in_range, joined, short
 
@@ -44,11 +53,15 @@ def write_page(
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # here, since few reports need it
 
-    parts, first = [_part(report, splits, 0)], splits[0]
+    first = splits[0]
+    parts = [_part(report, splits, 0, said=[first.split])]
     lines = summary(first, report["splits"][first.split])
+    if "dropped" in report:
+        lines.insert(0, f"{said_dropped(report['dropped'])}.")
     for place, (name, counts) in enumerate((figures or {}).items(), start=1):
-        parts.append(_part(report["figures"][name], counts, place))
-        lines.insert(-1, _of_figure(counts[0]))
+        of_figure = report["figures"][name]
+        parts.append(_part(of_figure, counts, place))
+        lines.insert(-1, on_worst(counts[0], of_figure["splits"][counts[0].split]))
     page = Environment(
         loader=PackageLoader("drurank.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).get_template(TEMPLATE)
@@ -68,59 +81,50 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
         split: its counts.
         content: its ``summary``.
     """
-    place = int(np.lexsort((split.interval[1], split.accuracy))[0])
-    where = "" if split.split == ALL else f" in {split.split}"
-    lines = [
-        f"Served worst{where}: {short(split.groups[place])}, with {split.correct[place]:,} of "
-        f"{counted(int(split.count[place]), 'row')} right ({in_digits(split.value[place])}); of all rows together "
-        f"{in_digits(split.correct.sum() / split.count.sum())} are right."
-    ]
+    lines = [on_worst(split, content)]
     unseen = content["groups_unseen_in_training"]
     if unseen is not None:
         lines.append(f"{unseen:,} of {counted(content['groups'], 'group')} were not seen in training.")
     floor = content["criteria"].get("worst", {}).get("floor")
     if floor and floor["interval"]:
-        low, high = floor["interval"]
+        groups = counted(content["groups"] - content["groups_left_out"], "group")
+        low, high = map(in_digits, floor["interval"])
         lines.append(
-            f"If every group were served alike, chance alone would put the worst of "
-            f"{counted(len(split.groups), 'group')} of these sizes between {in_digits(low)} and {in_digits(high)}."
+            f"If every group were served alike, chance alone would put the worst of {groups} of these sizes between "
+            f"{low} and {high}."
         )
     of_worst = [name for name in content["criteria"] if name == "worst"]
     lines += [capital(line) for line in (*on_answer(content), on_differences(content, of_worst))]
-    return [*lines, _next(split, content, place)]
+    return [*lines, _next(split, content)]
 
 
-def _of_figure(split: Served) -> str:
-    place = int(np.lexsort((split.interval[1], split.accuracy))[0])
-    where = "" if split.split == ALL else f" in {split.split}"
-    rows = int(split.count[place])
-    of_rows = f"of {counted(rows, 'row')}" if split.events is None else f"{split.events[place]:,} of {rows:,}"
-    return (
-        f"{capital(split.figure.words)}{where}: {in_digits(split.overall)} of all rows together; the worst group is "
-        f"{short(split.groups[place])}, with {in_digits(split.value[place])} ({of_rows})."
-    )
-
-
-def _next(split: SplitCounts, content: Mapping[str, Any], worst: int) -> str:
-    spread = content["spread"]
-    if content["worse_than_chance"] is None and not (spread and spread["interval"][0] > 0):
+def _next(split: SplitCounts, content: Mapping[str, Any]) -> str:
+    spread, surest, worst = content["spread"], content["worse_than_chance"], content["served_worst"]
+    if surest is None and not (spread and spread["interval"][0] > 0):
         return (
             "Next: no group stands out by more than chance, so do not act on the order of the groups; more rows by "
             "group would show smaller differences."
         )
     # The group that was observed to be the worst may be one of a few unlucky rows.
-    likely = worst if split.shrunk[worst] <= split.shrunk.min() else int(np.argmin(split.shrunk))
-    name = content["worse_than_chance"] or split.groups[likely]
-    look = f"look at the rows of {short(name)} that are wrong"
-    if name != split.groups[worst]:
-        look = f"{short(name)} is probably served worst: look at its rows that are wrong"
+    place = int(np.argmin(split.shrunk)) if surest is None else split.groups.index(surest)
+    if surest is None:
+        name = short(split.groups[place])
+        why = f"groups differ, but none by itself is told from chance; begin with {name}, the lowest by shrunk accuracy"
+    else:
+        why = f"{short(surest)} is served worse than chance would give"
+        if worst and surest != worst["group"]:
+            why += ", with the strongest evidence of all groups"
+    training = ", and at how many such rows training had"
+    if split.seen is not None and not split.seen[place]:
+        training = " (training had no rows of this group)"
     return (
-        f"Next: {look}, and at how many such rows training had; then compare this model with one "
-        "that is trained to serve such groups."
+        f"Next: {why}: look at its rows that are wrong{training}; then compare this model with one that is trained to "
+        "serve such groups."
     )
 
 
-def _part(content: Mapping[str, Any], splits: Sequence[Served], place: int) -> dict[str, Any]:
+def _part(content: Mapping[str, Any], splits: Sequence[Served], place: int, said: Sequence[str] = ()) -> dict[str, Any]:
+    """A figure as the template takes it; of the splits in ``said`` the summary tells how groups differ."""
     from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
 
     figure = splits[0].figure
@@ -128,18 +132,21 @@ def _part(content: Mapping[str, Any], splits: Sequence[Served], place: int) -> d
     save_picture(draw_groups(splits), buffer)
     shown = joined([short(split.split) for split in splits if split.split != ALL] or ["all rows"])
     return {
-        "title": capital(figure.words),
+        "title": capital(figure.heading),
         "picture": base64.b64encode(buffer.getvalue()).decode("ascii"),
-        "alt": f"{capital(figure.words)} of the groups of {shown}, the worst first, beside what chance would give.",
+        "alt": f"{capital(figure.heading)} of the groups of {shown}, the worst first, beside what chance would give.",
         "criteria": [
             [name, "all rows" if split == ALL else split, BETTER[entry["better"]], *_cells(entry)]
             for name in next(iter(content["splits"].values()))["criteria"]
             for split, entry in ((split, each["criteria"][name]) for split, each in content["splits"].items())
         ]
         + [row for split, each in content["splits"].items() for row in _answers(split, each)],
-        "remarks": remarks(content["splits"]),
+        "remarks": remarks(content["splits"], said=said),
         "drop": _drop(content["drop"]),
-        "splits": [_split(split, f"t{place}-{number}", explains=not number) for number, split in enumerate(splits)],
+        "splits": [
+            _split(split, content["splits"][split.split], f"t{place}-{number}", is_first=not number)
+            for number, split in enumerate(splits)
+        ],
     }
 
 
@@ -171,13 +178,12 @@ def _drop(drop: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"title": title, "rows": rows, "remarks": remarks_on_drop(drop)}
 
 
-def _split(split: Served, name: str, *, explains: bool) -> dict[str, Any]:
+def _split(split: Served, content: Mapping[str, Any], name: str, *, is_first: bool) -> dict[str, Any]:
     low, high = split.value_interval
     shrunk = split.figure.shown(split.shrunk)
     order = np.lexsort((split.interval[1], split.accuracy))
     columns = {split.figure.name: split.value, "from": low, "to": high}
-    if split.chance is not None:
-        columns |= dict(zip(("by chance from", "by chance to"), split.chance, strict=True))
+    columns |= dict(zip(("by chance from", "by chance to"), split.chance, strict=True))
     if not np.isnan(split.shrunk).all():
         columns["shrunk"] = shrunk
     rows = [
@@ -198,8 +204,9 @@ def _split(split: Served, name: str, *, explains: bool) -> dict[str, Any]:
         "columns": headings,
         "rows": rows,
         "remarks": [
+            *([] if is_first else [on_worst(split, content)]),
             "From, to: 5 to 95 % by the group's own rows.",
-            *remarks_on_groups(split, explains=explains),
+            *remarks_on_groups(split, explains=is_first),
         ],
     }
 
@@ -209,11 +216,12 @@ def _text(value: Any) -> str:
 
 
 def _made(report: Mapping[str, Any], command: str | None) -> list[tuple[str, str]]:
-    skipped = ("splits", "drop", "figures")
+    skipped = ("splits", "drop", "figures", "dropped")
     about = [(name, _text(value)) for name, value in report.items() if name not in skipped and value is not None]
     now = datetime.datetime.now(tz=datetime.UTC)
     return [
         *about,
         *([("command", command)] if command else []),
+        *([("dropped", said_dropped(report["dropped"]))] if "dropped" in report else []),
         ("made", f"{now:%Y-%m-%d %H:%M} UTC, drurank {version('drurank')}"),
     ]

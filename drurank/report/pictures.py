@@ -20,12 +20,11 @@ from matplotlib.ticker import MaxNLocator
 
 from drurank.criterion import Criterion
 from drurank.criterion_keys import key_of, logged_criterion
-from drurank.figures import ACCURACY
 from drurank.noise import DRAWS
 from drurank.report.counts import ALL
 from drurank.report.served import Served
 from drurank.terminal import visible
-from drurank.words import counted, joined, short, shortened
+from drurank.words import counted, in_digits, joined, short, shortened
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
@@ -80,7 +79,7 @@ def draw_groups(splits: Sequence[Served]) -> Figure:
     for ax, split in zip(axes.flat, shown, strict=False):
         _draw_split(ax, split)
     for ax in axes[:, 0]:
-        ax.set_ylabel(shown[0].figure.words)
+        ax.set_ylabel(shown[0].figure.heading, parse_math=False)
     found = [ax.get_legend_handles_labels() for ax in figure.axes]
     by_label = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
     columns = min(LEGEND_ACROSS[columns - 1], len(by_label))
@@ -93,13 +92,13 @@ def draw_groups(splits: Sequence[Served]) -> Figure:
 def _draw_split(ax: Axes, split: Served) -> None:
     order = np.argsort(split.accuracy, kind="stable")
     value, place = split.value[order], np.arange(1, len(order) + 1)
-    draws = min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order)))
-    at, low, high = split.band(draws)
-    of_chance: dict[str, Any] = {"color": GREY, "alpha": 0.45, "label": "chance alone (5 to 95 %)"}
-    if len(order) <= FEW:  # nothing lies between groups that have names
-        ax.bar(at + 1, high - low, 0.5, bottom=low, **of_chance)
+    of_chance: dict[str, Any] = {"color": GREY, "alpha": 0.45}
+    if len(order) <= FEW:  # above the name of a group stands what is of that group
+        low, high = (end[order] for end in split.chance)
+        ax.bar(place, high - low, 0.5, bottom=low, **of_chance, label="chance alone, by its size (5 to 95 %)")
     else:
-        ax.fill_between(at + 1, low, high, lw=1.5, **of_chance)
+        at, low, high = split.band(min(DRAWS, max(LEAST_DRAWS, MOST_DRAWN // len(order))))
+        ax.fill_between(at + 1, low, high, lw=1.5, **of_chance, label="chance alone, by rank (5 to 95 %)")
     ax.axhline(split.overall, color=GREY, lw=1, ls="--", label="all rows together")
     if len(order) <= SOME:
         low, high = (end[order] for end in split.value_interval)
@@ -122,11 +121,12 @@ def _draw_split(ax: Axes, split: Served) -> None:
         ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
     else:
         # Beside the axis, since within the axes a name would lie over points, intervals or the band.
-        ax.set_xlabel(f"groups, the worst first ({short(visible(split.groups[order[0]]))})", parse_math=False)
+        ax.set_xlabel(f"groups, the worst first; worst: {short(visible(split.groups[order[0]]))}", parse_math=False)
         number_groups(ax, len(order))
-    told = "right" if split.figure is ACCURACY else "in all"
-    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}, {split.overall:.3f} {told}"
-    ax.set_title(what if split.split == ALL else f"{short(split.split)}: {what}", parse_math=False)
+    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}"
+    where = "" if split.split == ALL else f"{short(split.split)}: "
+    told = f"{split.figure.words} {in_digits(split.overall)} over all rows"
+    ax.set_title(f"{where}{what}\n{told}", fontsize=11, parse_math=False)
     tidy(ax)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from drurank.criteria import criterion, default_criteria
@@ -21,6 +22,7 @@ from drurank.report.scores import with_scores
 from drurank.report.served import Served
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
 from drurank.tabular.columns import Column, Names, refuse_unknown
+from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
 from drurank.tabular.several import check_head
 from drurank.terminal import say
@@ -42,6 +44,7 @@ def report_predictions(
     count: str | None = None,
     min_count: int = 1,
     shrink: bool = False,
+    drop_missing: bool = False,
     output: str | None = None,
     html: str | None = None,
     overwrite: bool = False,
@@ -74,6 +77,8 @@ def report_predictions(
             row is one, if not given.
         min_count: criteria leave out groups with fewer rows; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
+        drop_missing: whether rows without a label or a group are left out, and counted in the report; else they are
+            refused.
         output: folder to write to; <name of the table>_report beside the table, if not given.
         html: file of the report as one page that needs nothing beside it, if given.
         overwrite: whether files of an earlier report there are replaced.
@@ -84,8 +89,8 @@ def report_predictions(
         The content of report.json.
 
     Raises:
-        InputError: if a column or a split is missing, a cell is blank, a prediction is not among the labels, a count is
-            none, or a file exists.
+        InputError: if a column or a split is missing, a cell that is needed is blank, a prediction is not among the
+            labels, a count is none, or a file exists.
     """
     names = _checked(criteria, min_count)
     figures = [figure_named(name) for name in as_names(figure)]
@@ -93,15 +98,35 @@ def report_predictions(
     others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     table = _read(predictions, check, delimiter, text_encoding)
-    times = None if count is None else counts_of_column(Column(predictions, count, table[count]))
+    table, places, dropped = _complete(predictions, table, [label], as_names(group), drop_missing)
+    times = None if count is None else counts_of_column(Column(predictions, count, table[count], places))
     answers = Answers.of_table(
-        predictions, table, label, prediction, as_names(group), split, as_names(labels), positive, times
+        predictions, table, label, prediction, as_names(group), split, as_names(labels), positive, times, places
     )
     if score or any(isinstance(one, Measure) and one.needs for one in figures):
         answers = with_scores(answers, predictions, table, score)
     only = named_splits(on, split, list(answers.rows))
     splits, further = answers.counts(only=only), {one.name: answers.of(one, only) for one in figures}
-    about = {"predictions": predictions, "label": label, "prediction": prediction, "group": as_names(group)}
+    about: dict[str, Any] = {
+        "predictions": predictions,
+        "label": label,
+        "prediction": prediction,
+        "group": as_names(group),
+    }
+    is_told = positive is not None or any(one.figure.positive for each in further.values() for one in each)
+    about |= _given(
+        split=split,
+        on=as_names(on),
+        labels=as_names(labels),
+        criteria=as_names(criteria),
+        figure=[one.name for one in figures],
+        positive=answers.positive if is_told else None,
+        score=score,
+        count=count,
+        delimiter=delimiter,
+        text_encoding=text_encoding,
+    )
+    about |= dropped
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further)
     print_report(report, splits, folder, further)
@@ -119,6 +144,7 @@ def report_counts(
     criteria: Names = None,
     min_count: int = 1,
     shrink: bool = False,
+    drop_missing: bool = False,
     output: str | None = None,
     html: str | None = None,
     overwrite: bool = False,
@@ -140,6 +166,7 @@ def report_counts(
         criteria: criteria by name (with commas); those that every run logs, if not given.
         min_count: criteria leave out groups with fewer samples; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
+        drop_missing: whether rows without a group are left out, and counted in the report; else they are refused.
         output: folder to write to; <name of the table>_report beside the table, if not given.
         html: file of the report as one page that needs nothing beside it, if given.
         overwrite: whether files of an earlier report there are replaced.
@@ -156,10 +183,15 @@ def report_counts(
     names, folder = _checked(criteria, min_count), _folder(counts, output, html, overwrite)
     columns = [*as_names(group), count, correct, *([split] if split else [])]
     table = _read(counts, partial(refuse_unknown, counts, names=columns), delimiter, text_encoding)
-    every = counted_splits(counts, table, as_names(group), count, correct, split)
+    table, places, dropped = _complete(counts, table, [], as_names(group), drop_missing)
+    every = counted_splits(counts, table, as_names(group), count, correct, split, places)
     only = named_splits(on, split, [one.split for one in every])
     splits = [one for one in every if one.split in only]
-    about = {"counts": counts, "count": count, "correct": correct, "group": as_names(group)}
+    about: dict[str, Any] = {"counts": counts, "count": count, "correct": correct, "group": as_names(group)}
+    about |= _given(
+        split=split, on=as_names(on), criteria=as_names(criteria), delimiter=delimiter, text_encoding=text_encoding
+    )
+    about |= dropped
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
@@ -192,6 +224,24 @@ def _read(path: str, check: Callable[[pa.Table], None], delimiter: str | None, t
     table = read_table(path, delimiter=delimiter, text_encoding=text_encoding)
     check(table)
     return table
+
+
+def _given(**options: str | list[str] | None) -> dict[str, Any]:
+    """The options that were given, for the top of the report."""
+    return {name: value for name, value in options.items() if value}
+
+
+def _complete(
+    path: str, table: pa.Table, label: Sequence[str], group: Sequence[str], drop: bool
+) -> tuple[pa.Table, np.ndarray | None, dict[str, Any]]:
+    """The rows that have a label and a group, their places if some are left out, and what the report says of these."""
+    labels, groups = ([Column(path, name, table[name]) for name in names] for names in (label, group))
+    kept, blank = complete_rows(path, labels, groups, table.num_rows, drop=drop)
+    if blank is None:
+        return table, None, {}
+    dropped = {"rows": table.num_rows - len(kept), "blank": blank}
+    say(f"{said_dropped(dropped)}.")
+    return table.take(pa.array(kept)), kept, {"dropped": dropped}
 
 
 def _write_page(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from drurank.criteria import SUM_UNIT, criterion
-from drurank.figures import Share, figure_of
+from drurank.figures import ACCURACY, Share, figure_of
 from drurank.groups import Groups
 from drurank.report.counts import ALL
 from drurank.report.served import Served
@@ -24,6 +24,9 @@ OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst 
 COMPUTED = "Shrunk: computed from the groups' shrunk {}, as below, instead of the measured ones."
 ESTIMATED = "True, estimated: the same for the groups' {}; with the 5-95 % interval."
 BY_CHANCE = "By chance alone: {}; median, and 5-95 %."
+CERTAIN = "That is worse than chance alone would make it."
+UNCERTAIN = "That one group by itself may be chance."
+CHANCE_OF_GROUP = "By chance: what chance alone gives of a group of that size, 5 to 95 %, {}."
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
     "drawn to what other groups have."
@@ -31,18 +34,21 @@ SHRUNK = (
 
 
 def remarks(
-    columns: Mapping[str, Mapping[str, Any]], explained: Mapping[str, Mapping[str, Any]] | None = None
+    columns: Mapping[str, Mapping[str, Any]],
+    explained: Mapping[str, Mapping[str, Any]] | None = None,
+    said: Collection[str] = (),
 ) -> list[str]:
     """Lines below the criteria: how to read them, and for each split what is worth a word.
 
     Args:
         columns: name of each split (or run) to its ``summary``.
         explained: those whose figures are explained, where others are shown above or below; these, if not given.
+        said: splits of which it is said elsewhere how groups differ, and whether one answer for all would do as well.
     """
     explained = columns if explained is None else explained
     lines = [*_how_to_read(explained), *_on_answers(explained)]
     for name, content in columns.items():
-        for sentence in _on_split(content):
+        for sentence in (*_on_rows(content), *(() if name in said else _on_split(content))):
             lines.append(capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
     return lines
 
@@ -102,15 +108,45 @@ def _on_answers(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
+def _on_rows(content: Mapping[str, Any]) -> Iterator[str]:
     if content.get("groups_without"):
         yield f"{counted(content['groups_without'], 'further group')} without a value: {content['reason']}."
     for key, words in LEFT_OUT.items():
         if content[key]:
             yield f"{content[key]:,} of {counted(content['groups'], 'group')} {words}."
+
+
+def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     yield from on_answer(content)
     found = content["criteria"].items()
     yield on_differences(content, [name for name, _ in found if criterion(name).of_badly_served])
+
+
+def on_worst(split: Served, content: Mapping[str, Any]) -> str:
+    """Which group is served worst, and whether that one group is told from chance.
+
+    Args:
+        split: the groups.
+        content: their ``summary``.
+    """
+    where, worst = "" if split.split == ALL else f" in {split.split}", content["served_worst"]
+    place = split.groups.index(worst["group"]) if worst else int(np.argmax(split.count))
+    name, value, rows = short(split.groups[place]), in_digits(split.value[place]), int(split.count[place])
+    if worst is None:
+        return f"There is one group only{where}: {name}, with {split.figure.heading} {value} ({counted(rows, 'row')})."
+    some = " of the groups that are not left out" if content["groups_left_out"] else ""
+    verdict = CERTAIN if worst["beyond_chance"] else UNCERTAIN
+    of_rows = f"of {counted(rows, 'row')}" if split.events is None else f"{split.events[place]:,} of {rows:,}"
+    if split.figure is ACCURACY:
+        unit = "row" if rows == 1 else "rows"
+        return (
+            f"Served worst{where}{some}: {name}, with {of_rows} {unit} right "
+            f"({value}); of all rows together {in_digits(split.overall)} are right. {verdict}"
+        )
+    return (
+        f"{capital(split.figure.heading)}{where}: {in_digits(split.overall)} of all rows together; the worst group"
+        f"{some} is {name}, with {value} ({of_rows}). {verdict}"
+    )
 
 
 def on_answer(content: Mapping[str, Any]) -> Iterator[str]:
@@ -207,10 +243,16 @@ def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
 
 
 def remarks_on_groups(split: Served, *, explains: bool = True) -> list[str]:
-    """What the shrunk accuracy is, where that is to be explained, and which groups' own rows contradict it."""
+    """What the columns are, where that is to be explained, and which groups' own rows contradict the shrunk figure."""
+    figure, lines = split.figure, []
+    if explains and isinstance(figure, Share) and figure is not ACCURACY:
+        lines.append(figure.counted)
+    if explains:
+        lines.append(CHANCE_OF_GROUP.format(figure.by_chance))
     if np.isnan(split.shrunk).all():
-        return []
-    lines = [SHRUNK.format(split.figure.true_one)] if explains else []
+        return lines
+    if explains:
+        lines.append(SHRUNK.format(figure.true_one))
     marked = np.flatnonzero(split.contradicts)
     if len(marked):
         _, high = split.interval

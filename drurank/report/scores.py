@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
+from drurank.figures.base import which_positive
 from drurank.report.answers import Answers
 from drurank.run_folder.layout import OF_CLASS, PROBABILITIES
 from drurank.tabular.columns import Column
@@ -35,11 +36,12 @@ def with_scores(answers: Answers, path: str, table: pa.Table, score: str | None)
     if score is not None:
         if outcomes.positive is None:
             raise InputError(
-                f"score is {score!r}, and no class is the positive one; give one of the labels, as "
-                f"positive={answers.names[-1]} (labels: {some(dict.fromkeys(answers.names))})"
+                f"score is {score!r}, and no class is known to be the positive one; {which_positive(answers.names)}"
             )
-        return replace(answers, outcomes=replace(outcomes, score=_numbers(Column(path, score, table[score]))))
-    by_label = _listed(path, table) if PROBABILITIES in table.column_names else _by_class(path, table)
+        return replace(
+            answers, outcomes=replace(outcomes, score=_numbers(Column(path, score, table[score], answers.places)))
+        )
+    by_label = _listed(path, table) if PROBABILITIES in table.column_names else _by_class(path, table, answers.places)
     if not by_label:
         return answers
     probability = _by_number(answers, path, by_label)
@@ -47,10 +49,10 @@ def with_scores(answers: Answers, path: str, table: pa.Table, score: str | None)
     return replace(answers, outcomes=replace(outcomes, probability=probability, score=of_positive))
 
 
-def _by_class(path: str, table: pa.Table) -> dict[str, np.ndarray]:
+def _by_class(path: str, table: pa.Table, places: np.ndarray | None) -> dict[str, np.ndarray]:
     """Probability by label, of the columns ``probability_<label>``."""
     names = [name for name in table.column_names if name.startswith(OF_CLASS)]
-    return {name.removeprefix(OF_CLASS): _numbers(Column(path, name, table[name])) for name in names}
+    return {name.removeprefix(OF_CLASS): _numbers(Column(path, name, table[name], places)) for name in names}
 
 
 def _listed(path: str, table: pa.Table) -> dict[str, np.ndarray]:
@@ -91,8 +93,8 @@ def _by_number(answers: Answers, path: str, by_label: Mapping[str, np.ndarray]) 
         row = int(np.argmax(bad))
         said = ", ".join(f"{values[row]:g}" for values in list(by_label.values())[:5])
         raise InputError(
-            f"{path}, row {row + 1}: the probabilities are {said}, which add up to {total[row]:g}; give numbers from 0 "
-            "to 1 that add up to 1"
+            f"{path}, row {answers.place_of(row) + 1}: the probabilities are {said}, which add up to {total[row]:g}; "
+            "give numbers from 0 to 1 that add up to 1"
         )
     return found
 

@@ -74,8 +74,8 @@ class Served(Protocol):
         """Whether each group's own rows contradict that, bool ``[m]``."""
 
     @property
-    def chance(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """What chance gives of each group's figure, 5 to 95 %, float64 ``[m]`` each; ``None`` if that is not told."""
+    def chance(self) -> tuple[np.ndarray, np.ndarray]:
+        """What chance gives of each group's figure, 5 to 95 %, float64 ``[m]`` each."""
 
     def at_least(self, min_count: int) -> Served:
         """The groups that have so many rows."""
@@ -93,10 +93,10 @@ class Served(Protocol):
 def figure_table(split: Served) -> pa.Table:
     """One row a group of another figure than accuracy, also of groups that have none.
 
-    ``split, figure, group, count`` (rows that it is about), ``events`` (rows that it is the share of), ``value``;
-    ``low`` and ``high``, the interval of its true value by its own rows; ``shrunk``, the posterior mean given those of
-    all groups; ``contradicts_shrunk``; ``chance_low`` and ``chance_high`` where that is told; and ``reason``: why a
-    group has no value.
+    ``split, figure``; ``positive``, the label of that class, of a figure that is about it; ``group, count`` (rows that
+    it is about), ``events`` (rows that it is the share of), ``value``; ``low`` and ``high``, the interval of its true
+    value by its own rows; ``shrunk``, the posterior mean given those of all groups; ``contradicts_shrunk``;
+    ``chance_low`` and ``chance_high``, what chance gives of it; and ``reason``: why a group has no value.
     """
     (low, high), none = split.value_interval, [None] * len(split.without)
     rows = len(split.groups) + len(none)
@@ -106,11 +106,12 @@ def figure_table(split: Served) -> pa.Table:
 
     counts = [*split.count.tolist(), *[0] * len(none)]
     events = [None] * rows if split.events is None else [*split.events.tolist(), *[0] * len(none)]
-    ends = zip(("chance_low", "chance_high"), split.chance or (), strict=False)
+    ends = zip(("chance_low", "chance_high"), split.chance, strict=True)
     return pa.table(
         {
             "split": pa.array([split.split] * rows, pa.string()),
             "figure": pa.array([split.figure.name] * rows, pa.string()),
+            "positive": pa.array([split.figure.positive] * rows, pa.string()),
             "group": pa.array([*split.groups, *split.without], pa.string()),
             "count": pa.array(counts, pa.int64()),
             "events": pa.array(events, pa.int64()),
@@ -123,6 +124,26 @@ def figure_table(split: Served) -> pa.Table:
             "reason": pa.array([*[None] * len(split.groups), *[split.figure.lacks] * len(none)], pa.string()),
         }
     )
+
+
+def told_worst(groups: Sequence[str], worst: int, surest: int, is_told: np.ndarray) -> dict[str, Any]:
+    """What a report says of the group that is served worst, and of the one that is most certainly worse than chance.
+
+    Args:
+        groups: name by group.
+        worst: the one with the worst figure.
+        surest: the one that chance makes so bad in the fewest cases.
+        is_told: which are worse than chance alone would make any of them, bool ``[m]``.
+
+    Returns:
+        ``served_worst``: its ``group``, and whether that is ``beyond_chance``; ``None`` where there is one group only.
+        ``worse_than_chance``: the other one; ``None`` where there is none.
+    """
+    alone = len(groups) < 2
+    return {
+        "served_worst": None if alone else {"group": groups[worst], "beyond_chance": bool(is_told[worst])},
+        "worse_than_chance": groups[surest] if is_told[surest] else None,
+    }
 
 
 def criterion_entry(

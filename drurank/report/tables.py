@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from drurank.terminal import dimmed
 from drurank.words import counted, in_digits, in_range, shortened
 
 WORST_SHOWN, BEST_SHOWN = 10, 5
+WIDEST = 11
+"""Letters in a line of the heading of a figure."""
 BETTER = {"max": "higher", "min": "lower"}
 
 
@@ -41,7 +44,7 @@ def criteria_table(
     )
     figure = figure_of(next(iter(columns.values())))
     if figure is not ACCURACY:
-        table.title = f"Criteria of the {figure.words}"
+        table.title = f"Criteria of the {figure.heading}"
     names = shortened(list(columns))
     headings = [_heading(name, content) for name, content in zip(names, columns.values(), strict=True)]
     depth = max(map(len, headings))
@@ -125,7 +128,7 @@ def groups_table(split: Served, *, explains: bool = True) -> Table:
 
     Args:
         split: counts by group.
-        explains: whether it says what shrunk means.
+        explains: whether it says what the columns mean.
     """
     low, high = split.value_interval
     # Among equal accuracies, the most certain group comes first among the worst and last among the best.
@@ -137,15 +140,16 @@ def groups_table(split: Served, *, explains: bool = True) -> Table:
     what = counted(len(low), "group") if len(low) > 1 else "group"
     has_shrunk = not np.isnan(split.shrunk).all()
     shrunk_heading = ["shrunk"] if has_shrunk else []
+    of_figure = "" if split.figure is ACCURACY else f", by {split.figure.heading}"
     table = Table(
-        title=f"{some} {what}{'' if split.split == ALL else f' in {split.split}'}",
+        title=f"{some} {what}{'' if split.split == ALL else f' in {split.split}'}{of_figure}",
         caption="\n".join(remarks_on_groups(split, explains=explains)),
         caption_justify="left",
     )
     # Of a long name every letter is shown, on several lines, since names may differ at their ends alone.
     table.add_column("group", overflow="fold")
-    chance = [] if split.chance is None else ["by chance"]
-    for column in ("rows", *events_heading(split), split.figure.name, "5 to 95 %", *chance, *shrunk_heading):
+    name = "\n".join(wrap(split.figure.name.replace("_", " "), WIDEST))
+    for column in ("rows", *events_heading(split), name, "5 to 95 %", "by chance", *shrunk_heading):
         table.add_column(column, justify="right", no_wrap=True)
     for i in [*worst, *best]:
         value, mark = split.figure.shown(split.shrunk[i]), " *" if split.contradicts[i] else "  "
@@ -155,7 +159,7 @@ def groups_table(split: Served, *, explains: bool = True) -> Table:
             *([] if split.events is None else [f"{split.events[i]:,}"]),
             in_digits(split.value[i]),
             in_range((low[i], high[i])),
-            *([] if split.chance is None else [in_range([end[i] for end in split.chance])]),
+            in_range([end[i] for end in split.chance]),
             *([f"{in_digits(value)}{mark}"] if has_shrunk else []),
             end_section=len(best) > 0 and i == worst[-1],
         )

@@ -17,7 +17,7 @@ from drurank.figures.measures import Arrays
 from drurank.groups import Groups
 from drurank.measured import MeasuredGroups
 from drurank.noise import PERCENT, Noise, summed_up
-from drurank.report.served import criterion_entry
+from drurank.report.served import criterion_entry, told_worst
 
 NEGLIGIBLE = 0.02
 """Differences that are smaller than this share of those that are possible count as none."""
@@ -195,13 +195,13 @@ class SplitValues:
             "rows": int(self.count.sum()),
             "groups": len(self.groups),
             "groups_left_out": len(self.groups) - len(kept.groups),
-            "figure": self.figure.name,
+            **self.figure.named(),
             "groups_without": len(self.without),
             "reason": self.figure.lacks,
             "groups_unseen_in_training": None if self.seen is None else int((~self.seen).sum()),
             "shrink": shrink,
             "spread": None if single else kept._spread(),
-            "worse_than_chance": kept._worse_than_chance(),
+            **kept._beyond_chance(),
             "criteria": {
                 name: self.figure.entry(
                     criterion(by),
@@ -236,13 +236,14 @@ class SplitValues:
         low = 0.0 if low < NEGLIGIBLE * high else low
         return {"mean": mean, "sd": sd, "interval": [low, high]}
 
-    def _worse_than_chance(self) -> str | None:
-        """The group that is worst beyond chance, where any is worse than the worst is in 95 % of what chance gives."""
+    def _beyond_chance(self) -> dict[str, Any]:
+        """The group that is served worst, and the one that is worse than the worst is in 95 % of what chance gives."""
         seen, drawn = _standardised(self.figure.shown(self.measured.by_chance), self.accuracy)
         worst = np.nanmin(drawn, axis=1, initial=np.inf)
-        if np.isnan(seen).all() or np.nanmin(seen) >= np.percentile(worst, PERCENT[0]):
-            return None
-        return self.groups[int(np.nanargmin(seen))]
+        seen = np.where(np.isnan(seen), np.inf, seen)
+        place = int(np.lexsort((self.interval[1], self.accuracy))[0])
+        threshold = np.percentile(worst, PERCENT[0]) if np.isfinite(worst).all() else -np.inf
+        return told_worst(self.groups, place, int(np.argmin(seen)), seen < threshold)
 
     def _criteria(self, value: np.ndarray, overall: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
         return values_of(Groups(self.figure.shown(value), self.count, self.figure.shown(overall)), names)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
 from drurank.report.drop import find_drop
+from drurank.report.remarks import on_worst
 from drurank.report.served import Served, figure_table
 from drurank.report.tables import criteria_table, drop_table, groups_table
 from drurank.run_folder.group_counts import write_checked
@@ -130,9 +130,9 @@ def _print_figure(
         console.print_table(criteria_table(columns, {} if begin else explained))
     if content["drop"]:
         console.print_table(drop_table(content["drop"], shrink=shrink))
-    told = next((split for split in splits if explains and not np.isnan(split.shrunk).all()), None)
     for split in splits:
-        console.print_table(groups_table(split, explains=split is told))
+        console.print(on_worst(split, content["splits"][split.split]))
+        console.print_table(groups_table(split, explains=explains and split is splits[0]))
 
 
 def _cut_off(report: Mapping[str, Any]) -> Iterator[str]:

@@ -21,7 +21,8 @@ from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
 from drurank.study.constant import answer_in, no_better
 from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
-from drurank.tabular.columns import Names
+from drurank.tabular.columns import Column, Names
+from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
 from drurank.words import as_names
 
@@ -108,6 +109,7 @@ def compare_predictions(
     labels: Names = None,
     criteria: Names = None,
     min_count: int = 1,
+    drop_missing: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
 ) -> list[Comparison]:
@@ -123,6 +125,8 @@ def compare_predictions(
         labels: all classes (with commas), needed if a predicted class is the label of no row.
         criteria: criteria by name (with commas); the usual ones, if not given.
         min_count: criteria leave out groups with fewer rows.
+        drop_missing: whether rows without a label or a group are left out, and counted in what is said; else they are
+            refused.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
 
@@ -135,19 +139,32 @@ def compare_predictions(
     if len(predictions) != 2 or predictions[0] == predictions[1]:
         raise InputError(f"predictions is {list(predictions)!r}; give one table, or two different ones to compare them")
     first, second = (read_table(one, delimiter=delimiter, text_encoding=text_encoding) for one in predictions)
-    key = [label, *as_names(group), *([] if split is None else [split])]
+    groups = as_names(group)
+    key = [label, *groups, *([] if split is None else [split])]
     for path, table in zip(predictions, (first, second), strict=True):
         refuse_lacking(path, table, label, [*key, prediction])
     _refuse_other_rows(predictions, first, second, key)
+    labelled, grouped = ([Column(predictions[0], name, first[name]) for name in names] for names in ([label], groups))
+    kept, blank = complete_rows(predictions[0], labelled, grouped, first.num_rows, drop=drop_missing)
+    dropped = [] if blank is None else [f"{said_dropped({'rows': first.num_rows - len(kept), 'blank': blank})}."]
     answers = [
-        Answers.of_table(path, table, label, prediction, as_names(group), split, as_names(labels))
+        Answers.of_table(
+            path, table.take(pa.array(kept)), label, prediction, groups, split, as_names(labels), places=kept
+        )
         for path, table in zip(predictions, (first, second), strict=True)
     ]
     only = named_splits(on, split, list(answers[0].rows))
     found = [each.counts(only=only) for each in answers]
     names, cells = (predictions[0], predictions[1]), as_names(criteria) or default_cells("qdcg10")
     return [
-        compare_counts([_sorted(one), _sorted(other)], names, one.split, cells, min_count, _said(names, (one, other)))
+        compare_counts(
+            [_sorted(one), _sorted(other)],
+            names,
+            one.split,
+            cells,
+            min_count,
+            (*dropped, *_said(names, (one, other))),
+        )
         for one, other in zip(*found, strict=True)
     ]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +13,10 @@ from drurank.errors import InputError
 from drurank.tabular.columns import Column
 from drurank.tabular.rules.cells import REMEDY
 from drurank.tabular.several import Source
+from drurank.words import counted, joined
+
+Lacking = tuple[str, str, Column, np.ndarray]
+"""What rows lack, as ``group``; the name of its column, or of several; one to name in messages; and which rows do."""
 
 
 def kept_rows(
@@ -31,21 +38,67 @@ def kept_rows(
         ``None`` if they were not to be left out.
 
     Raises:
-        InputError: naming the first cell that is missing; or if no row is left.
+        InputError: naming the first cell that is missing, and how many are of each column; or if no row is left.
     """
-    lacking = [("label", label.name, label.codes < 0), *(("group", column.name, column.codes < 0) for column in group)]
+    lacking = _blank_cells([label], "label") + _blank_cells(group, "group")
     if text:
         blank = np.logical_and.reduce([_blank_texts(source, name) for name in text])
-        lacking.append(("text", ",".join(text), blank))
-    for what, name, missing in () if drop else lacking:
-        if missing.any():
-            remedy = f"is not a {what}; {REMEDY}, as drop_missing=True does"
-            raise source.column(text[0] if what == "text" else name).error(int(np.argmax(missing)), remedy)
-    gone = np.logical_or.reduce([missing for _, _, missing in lacking])
+        lacking.append(("text", ",".join(text), source.column(text[0]), blank))
+    return _kept(source.path, lacking, drop=drop)
+
+
+def complete_rows(
+    path: str, labels: Sequence[Column], group: Sequence[Column], rows: int, *, drop: bool
+) -> tuple[np.ndarray, dict[str, int] | None]:
+    """The rows of predictions or counts that have a label and a group, and how many lack each; as ``kept_rows``.
+
+    Args:
+        path: what the table is called in messages.
+        labels: its column of the label, or none.
+        group: its columns of the group.
+        rows: of the table.
+        drop: whether rows that lack one are left out, or refused.
+
+    Raises:
+        InputError: naming the first cell that is missing, and how many are of each column; or if no row is left.
+    """
+    lacking = _blank_cells(labels, "label") + _blank_cells(group, "group")
+    if not lacking or not rows:
+        return np.arange(rows), {} if drop else None
+    return _kept(path, lacking, drop=drop)
+
+
+def _blank_cells(columns: Sequence[Column], what: str) -> list[Lacking]:
+    return [(what, column.name, column, column.codes < 0) for column in columns]
+
+
+def _kept(path: str, lacking: Sequence[Lacking], *, drop: bool) -> tuple[np.ndarray, dict[str, int] | None]:
+    if not drop:
+        _refuse(lacking)
+    gone = np.logical_or.reduce([missing for *_, missing in lacking])
     if gone.all():
-        names = ", ".join(dict.fromkeys(name for _, name, _ in lacking))
-        raise InputError(f"{source.path}: a cell of {names} is blank in each row; name other columns")
-    return np.flatnonzero(~gone), {name: int(missing.sum()) for _, name, missing in lacking} if drop else None
+        names = ", ".join(dict.fromkeys(name for _, name, *_ in lacking))
+        raise InputError(f"{path}: a cell of {names} is blank in each row; name other columns")
+    return np.flatnonzero(~gone), {name: int(missing.sum()) for _, name, _, missing in lacking} if drop else None
+
+
+def _refuse(lacking: Sequence[Lacking]) -> None:
+    """Refuse rows that lack something, all that they lack in one sentence."""
+    found = [one for one in lacking if one[-1].any()]
+    if not found:
+        return
+    what, _, column, missing = found[0]
+    more = f", one of {missing.sum():,} such cells" if missing.sum() > 1 else ""
+    others = [f"{blank.sum():,} of column {name!r} are no {role}" for role, name, _, blank in found[1:]]
+    also = f"; blank cells too, {joined(others)}" if others else ""
+    remedy = f"is not a {what}{more}{also}; {REMEDY}, as drop_missing=True does"
+    raise column.error(int(np.argmax(missing)), remedy)
+
+
+def said_dropped(dropped: Mapping[str, Any]) -> str:
+    """A sentence without its full stop on ``rows`` that were left out, and how many lacked each column of ``blank``."""
+    by_column = ", ".join(f"{name} {rows:,}" for name, rows in dropped["blank"].items())
+    return f"Left out: {counted(dropped['rows'], 'row')} with a blank cell ({by_column})"
 
 
 def texts_of(source: Source, names: list[str]) -> pa.ChunkedArray:

@@ -157,7 +157,7 @@ def test_a_rate_and_its_complement_are_shrunk_alike(rows):
             "fpr",
             (["no", "yes"], ["no", "yes"]),
             {},
-            "figure 'fpr' needs a positive class; give one of the labels, as positive=yes",
+            r"needs a positive class; say which of the labels it is with positive=\.\.\. \(labels: 'no', 'yes'\)",
         ),
         ("fpr", (["no", "yes"], ["no", "yes"]), {"positive": "Yes"}, "positive is 'Yes', which is no label: did you"),
         ("off_by_more_than_one", (["no", "yes"], ["no", "yes"]), {}, "needs labels that are numbers"),

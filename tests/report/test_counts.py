@@ -7,6 +7,7 @@ from scipy.stats import beta, binom
 
 import drurank.criteria
 from drurank.criteria import Criterion, default_criteria, register_criterion
+from drurank.figures import SHARES
 from drurank.report import SplitCounts
 
 
@@ -126,3 +127,40 @@ def test_broken_group_among_good_ones_is_not_pulled_so_far_that_it_is_marked():
     split = split_of([0] + [21, 22] * 30, [25] * 61)
     assert split.shrunk[0] < 0.2
     assert not split.contradicts.any()
+
+
+@pytest.mark.parametrize(
+    ("correct", "count", "min_count", "wanted"),
+    [
+        ([0, 60, 160, 160, 160], [1, 200, 200, 200, 200], 1, {"group": "g0", "beyond_chance": False}),
+        ([0, 60, 160, 160, 160], [1, 200, 200, 200, 200], 2, {"group": "g1", "beyond_chance": True}),
+        ([15, 16, 17, 16], [20, 20, 20, 20], 1, {"group": "g0", "beyond_chance": False}),
+        ([15, 16], [20, 20], 1, {"group": "g0", "beyond_chance": False}),
+        ([15], [20], 1, None),
+        ([1, 15], [2, 20], 3, None),
+    ],
+    ids=["a single row", "that is left out", "alike", "two", "one group", "one that is not left out"],
+)
+def test_of_the_worst_group_it_is_told_whether_it_is_so_beyond_chance(correct, count, min_count, wanted):
+    summary = split_of(correct, count).summary(["average"], min_count=min_count)
+    assert summary["served_worst"] == wanted
+    assert summary["worse_than_chance"] == ("g1" if 60 in correct else None)
+
+
+def test_groups_served_alike_have_a_worst_that_is_seldom_beyond_chance():
+    rng = np.random.default_rng(0)
+    rates = [
+        split_of(rng.binomial(30, 0.8, 20), [30] * 20).summary(["worst"])["served_worst"]["beyond_chance"]
+        for _ in range(100)
+    ]
+    assert np.mean(rates) < 0.16
+
+
+def test_chance_of_a_group_is_that_of_its_size():
+    split = split_of([3, 8, 30], [5, 10, 40])  # 41 of 55 are right
+    low, high = (binom.ppf(level, split.count, 41 / 55) / split.count for level in (0.05, 0.95))
+    np.testing.assert_allclose(split.chance, (low, high))
+    table = split.table()
+    np.testing.assert_allclose([table["chance_low"], table["chance_high"]], (low, high))
+    error = split_of([3, 8, 30], [5, 10, 40], figure=SHARES["error"])
+    np.testing.assert_allclose(error.chance, (1 - high, 1 - low))

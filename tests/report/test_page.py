@@ -70,11 +70,11 @@ def test_it_has_every_group_of_each_figure_the_worst_first(page):
     assert page.headings == [
         "How groups are served: p.csv",
         *("Accuracy", "Criteria", "31 groups"),
-        *("False positive rate", "Criteria", "31 groups"),
+        *("False positive rate (positive: 1)", "Criteria", "31 groups"),
         "How this was made",
     ]
     criteria, groups, _, of_fpr, _ = page.tables
-    assert groups[0] == ["group", "rows", "right", "accuracy", "from", "to", "shrunk"]
+    assert groups[0] == ["group", "rows", "right", "accuracy", "from", "to", "by chance from", "by chance to", "shrunk"]
     name = EVIL.replace("\x1b", "\\x1b")
     assert groups[1][:5] == [name, "20", "0", ".000", ".000"]
     assert groups[2][1:4] == ["20", "19", ".950"]
@@ -90,7 +90,10 @@ def test_its_summary_says_who_is_served_worst_and_whether_that_is_chance(page):
     ends = [float(end) for end in re.search(r"between (\S+) and (\S+)\.$", chance).groups()]
     drawn = np.random.default_rng(0).binomial(20, 570 / 620, (4000, 31)).min(axis=1) / 20
     assert ends == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.051)
-    assert then.startswith("Next: look at the rows of")
+    name = then.removeprefix("Next: ").split(" is served worse")[0]
+    assert first.startswith(f"Served worst: {name}, with")
+    assert first.endswith("That is worse than chance alone would make it.")
+    assert then.startswith(f"Next: {name} is served worse than chance would give: look at its rows that are wrong, and")
 
 
 def test_of_groups_served_alike_it_says_that_none_stands_out():
@@ -149,6 +152,7 @@ def test_it_begins_with_the_groups_never_seen_and_has_a_sentence_for_each_figure
     assert said[1] == "2 of 2 groups were not seen in training."
     # Of c one and of d three of ten negative rows are called positive.
     wanted = "False positive rate in ood_test: .200 of all rows together; the worst group is d, with .300 (3 of 10)."
+    wanted = wanted.replace(" in ", " (positive: 1) in ", 1) + " That one group by itself may be chance."
     assert said[-2] == wanted
 
 
@@ -171,4 +175,57 @@ def test_it_sends_nobody_to_the_rows_of_a_group_that_is_the_worst_by_bad_luck(gr
     assert first.startswith("Served worst: tiny, with 0 of 1 row right (.000)")
     assert differ.startswith("Taken together, groups differ by more than chance: true accuracies have a standard")
     assert "the observed worst alone would not show it" in differ
-    assert then.startswith("Next: clinic 8 is probably served worst: look at its rows that are wrong, and at how many")
+    assert first.endswith("That one group by itself may be chance.")
+    said = {
+        200: "clinic 8 is served worse than chance would give, with the strongest evidence of all groups: look at its",
+        4: "groups differ, but none by itself is told from chance; begin with clinic 8, the lowest by shrunk accuracy",
+    }
+    assert then.startswith(f"Next: {said[rows]}")
+
+
+def written(lines, header="label,prediction,group,split"):
+    Path("p.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+
+
+def in_rows(split, group, rows, wrong):
+    """Rows whose labels are No and Yes in turn, the first so many of them wrong."""
+    names = ("No", "Yes")
+    return [f"{names[k % 2]},{names[(k + (k < wrong)) % 2]},{group},{split}" for k in range(rows)]
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_nobody_is_sent_to_training_rows_of_a_group_that_training_did_not_have(seen):
+    unseen = [line for k in range(6) for line in in_rows("ood_test", f"new {k}", 50, 45 if k == 2 else 5)]
+    lines = in_rows("train", "new 2" if seen else "old", 50, 2)
+    written([*lines, *unseen])
+    report_predictions("p.csv", split="split", on="ood_test", html="out.html")
+    then = Page(Path("out.html").read_text("utf-8")).summary[-1]
+    training = ", and at how many such rows training had;" if seen else " (training had no rows of this group);"
+    assert then.startswith(
+        f"Next: new 2 is served worse than chance would give: look at its rows that are wrong{training}"
+    )
+
+
+def test_it_says_once_how_groups_differ_and_how_it_was_made(capsys):
+    """Of three groups one is right and two are wrong in three of four rows, so that the model is no use as a whole."""
+    lines = [line for k in range(3) for line in in_rows("ood_test", f"g{k}", 100, 0 if k == 2 else 75)]
+    written([*lines, *(line for k in range(3) for line in in_rows("id_test", f"g{k}", 100, 0 if k == 2 else 75))])
+    words = ["--split", "split", "--on", "id_test,ood_test", "--figure", "fpr,error"]
+    words += ["--positive", "Yes", "--min_count", "5"]
+    main(["report", "--predictions", "p.csv", *words, "--html", "out.html"])
+    said = " ".join(capsys.readouterr().out.split())
+    text = Path("out.html").read_text("utf-8").replace("&#39;", "'")
+    found = Page(text)
+    # Of accuracy of the first split in the summary; of the second split, and of each figure, below its criteria.
+    assert len(re.findall("(?i)taken together, groups differ", text)) == 2 + 2 * 2
+    assert len(re.findall("(?i)no better than always|not significantly better|worse than always", text)) == 2
+    assert "False positive rate (positive: Yes)" in found.headings
+    assert "Error rate" in found.headings
+    made = dict(row for row in found.tables[-1])
+    wanted = {"split": "split", "on": "id_test, ood_test", "figure": "fpr, error", "positive": "Yes", "min_count": "5"}
+    assert wanted.items() <= made.items()
+    # The terminal has a sentence for each split and figure, in the words of the page.
+    for line in (found.summary[0], *found.summary[-3:-1]):
+        assert line in said
+    assert len(re.findall("Served worst in", said)) == 2
+    assert len(re.findall("rate .{0,20}in (?:ood|id)_test: ", said)) == 4

@@ -592,13 +592,94 @@ def test_the_folder_that_is_named_has_no_detours(tmp_path, capsys):
     assert f"Written to {tmp_path / 'p_report'}: " in " ".join(capsys.readouterr().out.split())
 
 
+def blank(rows, *places, column):
+    """Rows with blank cells at these places."""
+    return [
+        tuple("" if (k in places and c == column) else cell for c, cell in enumerate(row)) for k, row in enumerate(rows)
+    ]
+
+
+MISSING = blank(blank(ROWS, 1, 5, 6, column=1), 5, 8, column=0)
+"""Three blank labels and two blank groups, of four rows."""
+
+
+def test_blank_labels_and_groups_are_refused_in_one_sentence(capsys):
+    with pytest.raises(SystemExit):
+        reported(rows=MISSING)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "column 'y', row 1 (the first is 0): a blank cell is not a label, one of 3 such cells" in said
+    assert "; blank cells too, 2 of column 'g' are no group; " in said
+    assert "--drop_missing" in said
+
+
+@pytest.mark.parametrize("split", [[], ["--split", "s"]])
+def test_rows_without_a_label_or_a_group_are_left_out_and_counted(capsys, split):
+    report = reported("--drop_missing", "--html", "p.html", *split, rows=MISSING)
+    assert report.pop("dropped") == {"rows": 4, "blank": {"y": 3, "g": 2}}
+    said = "Left out: 4 rows with a blank cell (y 3, g 2)."
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in Path("p.html").read_text(encoding="utf-8")
+    kept = [row for k, row in enumerate(ROWS) if k not in (1, 5, 6, 8)]
+    assert report == reported(*split, rows=kept)
+
+
+def test_rows_that_are_left_out_do_not_move_those_that_messages_name(capsys):
+    rows = [*MISSING[:10], ("c", "1", "2", "id_test"), *MISSING[10:]]
+    with pytest.raises(SystemExit):
+        reported("--drop_missing", rows=rows)
+    assert "column 'yhat', row 10 (the first is 0): '2' is not one of the labels" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert reported("--drop_missing", rows=ROWS)["dropped"] == {"rows": 0, "blank": {"y": 0, "g": 0}}
+
+
+def test_counts_without_a_group_are_left_out_and_counted():
+    Path("c.csv").write_text("g,count,correct\na,10,8\n,9,2\nb,10,x\n", encoding="utf-8")
+    words = ["report", "--counts", "c.csv", "--group", "g", "--drop_missing", "--overwrite"]
+    with pytest.raises(SystemExit):
+        main(words)
+    Path("c.csv").write_text("g,count,correct\na,10,8\n,9,2\nb,10,6\n", encoding="utf-8")
+    main(words)
+    report = read_json("c_report/report.json")
+    assert report["dropped"] == {"rows": 1, "blank": {"g": 1}}
+    assert report["splits"]["all"]["rows"] == 20
+    assert report["splits"]["all"]["criteria"]["overall"]["value"] == pytest.approx(0.7)
+
+
+def test_the_positive_class_is_named_wherever_a_figure_is_about_it(capsys):
+    names = {"0": "No", "1": "Yes"}
+    rows = [(g, names[y], names[said], split) for g, y, said, split in ROWS]
+    for positive in ("Yes", "No"):
+        report = reported("--figure", "fpr,error,tpr", "--positive", positive, rows=rows)
+        assert report["positive"] == positive
+        assert report["figure"] == ["fpr", "error", "tpr"]
+        found = {name: each["splits"]["all"].get("positive") for name, each in report["figures"].items()}
+        assert found == {"fpr": positive, "error": None, "tpr": positive}
+        for name, label in found.items():
+            assert {row.get("positive", "") for row in read_csv(f"p_report/groups_{name}.csv")} == {label or ""}
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"Criteria of the false positive rate (positive: {positive})" in said
+        assert f"True positive rate (positive: {positive}): " in said
+        assert "Criteria of the error rate " in said
+        # What the counts of a share are is said of it.
+        assert (
+            "Rows: rows of the negative class, which alone it is about; events: those of them that are predicted"
+            in said
+        )
+        assert "Events: those of all rows that are wrong." in said
+    with pytest.raises(SystemExit):
+        reported("--figure", "fpr", rows=rows)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "say which of the labels it is with --positive ... (labels: 'Yes', 'No')" in said
+
+
 @pytest.mark.parametrize("groups", [13, 20, 160, 2000])
 def test_of_many_groups_the_worst_is_named_where_nothing_is_drawn_and_the_axis_begins_with_it(groups):
     right = np.arange(groups) % 60
     right[7] = -1
     figure = draw_groups([counts(right + 1, [60] * groups, "ood_test")])
     (ax,) = figure.axes
-    assert ax.get_xlabel() == "groups, the worst first (group 7)"
+    assert ax.get_xlabel() == "groups, the worst first; worst: group 7"
     figure.canvas.draw()
     assert ax.xaxis.label.get_window_extent().y1 < ax.get_window_extent().y0, "below the axes"
     assert not ax.texts
@@ -628,19 +709,20 @@ def test_groups_are_drawn_in_ascending_order(groups):
 
 
 def test_few_groups_are_named_and_have_their_intervals():
-    split = counts([5, 2, 9], [10, 10, 10])
+    split = counts([5, 6, 9], [10, 30, 20])
     (ax,) = draw_groups([split]).axes
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["group 1", "group 0", "group 2"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["group 1", "group 2", "group 0"]
     (bars,) = [found for found in ax.collections if found.get_label().endswith("own rows")]
     ends = np.array([path[:, 1] for path in bars.get_segments()])
-    np.testing.assert_allclose(ends, np.stack(split.interval, axis=1)[[1, 0, 2]])
-    # Nothing is drawn between groups: chance has a bar at each. All three are alike, and 16 of 30 rows right.
+    np.testing.assert_allclose(ends, np.stack(split.interval, axis=1)[[1, 2, 0]])
+    # Above each name is what chance gives of a group of that size; 20 of 60 rows are right.
     (of_chance,) = ax.containers
-    rng = np.random.default_rng(0)
-    lots = np.sort(rng.binomial(10, 16 / 30, (4000, 3)), axis=1) / 10
-    for place, (bar, drawn) in enumerate(zip(of_chance, lots.T, strict=True), start=1):
+    assert of_chance.get_label() == "chance alone, by its size (5 to 95 %)"
+    for place, (bar, size) in enumerate(zip(of_chance, (30, 20, 10), strict=True), start=1):
         assert bar.get_x() + bar.get_width() / 2 == place
-        assert [bar.get_y(), bar.get_y() + bar.get_height()] == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.11)
+        ends = [bar.get_y(), bar.get_y() + bar.get_height()]
+        assert ends == pytest.approx(binom.ppf([0.05, 0.95], size, 1 / 3) / size)
+    assert ax.get_title() == "ood_test: 3 groups, 60 rows\naccuracy .333 over all rows"
 
 
 class Marked(SplitCounts):
@@ -674,7 +756,9 @@ def test_band_of_the_worst_group_is_that_of_the_table():
     # The exact 5th and 95th percentile of the worst of 50 groups of 25 at .8, as the floor in the table has them.
     split = counts([20] * 50, [25] * 50)
     figure = draw_groups([split])
-    (band,) = [found for found in figure.axes[0].collections if found.get_label().startswith("chance alone")]
+    (band,) = [
+        found for found in figure.axes[0].collections if found.get_label() == "chance alone, by rank (5 to 95 %)"
+    ]
     corners = band.get_paths()[0].vertices
     worst = corners[corners[:, 0] == 1][:, 1]
     at_most = 1 - (1 - binom.cdf(np.arange(26), 25, 0.8)) ** 50

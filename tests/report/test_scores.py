@@ -60,9 +60,16 @@ def test_report_has_each_figure_with_its_files(report):
         assert imread(f"p_report/groups_{name}.png").std() > 0
         assert pq.read_table(f"p_report/groups_{name}.parquet").num_rows == 3
     page = Path("out.html").read_text("utf-8")
-    for words in ("AUROC", "Brier score", "Log loss", "Calibration error", "F1", "Balanced accuracy"):
+    of_class = ("AUROC", "Brier score", "Log loss", "Calibration error", "F1", "False positive rate")
+    for words in (*(f"{name} (positive: 1)" for name in of_class), "Balanced accuracy", "Mean absolute error"):
         assert f"<h2>{words}</h2>" in page
-    assert len(re.findall("by chance from", page)) == 7
+    assert len(re.findall("by chance from", page)) == 9
+    assert {
+        row.get("positive", "") for name in report["figures"] for row in read_csv(f"p_report/groups_{name}.csv")
+    } == {
+        "1",
+        "",
+    }
 
 
 def test_it_is_said_what_is_compared(capsys):
@@ -139,11 +146,11 @@ ONE = np.full(240, 0.5)
             r"row 1: the probabilities are 0\.5, 0\.25, which add up to 0\.75",
         ),
         ({"probabilities": ["0.5 0.5"] * 240}, {"figure": "brier"}, "give it as predict writes it"),
-        ({"label": ["no"] * 120 + ["yes"] * 120, "prediction": ["no"] * 240}, {"figure": "f1"}, "positive=yes"),
+        ({"label": ["no"] * 120 + ["yes"] * 120, "prediction": ["no"] * 240}, {"figure": "f1"}, "labels: 'no', 'yes'"),
         (
             {"label": ["no"] * 120 + ["yes"] * 120, "prediction": ["no"] * 240, "p": SCORE},
             {"score": "p"},
-            "score is 'p', and no class is the positive one",
+            "score is 'p', and no class is known to be the positive one; say which of the labels it is with positive=",
         ),
         (
             {"label": [1] * 240, "p": SCORE},

@@ -161,6 +161,7 @@ def test_groups_served_alike_are_within_what_chance_gives():
         split = split_of("auroc", *binormal(rng, np.full(10, 0.8), rng.integers(20, 60, 10)))
         found = split.summary(["worst"])
         worse.append(found["worse_than_chance"] is not None)
+        assert worse[-1] or not found["served_worst"]["beyond_chance"]
         differ.append(found["spread"]["sd"] > 0)
         low, high = found["criteria"]["worst"]["floor"]["interval"]
         within.append(low <= split.value.min() <= high)
@@ -172,6 +173,7 @@ def test_groups_served_alike_are_within_what_chance_gives():
 def test_a_group_that_is_worse_by_far_is_named(rows):
     found = split_of("auroc", *rows).summary(["worst"])
     assert found["worse_than_chance"] == "g0"
+    assert found["served_worst"] == {"group": "g0", "beyond_chance": True}
     assert found["spread"]["interval"][0] > 0
 
 

@@ -3,6 +3,7 @@
 import csv
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -265,8 +266,17 @@ def test_two_files_of_predictions_are_compared(tmp_path, capsys):
     answered = f"Not significantly better on all rows than always answering '{round(labels.mean())}' ({share}): {half} "
     assert one.remarks[0].startswith(answered)
     assert [each.split for each in compare_predictions(files, "y", "yhat", "g", "y", on="1")] == ["1"]
+    for file in files:
+        path = Path(file)
+        lines = path.read_text("utf-8").splitlines()
+        lines[4], lines[5] = f",{lines[4].split(',', 1)[1]}", f"{lines[5].rpartition(',')[0]},"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="is not a label; blank cells too, 1 of column 'g' are no group"):
+        compare_predictions(files, "y", "yhat", "g")
+    (one,) = compare_predictions(files, "y", "yhat", "g", drop_missing=True)
+    assert one.remarks[0] == "Left out: 2 rows with a blank cell (y 1, g 1)."
     with pytest.raises(SystemExit):
-        main(["report", "--predictions", *files, *words, "--split", "y", "--on", "2"])
+        main(["report", "--predictions", *files, *words, "--split", "y", "--on", "2", "--drop_missing"])
     assert "column 'y' has no split '2': known: 0, 1" in capsys.readouterr().err
     written_predictions(tmp_path / "c.csv", np.ones(2000), 1 - labels)
     with pytest.raises(SystemExit):
