@@ -13,7 +13,7 @@ from drurank.data.encoding import UNSEEN, CategoricalFeature
 from drurank.tabular.columns import Column, as_option
 from drurank.tabular.feature import Feature
 from drurank.tabular.rules.cells import JOINED, joined_cells
-from drurank.tabular.rules.spelling import plain_group, plain_spelling, twins
+from drurank.tabular.spellings import plain_group, plain_spelling, twins
 from drurank.words import counted, quoted, some
 
 SHOWN = 3

@@ -13,6 +13,7 @@ from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
 from drurank.files import refuse_existing, replace_file, write_json
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
+from drurank.splits import FEW_GROUPS
 from drurank.study.chosen import Chosen
 from drurank.study.constant import answered, answers_of, unbeaten, what_to_try
 from drurank.study.finished import Study
@@ -24,8 +25,6 @@ from drurank.yaml_files import dump_yaml, read_options
 
 BASELINE, AVERAGE = "ERM", "average"
 POINTS = "percentage points"
-FEW = 20
-"""Tested groups below which you are told that another split may say otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +234,7 @@ def _turned(one: Difference, sign: int) -> tuple[float, float, float, float]:
 
 def _of_few(side: Chosen, split: str) -> str:
     groups = len(side.count[0])
-    if side.repeats > 1 or groups >= FEW:
+    if side.repeats > 1 or groups >= FEW_GROUPS:
         return ""
     return (
         f" {split} has {groups} groups; another split of the data may say otherwise; a study with repeats takes that "

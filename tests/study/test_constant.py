@@ -54,8 +54,8 @@ def test_what_is_not_significantly_better_is_that_of_mcnemar():
     assert binomtest(90, 110, alternative="greater").pvalue < 0.05
     (said,) = no_better({"A": [LUCKY, GOOD, WORSE], "B": [GOOD], "C": [CONSTANT]}, "ood_test")
     assert said == (
-        "Not significantly better on ood_test than always answering 'No' (54.2 %): A with 2 of 3 seeds and C (McNemar's "
-        "exact test of each, one-sided, 5 %)."
+        "Not significantly better on ood_test than always answering 'No' (54.2 %): A with 2 of 3 seeds and C "
+        "(McNemar's exact test of each, one-sided, 5 %)."
     )
     assert no_better({"B": [GOOD, GOOD]}, "ood_test") == []
 
