@@ -609,7 +609,7 @@ def test_labels_of_a_configuration_are_the_text_that_is_typed(tmp_path):
         (
             20,
             (),
-            "ood_test has 3 groups: worst, p10 and qdcg10 hang on its 2 worst, .*; --ood_test 0.4 takes 8 groups; or",
+            "has 3 groups: worst, p10 and qdcg10 hang on its 2 worst, .*; --ood_test 0.4 takes 8 groups; or",
         ),
         # p10 of 13 lies between the second and the third worst; 20 of 60 are 1 in 3
         (60, ("--ood_test", "0.21"), "has 13 groups: .* hang on its 3 worst, .*; --ood_test 0.34 takes 20 groups; or"),

@@ -12,6 +12,8 @@ from drurank.data import Table
 from drurank.errors import InputError
 from drurank.tabular.rules import find
 
+BLANK = "(the first is 0) is blank; cells missing by column"
+
 
 def test_the_tables_that_the_others_spoil_are_good(tmp_path):
     assert (
@@ -77,7 +79,7 @@ CELLS = {
         {},
         [
             "column 'x', row 2 ",
-            "(the first is 0) is blank; cells missing by column",
+            BLANK,
             "x 2 (25.0%)",
             "missing='indicator'",
             "exclude='x'",
@@ -89,7 +91,7 @@ CELLS = {
         {},
         [
             "column 'c', row 7 ",
-            "(the first is 0) is blank; cells missing by column",
+            BLANK,
             "missing='indicator'",
             "missing='drop'",
         ],
@@ -309,12 +311,12 @@ COLUMNS = {
     "null": (
         {"x": [1, 2, 3, 4, 5, None, 7, 8]},
         {},
-        ["column 'x', row 5 ", "(the first is 0) is blank; cells missing by column", "x 1 (12.5%)"],
+        ["column 'x', row 5 ", BLANK, "x 1 (12.5%)"],
     ),
     "boolean gap": (
         {"z": [True, False, None, True] * 2},
         {},
-        ["column 'z', row 2 ", "(the first is 0) is blank; cells missing by column", "z 2 (25.0%)"],
+        ["column 'z', row 2 ", BLANK, "z 2 (25.0%)"],
     ),
     "column of nothing": (
         {"z": NONE},
