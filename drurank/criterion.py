@@ -79,9 +79,9 @@ class Criterion:
         """What it measures and which way is up."""
         return f"{self.unit or self.name} ({self.better} is better)"
 
-    def shown(self, value: float) -> str:
-        """A value as tables of studies show it."""
-        return f"{100 * value:.1f}" if self.in_percent else f"{value:.3f}"
+    def shown(self, value: float, more: int = 0) -> str:
+        """A value as tables of studies show it, with so many more digits."""
+        return f"{100 * value:.{1 + more}f}" if self.in_percent else f"{value:.{3 + more}f}"
 
     def largest_difference(self, count: Any) -> float:
         """The largest difference that two may have on the same groups; infinite where it is not ``is_monotone``.

@@ -3,6 +3,8 @@
 SPLITS = ("train", "id_val", "ood_val", "val", "id_test", "ood_test", "test")
 """Splits of rows: *OOD* ones hold groups that training lacks, *ID* ones other rows of training's groups."""
 
+FEW_GROUPS = 20
+"""Tested groups below which you are told that figures hang on a few of them."""
 TRAINING, VALIDATION, TEST = ("train",), ("ood_val", "val", "id_val"), ("ood_test", "test", "id_test")
 """Splits by what they are for, the one that most hangs on first."""
 

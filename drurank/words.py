@@ -30,6 +30,11 @@ def in_digits(value: float | None) -> str:
     return ".000" if float(text) == 0 else text.replace("0.", ".", 1)
 
 
+def in_percent(value: float) -> str:
+    """A share as tables of studies have it, as ``64.9 %``."""
+    return f"{100 * value:.1f} %"
+
+
 def in_range(ends: Sequence[float] | None) -> str:
     """An interval, as ``.586-.709``; empty for ``None`` and ``nan``."""
     if ends is None or any(map(math.isnan, ends)):
@@ -54,9 +59,9 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:57]}...")
 
 
-def joined(names: Sequence[str]) -> str:
+def joined(names: Sequence[str], word: str = "and") -> str:
     """Names, as ``a``, ``a and b`` or ``a, b and c``."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def short(name: str) -> str:

@@ -34,6 +34,8 @@ BY_EACH_GROUP = (
     "95 %: 2.5 to 97.5 %, as of the criteria above, so that a group is better or worse where 0 is outside. (Reports of "
     "one model show 5 to 95 %.)"
 )
+SHARES = ("first", "second", "difference", "low", "high")
+"""Columns of the table of groups, which are shown in percent."""
 MUCH = 2
 """How many times the p of a t-test one by exchange is at least for a word on it."""
 
@@ -59,7 +61,7 @@ def show_comparison(
         runs: folders of two tested runs, instead of a study.
         by: criterion that chooses settings and checkpoints, on validation.
         on: split; that of groups never seen in training, if not given.
-        cells: criteria to compare, with commas; that of by, average, p10 and worst, if not given.
+        cells: criteria to compare, with commas; that of by, average, p10, worst and those of the study, if not given.
         output: CSV file for all groups; none is written, if not given.
         overwrite: whether such a file that exists is replaced.
 
@@ -122,7 +124,8 @@ def how_to_read(comparison: Comparison) -> list[str]:
 
 def _criteria_table(comparison: Comparison) -> Table:
     first, second = shortened([comparison.first, comparison.second])
-    table = Table(title=f"{first} (first) and {second} (second), {comparison.split}")
+    chosen = f", chosen by {comparison.by}" if comparison.by else ""
+    table = Table(title=f"{first} (first) and {second} (second), {comparison.split}{chosen}")
     methods = max((one.difference.methods for one in comparison.criteria), default=2)
     p = "p" if methods == 2 else "p, corrected"
     for column in ("criterion", "first", "second", "difference", "95 %", p):
@@ -138,7 +141,8 @@ def figures(one: Compared) -> list[str]:
     low, high = (_signed(one.criterion, end) for end in one.difference.interval)
     p = in_words(one.difference.p).removeprefix("p = ") + " *" * _is_by_exchange(one)
     value = _signed(one.criterion, one.difference.value)
-    return [one.criterion, show(one.first), show(one.second), value, f"{low} to {high}", p]
+    # With a digit more the two make the difference that is shown.
+    return [one.criterion, show(one.first, 1), show(one.second, 1), value, f"{low} to {high}", p]
 
 
 def _is_by_exchange(one: Compared) -> bool:
@@ -166,7 +170,7 @@ def verdict(comparison: Comparison) -> list[str]:
     if open_:
         what = joined([f"{one.criterion} ({_possible(one)})" for one in open_])
         lines.append(
-            f"{second} and {first}: no difference larger than chance on {comparison.split}, but still possible: {what}."
+            f"{first} and {second}: no difference larger than chance on {comparison.split}, but still possible: {what}."
         )
     return lines
 
@@ -189,8 +193,9 @@ def _print_groups(comparison: Comparison, console: Terminal) -> None:
         for column in ("group", "rows", "first", "second", "difference", "95 %"):
             table.add_column(column, justify="left" if column == "group" else "right")
         for row in apart if len(apart) <= 2 * GROUPS_SHOWN else [*apart[:GROUPS_SHOWN], *apart[-GROUPS_SHOWN:]]:
-            interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
-            numbers = [f"{row['count']:,}", f"{row['first']:.3f}", f"{row['second']:.3f}", f"{row['difference']:+.3f}"]
+            first, second, difference, low, high = (100 * row[name] for name in SHARES)
+            interval = f"{low:+.1f} to {high:+.1f}"
+            numbers = [f"{row['count']:,}", f"{first:.2f}", f"{second:.2f}", f"{difference:+.1f}"]
             table.add_row(row["group"], *numbers, interval)
         console.print(table)
         console.print(BY_EACH_GROUP, style="dim")

@@ -28,7 +28,7 @@ from drurank.cli.saved_config import RunConfig
 from drurank.cli.training_checks import check_evaluation, check_fit, check_weights, refuse_taken_version
 from drurank.cli.training_options import add_options
 from drurank.cli.training_parser import RunParser, TrainingParser
-from drurank.cli.training_shown import show_kept, show_validation
+from drurank.cli.training_shown import say_what_to_try, show_kept, show_validation
 from drurank.cli.trusted import check_kinds
 from drurank.cli.undoing import Begun, undone_if_not_begun
 from drurank.errors import InputError, check_seed
@@ -258,6 +258,9 @@ class GroupCLI(LightningCLI):
         run = self._get(self.config_init, "run")
         if run is None:
             self.trainer.test(ckpt_path=ckpt_path, **kwargs)
+            folder = folder_of(self.trainer)
+            if folder is not None:
+                rank_zero_only(say_what_to_try)({"that one": folder}, {})
             return
         selection = read_selection(Path(run))
         if is_first_process():
@@ -269,6 +272,7 @@ class GroupCLI(LightningCLI):
             rank_zero_only(say)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
             self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
             rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)
+        rank_zero_only(say_what_to_try)({name: Path(run) / TEST_FOLDER / name for name in selection}, selection)
 
     def fit(self, **kwargs: Any) -> None:
         """Train, or train with several seeds."""

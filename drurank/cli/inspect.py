@@ -222,5 +222,6 @@ def _balance(inspection: Inspection, cell: int) -> str:
     share = np.zeros(len(inspection.data.label_names))
     share[cells.label[pairs]] = cells.label_count[pairs] / max(cells.label_count[pairs].sum(), 1)
     usual = inspection.splits[cells.split[cell]].label_shares
-    differs = np.argsort(-np.abs(share - usual), kind="stable")[:2]
+    # Those that differ most, in the order of all labels, so that the rows of the table have them alike.
+    differs = np.sort(np.argsort(-np.abs(share - usual), kind="stable")[:2])
     return ", ".join(f"{inspection.data.label_names[code]} {share[code]:.2f} ({usual[code]:.2f})" for code in differs)

@@ -16,6 +16,7 @@ from drurank.tabular.inspection import Inspection
 from drurank.tabular.reading import DELIMITERS, suffix_of
 from drurank.tabular.rules import find
 from drurank.tabular.rules.finding import Finding
+from drurank.tabular.rules.spelling import joined_as_advised
 from drurank.tabular.several import files_of
 from drurank.tabular.suggesting import OF_FEATURES, added, remedies, without_excluded
 from drurank.terminal import say
@@ -28,6 +29,8 @@ OF_SPLIT = ("relabel", "regroup", "join_twins", "delimiter", "text_encoding")
 """Options of the data that ``split`` has too."""
 OF_FILE = {"path", "delimiter", "text_encoding", "split"}
 """Options of the data that are other ones for what ``split`` writes."""
+LEAST = 5
+"""Rows of a group that is split, as in README."""
 DROPPED = ("blank_label", "blank_group")
 """Errors of rows that ``split`` can leave out."""
 
@@ -93,8 +96,15 @@ def advise(inspection: Inspection, asked: Asked) -> None:
     output, column = _output(data.path), _new_column(data)
     names = {"path": data.path, "label": data.label, "group": list(data.group), "output": output, "split": column}
     of_split = {name: value for name, value in {**asked.given, **found}.items() if name in OF_SPLIT and value}
-    drops = {"drop_missing": True} if set(left) & set(DROPPED) else {}
-    say(f"No column says the split of each row; make one: {command('split', options({**names, **of_split, **drops}))}")
+    how: dict[str, Any] = {"drop_missing": True} if set(left) & set(DROPPED) else {}
+    how["stratify"] = True
+    if joined_as_advised(inspection.data).group_sizes(inspection.data.tested).max(initial=0) >= LEAST:
+        how["min_count"] = LEAST
+    say(f"No column says the split of each row; make one: {command('split', options({**names, **of_split, **how}))}")
+    say(
+        "--stratify keeps each group's shares of labels in the rows held out of it"
+        f"{f', and --min_count {LEAST} leaves out groups of fewer rows' if 'min_count' in how else ''}."
+    )
     say(asked.fit({"path": output, **found, "split": column}, OF_FILE))
 
 

@@ -78,7 +78,7 @@ def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer)
     with options.workers_of(plan, file, folder) as workers:
         run_plan(plan, folder, options, workers)
     show_seeds(str(folder), plan.criteria[0])
-    say(f"Copy the best of them, for `predict --run best`: {exporting(str(folder), plan.criteria)}")
+    say(f"Copy the best of them, for `predict --run best`: {exporting(str(folder), plan.criteria[:1])}")
 
 
 def _content(parser: TrainingParser, config: Any, seeds: int) -> dict[str, Any]:

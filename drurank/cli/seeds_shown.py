@@ -9,11 +9,14 @@ from drurank.errors import InputError, nearest
 from drurank.files import refuse_existing, write_json
 from drurank.report.over_seeds import seeds_table
 from drurank.run_folder.links import refuse_links
+from drurank.study.constant import answers_of, unbeaten
 from drurank.study.finished import Study
 from drurank.study.folder import SEEDS_FILE, files_read
 from drurank.study.seeds import report_over_seeds
+from drurank.study.shipping import to_try
 from drurank.study.tabulating import constant_answers, still_erm
 from drurank.terminal import Terminal, say
+from drurank.words import counted, in_digits
 
 
 def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> dict[str, Any]:
@@ -43,9 +46,13 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     report = report_over_seeds(chosen[name], by)
     write_json(path / SEEDS_FILE, {"method": name, "by": by, "splits": report})
     Terminal().print_table(seeds_table(report))
-    for sentence in constant_answers(study, {name: chosen[name]}, by, list(report)):
+    answers = [one for split in report for one in answers_of(chosen[name], by, split)]
+    like = list(constant_answers(study, {name: chosen[name]}, by, list(report), in_digits))
+    first = sum(one.epoch(by) == 0 for one in chosen[name])
+    at_first = [f"Best on validation at epoch 0, the first: {first} of {counted(len(chosen[name]), 'seed')}."]
+    for sentence in (*like, *still_erm(study, {name: chosen[name]}, by), *(at_first if first else ())):
         say(sentence)
-    for sentence in still_erm(study, {name: chosen[name]}, by):
-        say(sentence)
+    if first or any(map(unbeaten, answers)):
+        say(to_try(study, by))
     say(f"{name}, epochs chosen by {by}; written to {path / SEEDS_FILE}")
     return report

@@ -15,8 +15,8 @@ from drurank.files import refuse_existing
 from drurank.splits import SPLITS
 from drurank.tabular.columns import refuse_unknown
 from drurank.tabular.reading import DELIMITERS, may_be_on_hub, suffix_of
-from drurank.tabular.rules.spelling import plain_group, twins
 from drurank.tabular.several import files_of
+from drurank.tabular.spellings import plain_group, twins
 from drurank.tabular.splitting import OOD_TEST, OOD_VAL, TRAIN
 from drurank.tabular.writing import WRITTEN
 

@@ -23,8 +23,8 @@ from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.joining import with_twins_joined
 from drurank.tabular.renaming import checked_labels, with_names
-from drurank.tabular.rules.spelling import as_commonest, twins
 from drurank.tabular.several import Source, check_head
+from drurank.tabular.spellings import as_commonest, twins
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
 from drurank.tabular.suggesting import said_dates, suggested_options
 from drurank.tabular.writing import write_table

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
 
 from drurank.cli.flags import in_flags
+from drurank.splits import FEW_GROUPS
 from drurank.tabular.dropping import said_dropped
 from drurank.tabular.rules.spelling import MOST_RENAMED
 from drurank.tabular.splitting import SplitFacts
@@ -21,6 +23,8 @@ DISTANCES = {
     "labels": "difference of labels (3)",
 }
 """Name in the manifest to what it is called."""
+MOST_TESTED = 0.4
+"""Largest share of the groups that it is advised to test on."""
 ROLES = {"id": "trains", "ood": "is OOD", "left out": "is left out"}
 
 
@@ -53,8 +57,26 @@ def show(manifest: Mapping[str, Any], output: str) -> None:
         say("(3) half the sum of the differences between its label shares and those of train, from 0 to 1")
     for cluster in sorted(manifest.get("clusters", ()), key=lambda cluster: list(ROLES).index(cluster["role"])):
         say(f"A cluster {ROLES[cluster['role']]}: {cluster['writers']:,} groups, {cluster['rows']:,} rows")
+    if manifest["method"] == "group":
+        _show_few(splits)
     _show_names(manifest)
     _show_left_out(manifest)
+
+
+def _show_few(splits: Mapping[str, SplitFacts]) -> None:
+    """Say what it means that few groups are tested, and how there are more."""
+    held = {name: splits[name].groups for name in ("ood_val", "ood_test", "train") if name in splits}
+    tested, every = held.get("ood_test", 0), sum(held.values())
+    if not 0 < tested < FEW_GROUPS:
+        return
+    worst = math.ceil((tested - 1) / 10) + 1
+    share = min(math.ceil(100 * FEW_GROUPS / every) / 100, MOST_TESTED)
+    more = round(share * every)
+    instead = f"--ood_test {share:g} takes {counted(more, 'group')}; or " if more > tested else ""
+    say(
+        f"ood_test has {counted(tested, 'group')}: worst, p10 and qdcg10 hang on its {worst} worst, and models seldom "
+        f"differ by more than chance; {instead}give a study several splits as its repeats (--seed 1, 2 and so on)"
+    )
 
 
 def _show_names(manifest: Mapping[str, Any]) -> None:

@@ -47,7 +47,8 @@ def show_table(
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown, as ood_test, id_test or ood_val, or several, comma-separated, with layout=splits; by
             default the split of unseen groups, with that layout all.
-        cells: criteria that are shown, with commas; that of by, average, p10 and worst, if not given.
+        cells: criteria that are shown, with commas; that of by, average, p10, worst and those of the study, if not
+            given.
         layout: columns: the criteria of one split, or splits with all criteria in a cell.
         test: what tells the best from the others: paired for a paired bootstrap of seeds and groups, corrected for the
             number of methods, or t for a bootstrapped t-test over groups, as in the paper, which leaves out chance in
@@ -67,6 +68,8 @@ def show_table(
     table = study_table(study, by, on=splits, cells=cells and as_names(cells), test=test)
     if format is None:
         Terminal().print(table.rich())
+        if table.copying:
+            say(f"Copy it: {shlex.join([*program(), *import_words(), *table.copying])}")
     else:
         say(table.render(format), end="")
     return table
@@ -116,8 +119,8 @@ def draw(
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown; that of groups never seen in training, if not given.
-        cells: criteria to show, comma-separated; option plots show only the first. That of by, average, p10 and worst,
-            if not given.
+        cells: criteria to show, comma-separated; option plots show only the first. That of by, average, p10, worst and
+            those of the study, if not given.
         output: folder for the pictures; that of the study, whose pictures are then drawn anew, if not given.
         overwrite: whether pictures that exist in another folder are replaced.
         repeat: the split of the data to draw, in a study with several; the first, if not given.
@@ -137,7 +140,7 @@ def draw(
     if repeat is None and len(study.repeats) > 1:
         say(f"Drawn is split {study.repeats[0]} of {len(study.repeats)}; --repeat names another.")
     study = study.of_repeat(study.repeats[0] if repeat is None else repeat)
-    on, names = study.split(on), as_names(cells) if cells else default_cells(by)
+    on, names = study.split(on), as_names(cells) if cells else default_cells(by, study.results[0].criteria)
     figures = {
         "choosing.png": partial(pictures.draw_choosing, study, by, on),
         "methods.png": partial(pictures.draw_methods, study, by, on, names),
@@ -162,7 +165,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
         folder: of a study.
         by: criterion that chooses setting and epoch, by method and seed.
         on: split that is shown; that of groups never seen in training, if not given.
-        cells: criteria of the table, with commas; that of by, average, p10 and worst, if not given.
+        cells: criteria of the table, with commas; that of by, average, p10, worst and those of the study, if not given.
 
     Returns:
         The file.
@@ -172,7 +175,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
     """
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
     refuse_existing([file], overwrite=True, inputs=files_read(study.folder), of=study.folder)
-    on, names = study.split(on), as_names(cells) if cells else list(default_cells(by))
+    on, names = study.split(on), as_names(cells) if cells else list(default_cells(by, study.results[0].criteria))
     shown = ",".join(names)
     lines = [f"# {markdown(study.folder.resolve().name)}", "", *map(markdown, _what(study)), ""]
     lines += ["## Methods", "", study_table(study, by, on=on, cells=names).render("markdown")]

@@ -11,7 +11,10 @@ from rich.table import Table
 
 from drurank.cli.commands import command
 from drurank.data import GroupDataModule
+from drurank.run_folder.layout import REPORT_FILE
 from drurank.run_folder.selection import read_selection
+from drurank.splits import TEST
+from drurank.study.constant import answer_in, unbeaten, what_to_try
 from drurank.study.result import has_equal_weights
 from drurank.terminal import Terminal, say
 from drurank.words import joined
@@ -55,6 +58,29 @@ def show_validation(metrics: Mapping[str, Any]) -> None:
     for name, values in found.items():
         table.add_row(name, *(f"{values[split]:.4f}" if split in values else "" for split in splits))
     Terminal().print(table)
+
+
+def say_what_to_try(tests: Mapping[str, Path], selection: Mapping[str, Any]) -> None:
+    """Say what to try where a tested checkpoint is no better than a constant answer, or of the first epoch.
+
+    Args:
+        tests: what each checkpoint is called to the folder of its test.
+        selection: criterion to what was noted of its checkpoint; empty where that is not known.
+    """
+    of_constant = [name for name, folder in tests.items() if _is_no_better(folder)]
+    of_first = [name for name in tests if name in selection and selection[name]["epoch"] == 0]
+    why = [f"no better than a constant answer: {joined(of_constant)}"] if of_constant else []
+    why += [f"of epoch 0, the first: {joined(of_first)}"] if of_first else []
+    if why:
+        found = what_to_try("fit with a larger --trainer.max_epochs", "--select of fit")
+        say(f"Of the checkpoints, {'; '.join(why)}. {found}")
+
+
+def _is_no_better(folder: Path) -> bool:
+    """Whether the report of a test says that its first split has a constant answer as good."""
+    answers = (answer_in(folder / REPORT_FILE, split) for split in TEST)
+    first = next((answer for answer in answers if answer is not None), None)
+    return unbeaten(first) is not None
 
 
 def _say_where_still_erm(selection: Mapping[str, Any], method: Mapping[str, Any]) -> None:

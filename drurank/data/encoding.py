@@ -18,7 +18,7 @@ from drurank.networks import Sizes
 from drurank.tabular.columns import LARGEST, Column
 from drurank.tabular.feature import PLAIN
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.spelling import plain_boolean
+from drurank.tabular.spellings import plain_boolean
 
 Encoding = Literal["onehot", "embed"]
 UNSEEN = 0

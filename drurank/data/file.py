@@ -16,7 +16,7 @@ from drurank.data.dataset import GroupedDataset
 from drurank.data.encoded import EncodedData
 from drurank.data.options import TablePath, checked_splits, named
 from drurank.data.saying import say_taken
-from drurank.data.unseen import say_twins, say_unseen_groups
+from drurank.data.unseen import say_blank_groups, say_twins, say_unseen_groups
 from drurank.errors import InputError, check_choice, nearest
 from drurank.splits import SPLITS, TEST
 from drurank.tabular.arrow import from_datasets
@@ -204,6 +204,8 @@ class FileData(EncodedData):
             refuse(data.only(split), "predict" if self._predicts() else "evaluate")
         where = self.path if self.split is None or split == NEW else f"{self.path}, {split}"
         group, group_names = encoder.group(data, rows)
+        if self._predicts() and data.group_columns:
+            say_blank_groups(where, group, [column.name for column in data.group_columns])
         if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
             say_unseen_groups(where, group, group_names, len(encoder.group_names))
         if (self._stage() == "test" and split in TEST) or (self._predicts() and split in (*TEST, NEW)):

@@ -144,6 +144,9 @@ class Table(FileData):
         """Fit the features on the training rows."""
         for finding in distinct_columns(data):
             rank_zero_warn(f"{self.path}: {finding.sentence}")
+        return self._encoder_of(data)
+
+    def _encoder_of(self, data: GroupedRows) -> Encoder:
         return Encoder(
             *trained_names(data),
             [NumericFeature.fit(f.column, data.learnt, f.written) for f in data.features if f.is_number],
@@ -167,11 +170,22 @@ class Table(FileData):
         encoder, columns = self.encoder, {feature.name: feature.column for feature in data.features}
         inputs: Any = encoder.inputs(columns, rows)
         if self._stage() not in (None, "fit"):
-            _say_missing(where, data, rows)
-            say_joined(where, data.features, rows)
+            if not self._is_of_training:  # of which the fit has said it
+                _say_missing(where, data, rows)
+                say_joined(where, data.features, rows)
             say_unseen(where, encoder.categorical, columns, rows, inputs["categorical"].numpy())
         inputs = inputs if encoder.categorical else inputs["numeric"]
         return InMemory(inputs, encoder.label(data, rows), encoder.transform())
+
+    def setup(self, stage: str) -> None:
+        """As of every file; whether its rows are those of training is found anew."""
+        self.__dict__.pop("_is_of_training", None)
+        super().setup(stage)
+
+    @cached_property
+    def _is_of_training(self) -> bool:
+        """Whether the file has the training rows that the encoding of a checkpoint was fitted on."""
+        return self._rows.trains and self._encoder_of(self._rows).agrees(self.encoder.state_dict())
 
     @cached_property
     def _rows(self) -> GroupedRows:

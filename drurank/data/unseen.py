@@ -13,8 +13,8 @@ from drurank.data.encoding import UNSEEN, CategoricalFeature
 from drurank.tabular.columns import Column, as_option
 from drurank.tabular.feature import Feature
 from drurank.tabular.rules.cells import JOINED, joined_cells
-from drurank.tabular.rules.spelling import plain_group, plain_spelling, twins
-from drurank.words import counted, quoted, some
+from drurank.tabular.spellings import plain_group, plain_spelling, twins
+from drurank.words import counted, joined, quoted, some
 
 SHOWN = 3
 
@@ -78,6 +78,23 @@ def say_unseen_groups(source: str, group: Tensor, names: Sequence[str], trained:
         rank_zero_info(
             f"{source}: {len(unseen):,} of {len(group):,} rows ({len(new):,} of {counted(len(every), 'group')}) are of "
             f"groups that training did not have: {some(quoted(names[number]) for number in new)}"
+        )
+
+
+def say_blank_groups(source: str, group: Tensor, columns: Sequence[str]) -> None:
+    """Say how many rows to predict have no group.
+
+    Args:
+        source: what the rows were read from.
+        group: of each row, int64 ``[n]``, -1 where it has none.
+        columns: those of the group.
+    """
+    blank = int((group < 0).sum())
+    if blank:
+        rank_zero_info(
+            f"{source}: {blank:,} of {counted(len(group), 'row')} {'has' if blank == 1 else 'have'} no group, where "
+            f"{joined(columns, 'or')} is blank; predicted all the same, and in no group "
+            "of a report"
         )
 
 

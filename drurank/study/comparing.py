@@ -52,6 +52,7 @@ class Comparison:
         about: sentences on which models the two are.
         remarks: sentences on what is compared.
         test: sentences on how p and intervals are computed.
+        by: criterion that chose the two, on validation; ``None`` where none did.
     """
 
     first: str
@@ -62,6 +63,7 @@ class Comparison:
     about: tuple[str, ...]
     remarks: tuple[str, ...]
     test: str
+    by: str | None = None
 
 
 def compare_counts(
@@ -72,6 +74,7 @@ def compare_counts(
     min_count: int = 1,
     remarks: Sequence[str] = (),
     about: Sequence[str] = (),
+    by: str | None = None,
 ) -> Comparison:
     """Two models by their counts on the same groups.
 
@@ -83,10 +86,11 @@ def compare_counts(
         min_count: criteria leave out groups with fewer rows.
         remarks: sentences on what is compared.
         about: sentences on which models the two are.
+        by: criterion that chose them, on validation.
     """
     correct = np.stack([one.correct for one in counts])[:, None]
     side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count, groups=counts[0].groups)
-    return compare_chosen(side, names, split, cells, remarks, about)
+    return compare_chosen(side, names, split, cells, remarks, about, by)
 
 
 def compare_chosen(
@@ -96,6 +100,7 @@ def compare_chosen(
     cells: Sequence[str],
     remarks: Sequence[str],
     about: Sequence[str] = (),
+    by: str | None = None,
 ) -> Comparison:
     """Two of several methods, by the counts of their candidates.
 
@@ -106,6 +111,7 @@ def compare_chosen(
         cells: criteria to compare.
         remarks: sentences on what is compared.
         about: sentences on which models the two are.
+        by: criterion that chose them, on validation.
     """
     one, other = (side.methods.index(name) for name in names)
     found = []
@@ -126,7 +132,7 @@ def compare_chosen(
         remarks = (*remarks, "Groups are not listed, since each split of the data has others.")
     if not side.can_tell and ONE_RUN not in remarks:
         remarks = (*remarks, ONE_RUN)
-    return Comparison(*names, split, tuple(found), table, tuple(about), tuple(remarks), _test_of(side))
+    return Comparison(*names, split, tuple(found), table, tuple(about), tuple(remarks), _test_of(side), by)
 
 
 def _test_of(side: Chosen) -> str:

@@ -11,7 +11,7 @@ from drurank.study.finished import Study
 from drurank.study.result import Result
 from drurank.study.tables import in_epochs
 from drurank.study.tabulating import constant_answers, default_cells
-from drurank.words import counted
+from drurank.words import counted, joined
 
 
 def find(study: Study, name: str) -> Result:
@@ -51,7 +51,7 @@ def compare_in_study(
         second: the other one.
         by: criterion that chooses, on validation.
         on: split; that of groups never seen in training, if not given.
-        cells: criteria to compare; ``by`` and the usual ones, if not given.
+        cells: criteria to compare; ``by``, the usual ones and those of the study, if not given.
 
     Raises:
         InputError: if there are no such two, or they were tested on other groups.
@@ -69,8 +69,11 @@ def compare_in_study(
     remarks = (*constant_answers(study, pair, by, [split]), *lacking, *study.caveats())
     about = [f"{place}: {_which(pair[name], by)}." for place, name in (("First", first), ("Second", second))]
     what = "Settings and epochs" if {first, second} & set(methods) else "Epochs"
-    about.append(f"{what} are chosen by {by} on validation.")
-    return compare_chosen(side, (first, second), split, cells or default_cells(by), remarks, about)
+    kept = study.results[0].criteria
+    others = [name for name in kept if name != by]
+    instead = f"; --by takes {joined(others, 'or')} instead" if others else ""
+    about.append(f"{what} are chosen by {by} on validation{instead}.")
+    return compare_chosen(side, (first, second), split, cells or default_cells(by, kept), remarks, about, by)
 
 
 def _which(results: Sequence[Result], by: str) -> str:

@@ -74,7 +74,7 @@ def compare_runs(
         for place, report in zip(("First", "Second"), reports, strict=True)
         if report.get("method") and report.get("checkpoint")
     ]
-    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), remarks, about)
+    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), remarks, about, by)
 
 
 def files_compared(run: str | Path) -> list[str]:

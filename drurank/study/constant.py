@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -14,7 +14,7 @@ from drurank.run_folder.layout import REPORT_FILE, TEST_FOLDER
 from drurank.shapes import check_shape
 from drurank.study.folder import RUN_FOLDER
 from drurank.study.result import Result
-from drurank.words import in_digits, joined, short
+from drurank.words import in_percent, joined, short
 
 Answer = Mapping[str, Any]
 """A constant answer, see ``ClassCounts.constant_answer``."""
@@ -45,13 +45,19 @@ def answer_in(file: Path, split: str) -> Answer | None:
     return answer
 
 
-def no_better(answers: Mapping[str, Sequence[Answer | None]], split: str, run: str = "seed") -> list[str]:
+def no_better(
+    answers: Mapping[str, Sequence[Answer | None]],
+    split: str,
+    run: str = "seed",
+    share: Callable[[float], str] = in_percent,
+) -> list[str]:
     """Say which methods are no better than a constant answer, and with how many of their runs.
 
     Args:
         answers: what is shown to the constant answer beside each of its runs, ``None`` where that is not known.
         split: whose rows they are of.
         run: what the runs differ by, for the sentence.
+        share: writes a share as the figures beside the sentence are written.
 
     Returns:
         No sentence, or one, or one more on those of which it is not known.
@@ -62,7 +68,7 @@ def no_better(answers: Mapping[str, Sequence[Answer | None]], split: str, run: s
     said, where = [], "all rows" if split == ALL else split
     if like:
         named = joined([f"{name}{often}" for name, often in like.items()])
-        what = answered(one for name in like for one in found[name])
+        what = answered((one for name in like for one in found[name]), share)
         said.append(f"Not significantly better on {where} than always answering {what}: {named} ({TEST}).")
     if unknown:
         said.append(
@@ -72,17 +78,28 @@ def no_better(answers: Mapping[str, Sequence[Answer | None]], split: str, run: s
     return said
 
 
-def answered(answers: Iterable[Answer]) -> str:
-    """What is always answered, and the share of rows that it has right: ``'No' (.503)``."""
+def answered(answers: Iterable[Answer], share: Callable[[float], str] = in_percent) -> str:
+    """What is always answered, and the share of rows that it has right: ``'No' (50.3 %)``."""
     found = list(answers)
-    labels, shares = {one["label"] for one in found}, {in_digits(one["value"]) for one in found}
+    labels, values = {one["label"] for one in found}, [one["value"] for one in found]
+    shares = share(min(values)), share(max(values))
     what = repr(short(labels.pop())) if len(labels) == 1 else "the commonest class"
-    return f"{what} ({' to '.join(dict.fromkeys((min(shares), max(shares))))})"
+    return f"{what} ({' to '.join(dict.fromkeys(shares))})"
 
 
 def unbeaten(answer: Answer | None) -> Answer | None:
     """The constant answer that a model is not significantly better than; ``None`` without one, or if not known."""
     return None if answer is None else remarks.unbeaten(answer)
+
+
+def what_to_try(longer: str, other: str) -> str:
+    """What may help a model that is no better than a constant answer, or that was best when it had hardly begun.
+
+    Args:
+        longer: the option of longer training.
+        other: the option of another criterion.
+    """
+    return f"To try: longer training ({longer}), or another criterion ({other})."
 
 
 def _often(number: int, of: int, run: str) -> str:

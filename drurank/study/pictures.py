@@ -20,7 +20,7 @@ from drurank.study.finished import Study
 from drurank.study.folder import keys_of_trials
 from drurank.study.result import Counts, Result
 from drurank.terminal import visible
-from drurank.words import shortened
+from drurank.words import in_digits, shortened
 
 OVERALL = "overall"
 LETTERS = 14
@@ -107,7 +107,7 @@ def _constant_answers(
     shares = {one["value"] for some in answers.values() for one in map(unbeaten, some) if one is not None}
     if not shares:
         return [], []
-    return sorted(shares), [f"Dashed in {OVERALL}: the constant answer. {no_better(answers, on)[0]}"]
+    return sorted(shares), [f"Dashed in {OVERALL}: the constant answer. {no_better(answers, on, share=in_digits)[0]}"]
 
 
 def _draw_seed(ax: Axes, x: float, counts: Counts, name: str, colour: str) -> None:

@@ -13,8 +13,9 @@ from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
 from drurank.files import refuse_existing, replace_file, write_json
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
+from drurank.splits import FEW_GROUPS
 from drurank.study.chosen import Chosen
-from drurank.study.constant import answered, answers_of, unbeaten
+from drurank.study.constant import answered, answers_of, unbeaten, what_to_try
 from drurank.study.finished import Study
 from drurank.study.folder import MANIFEST_FILE, RUN_FOLDER, outside_of_study
 from drurank.study.result import Result
@@ -24,8 +25,6 @@ from drurank.yaml_files import dump_yaml, read_options
 
 BASELINE, AVERAGE = "ERM", "average"
 POINTS = "percentage points"
-FEW = 20
-"""Tested groups below which you are told that another split may say otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +38,7 @@ class Recommendation:
         result: the candidate, of the method's runs on one split of the data the best on validation.
         which: what of the method's runs it is.
         warnings: sentences on why to think twice before it is used.
+        options: words of ``study export-best`` that make this choice again.
     """
 
     method: str
@@ -47,6 +47,12 @@ class Recommendation:
     result: Result
     which: str
     warnings: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @property
+    def copying(self) -> tuple[str, ...]:
+        """The words of the command that copies this checkpoint; none where it was not kept."""
+        return ("study", "export-best", *self.options, "--output", "best") if self.checkpoint.is_file() else ()
 
     @property
     def checkpoint(self) -> Path:
@@ -64,7 +70,7 @@ class Recommendation:
             )
         return (
             self.why,
-            f"Checkpoint: {self.checkpoint} ({self.result.name}, {self.which}); study export-best copies it.",
+            f"Checkpoint: {self.checkpoint} ({self.result.name}, {self.which}).",
             *self.warnings,
         )
 
@@ -98,25 +104,40 @@ def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: s
     runs = [result for result in chosen[taken] if result.repeat == repeat]
     best = max(runs, key=lambda result: criterion(by).sign * study.validation(result, by))
     which = _which(by, len(runs), None if side.repeats == 1 else repeat)
-    return Recommendation(taken, why, by, best, which, _warnings(study, best, chosen[taken], by, split))
+    options = ["--folder", str(study.folder), "--by", by]
+    options += [] if split == study.split(None) else ["--on", split]
+    options += [] if method is None else ["--method", method]
+    warnings = _warnings(study, best, chosen[taken], by, split)
+    return Recommendation(taken, why, by, best, which, warnings, tuple(options))
+
+
+def to_try(study: Study, by: str) -> str:
+    """What to try where a study has no good model by a criterion."""
+    others = [name for name in study.results[0].criteria if name != by]
+    other = f"--by {joined(others, 'or')}" if others else "more criteria of the study"
+    return what_to_try("a larger max_epochs of its trainer", other)
 
 
 def _warnings(study: Study, best: Result, results: Sequence[Result], by: str, split: str) -> tuple[str, ...]:
-    """Whether the model to take, or other runs of its method, are no better than a constant answer."""
+    """Why to think twice of the model to take, and what to try where it is no good."""
     on = study.tested(split)
     answers = {result: unbeaten(answer) for result, answer in zip(results, answers_of(results, by, on), strict=True)}
     like = [answer for answer in answers.values() if answer is not None]
-    if not like:
-        return ()
-    own = answers[best]
+    own, said = answers[best], []
     if own is not None:
         than = "worse" if own["difference"] < 0 else "not significantly better"
-        return (f"Before you use it: {best.name} is {than} on {on} than always answering {answered([own])}.",)
-    return (
-        f"Before you use it: {len(like)} of the {len(results)} runs of {best.method}, though not this one, "
-        f"{'is' if len(like) == 1 else 'are'} not "
-        f"significantly better on {on} than always answering {answered(like)}.",
-    )
+        said.append(f"Before you use it: {best.name} is {than} on {on} than always answering {answered([own])}.")
+    elif like:
+        said.append(
+            f"Before you use it: {len(like)} of the {len(results)} runs of {best.method}, though not this one, "
+            f"{'is' if len(like) == 1 else 'are'} not "
+            f"significantly better on {on} than always answering {answered(like)}."
+        )
+    if best.epoch(by) == 0:
+        said.append(f"{best.name} was best on validation at epoch 0, the first.")
+    if own is not None or best.epoch(by) == 0:
+        said.append(to_try(study, by))
+    return tuple(said)
 
 
 def _which(by: str, runs: int, repeat: int | None) -> str:
@@ -213,7 +234,7 @@ def _turned(one: Difference, sign: int) -> tuple[float, float, float, float]:
 
 def _of_few(side: Chosen, split: str) -> str:
     groups = len(side.count[0])
-    if side.repeats > 1 or groups >= FEW:
+    if side.repeats > 1 or groups >= FEW_GROUPS:
         return ""
     return (
         f" {split} has {groups} groups; another split of the data may say otherwise; a study with repeats takes that "

@@ -84,6 +84,7 @@ class StudyTable:
         runs: repeat and seed of each run, sorted.
         rows: one a method.
         remarks: sentences under the table.
+        copying: the words of the command that copies the checkpoint that is named; none where it was not kept.
     """
 
     by: str
@@ -92,6 +93,7 @@ class StudyTable:
     runs: tuple[tuple[int, int], ...]
     rows: tuple[Row, ...]
     remarks: tuple[str, ...]
+    copying: tuple[str, ...] = ()
 
     def render(self, kind: Format) -> str:
         """As text, with the remarks where the format has room for them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -16,14 +16,19 @@ from drurank.study.finished import Study
 from drurank.study.result import Result
 from drurank.study.shipping import recommend
 from drurank.study.tables import Cell, Column, Row, StudyTable
-from drurank.words import counted, joined
+from drurank.words import counted, in_percent, joined
 
 CELLS = ("average", "p10", "worst")
 
 
-def default_cells(by: str) -> tuple[str, ...]:
-    """The criteria to show if none are named: the one that chooses, and the usual ones."""
-    return tuple(dict.fromkeys((by, *CELLS)))
+def default_cells(by: str, kept: Sequence[str] = ()) -> tuple[str, ...]:
+    """The criteria to show if none are named: the one that chooses, the usual ones, and those of the study.
+
+    Args:
+        by: criterion that chooses.
+        kept: criteria by which the study kept checkpoints.
+    """
+    return tuple(dict.fromkeys((by, *CELLS, *kept)))
 
 
 def study_table(
@@ -40,7 +45,7 @@ def study_table(
         study: finished candidates.
         by: criterion that chooses setting and epoch of each method, repeat and seed, on validation.
         on: split that is shown, or several; that of groups never seen in training, if not given.
-        cells: criteria that are shown; ``by`` and the usual ones, if not given.
+        cells: criteria that are shown; ``by``, the usual ones and those of the study, if not given.
         test: what tells the best from the others on one split: ``paired`` for ``differences_from``, ``t`` for
             ``bootstrapped_t``. Over several repeats of the split it is ``differences_over_repeats``.
 
@@ -48,7 +53,7 @@ def study_table(
         InputError: if the methods have no seed in common, or were tested on other groups.
     """
     check_choice("test", test, Test)
-    names = default_cells(by) if cells is None else tuple(cells)
+    names = default_cells(by, study.results[0].criteria) if cells is None else tuple(cells)
     splits = tuple(on) if on is not None and not isinstance(on, str) else (study.split(on),)
     found: dict[str, dict[Column, Cell]] = {}
     taken = recommend(study, by, study.split(None) if study.split(None) in splits else splits[0])
@@ -72,16 +77,21 @@ def study_table(
         how = TESTS[test][1] if side.repeats == 1 else OVER_REPEATS
         remarks.append(f"Not distinguishable from the best ({how}): {'; '.join(alike)}.")
     rows = tuple(_row(method, results, by, found[method]) for method, results in chosen.items())
-    return StudyTable(by, splits, names, side.runs, rows, (*remarks, *floors, *taken.sentences()))
+    return StudyTable(by, splits, names, side.runs, rows, (*remarks, *floors, *taken.sentences()), taken.copying)
 
 
 def constant_answers(
-    study: Study, shown: Mapping[str, Sequence[Result]], by: str, splits: Sequence[str]
+    study: Study,
+    shown: Mapping[str, Sequence[Result]],
+    by: str,
+    splits: Sequence[str],
+    share: Callable[[float], str] = in_percent,
 ) -> Iterator[str]:
     """Sentences on which of those that are shown are no better than always answering the commonest class."""
     run = "seed" if len(study.repeats) == 1 else "run"
     for split in dict.fromkeys(map(study.tested, splits)):
-        yield from no_better({name: answers_of(results, by, split) for name, results in shown.items()}, split, run)
+        answers = {name: answers_of(results, by, split) for name, results in shown.items()}
+        yield from no_better(answers, split, run, share)
 
 
 def still_erm(study: Study, chosen: Mapping[str, Sequence[Result]], by: str) -> Iterator[str]:

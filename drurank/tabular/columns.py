@@ -188,11 +188,15 @@ class Column:
         value: Any = self.values[row].as_py()
         return "" if value is None else str(value)
 
+    def where(self, row: int) -> str:
+        """A cell by its column and its row, as a message begins with it; the first row of a file is 0."""
+        return f"column {self.name!r}, row {self.place_of(row)} (the first is 0)"
+
     def said(self, row: int) -> str:
-        """A cell as a message begins with it: its column, its row (the first row of a file is 0) and what it says."""
+        """A cell as a message begins with it, with what it says."""
         text = self.cell(row)
         written = (repr(text) if self.is_text else text) if text.strip() else "a blank cell"
-        return f"column {self.name!r}, row {self.place_of(row)} (the first is 0): {written}"
+        return f"{self.where(row)}: {written}"
 
     def error(self, row: int, remedy: str) -> InputError:
         """An error that names file, column, row and value."""

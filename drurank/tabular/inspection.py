@@ -17,6 +17,8 @@ from drurank.tabular.power import POWER, SIGNIFICANCE, smallest_difference
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules import find
 from drurank.tabular.rules.finding import Finding, counted_once
+from drurank.tabular.rules.spelling import joined_as_advised
+from drurank.words import counted
 
 GROUPS_FILE, FINDINGS_FILE = "groups.csv", "findings.json"
 MOST_LABELS = 50
@@ -154,7 +156,8 @@ class Inspection:
 
     def resolution(self) -> str:
         """How small a difference between groups the data can show at all, in words; repeated rows count once."""
-        data = self.data
+        data = joined_as_advised(self.data)
+        begins = "The" if data is self.data else "Once groups that differ only by how they are written are joined, the"
         if data.tested not in data.splits:
             return "No row is in a split, so there is no difference between groups to show."
         size = data.group_sizes(data.tested, once=True)
@@ -167,10 +170,11 @@ class Inspection:
         if accuracy >= 1:
             return f"{data.tested} has one label only, so it can show no difference between groups."
         median, fewest = float(np.median(size)), int(size.min())
-        smallest = f", and between two of the smallest ({fewest} rows) {_points(fewest, accuracy)}"
+        group = f"{begins} median {'' if data.split_column is None else f'{data.tested} '}group"
+        smallest = f", and between two of the smallest ({counted(fewest, 'row')}) {_points(fewest, accuracy)}"
         return (
-            f"The median {'' if data.split_column is None else f'{data.tested} '}group has {median:g} "
-            f"rows{counted_once(data, rows)}. Between two such groups, {_points(median, accuracy)} can be detected "
+            f"{group} has {median:g} row{'s' * (median != 1)}{counted_once(data, rows)}. Between two such groups, "
+            f"{_points(median, accuracy)} can be detected "
             f"reliably{smallest if fewest < median else ''} ({100 * POWER:g} % power of Fisher's exact test, two-sided "
             f"at {100 * SIGNIFICANCE:g} %, the better group's accuracy {round(100 * accuracy, 1):g} %, "
             f"{'the share of the commonest label' if accuracy > ACCURACY else 'assumed'})."

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from drurank.tabular.columns import Column
-from drurank.tabular.rules.spelling import plain_group, plain_spelling
+from drurank.tabular.spellings import plain_group, plain_spelling
 
 
 def with_twins_joined(

@@ -18,14 +18,8 @@ from drurank.tabular.rules.cells import empty_columns
 from drurank.tabular.rules.features import distinct_columns
 from drurank.tabular.rules.finding import Finding
 from drurank.tabular.rules.groups import REMEDY
-from drurank.tabular.rules.spelling import (
-    MOST_RENAMED,
-    as_commonest,
-    groups_on_both_sides,
-    plain_label,
-    twin_features,
-    twins,
-)
+from drurank.tabular.rules.spelling import MOST_RENAMED, groups_on_both_sides, twin_features
+from drurank.tabular.spellings import as_commonest, plain_label, twins
 from drurank.tabular.writings import is_missing
 
 OF_FEATURES = {"features", "categorical", "allow_leaks", "join_feature_twins", "percents", "dates"}

@@ -13,7 +13,7 @@ from drurank.tabular.dates import said_form
 from drurank.tabular.feature import PLAIN, Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.spelling import plain_group
+from drurank.tabular.spellings import plain_group
 from drurank.words import counted, some
 
 SHOWN = 15

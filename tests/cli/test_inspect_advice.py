@@ -19,6 +19,7 @@ from drurank.yaml_files import read_yaml
 from faults import CASES, WORDS, put, rows_of, sound, ten_faults
 from random_tables import random_table
 
+ROOT = Path(__file__).resolve().parents[2]
 BY_HAND = {"blank_label", "blank_group", "blank_split", "unseen_labels"}
 """Of the single faults, those for which there is no option."""
 
@@ -117,9 +118,25 @@ def test_rows_that_a_split_leaves_out_need_no_hand(messy, capsys):
     look(*messy)
     commands, by_hand = printed(capsys.readouterr().out)
     assert by_hand == set()
-    assert commands["split"][-2:] == ["--drop_missing", "true"]
+    assert commands["split"][-6:] == ["--drop_missing", "true", "--stratify", "true", "--min_count", "5"]
     main(["split", *commands["split"]])
     assert look(*data_of(commands["fit"])).exit_status == 0
+
+
+@pytest.mark.parametrize(("size", "written"), [(4, "s1,S1"), (2, "s1,S1"), (4, "s1")])
+def test_small_groups_are_left_out_where_larger_ones_are_left(size, written, capsys):
+    """Of two ways of writing, joined, each group has twice the rows; README's command has the same options."""
+    names = written.split(",")
+    lines = [f"{row},{row % 2},{names[row % len(names)]}{group}" for group in range(8) for row in range(size * 2)]
+    rows = lines if len(names) > 1 else lines[::2]
+    Path("t.csv").write_text("\n".join(["x,y,g", *(f"{i}{line}" for i, line in enumerate(rows))]))
+    look("--data.path", "t.csv", *WORDS[:4])
+    out = capsys.readouterr().out
+    least = ["--min_count", "5"] if size * len(names) >= 5 else []
+    assert printed(out)[0]["split"][-2 - len(least) :] == ["--stratify", "true", *least]
+    assert ("--min_count 5 leaves out groups of fewer rows" in out) is bool(least)
+    for file in ("README.md", "docs/tables.md"):
+        assert "--min_count 5 --stratify\n" in (ROOT / file).read_text()
 
 
 def test_a_column_that_says_the_split_is_named(capsys):

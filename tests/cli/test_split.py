@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -599,3 +600,26 @@ def test_labels_of_a_configuration_are_the_text_that_is_typed(tmp_path):
     (tmp_path / "s.yaml").write_text("path: t.csv\nlabel: y\ngroup: g\nrelabel: {yes: Yes, no: No}\noutput: out.csv\n")
     main(["split", "--config", "s.yaml"])
     assert json.loads((tmp_path / "out.manifest.json").read_text())["renames"]["relabel"] == {"yes": "Yes", "no": "No"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "words", "said"),
+    [
+        # of 20 groups 3 are tested; 20 of 20 cannot be, and .4 of them are 8
+        (
+            20,
+            (),
+            "has 3 groups: worst, p10 and qdcg10 hang on its 2 worst, .*; --ood_test 0.4 takes 8 groups; or",
+        ),
+        # p10 of 13 lies between the second and the third worst; 20 of 60 are 1 in 3
+        (60, ("--ood_test", "0.21"), "has 13 groups: .* hang on its 3 worst, .*; --ood_test 0.34 takes 20 groups; or"),
+        (20, ("--ood_test", "0.4"), "has 8 groups: .* by more than chance; give a study several splits"),
+        (60, ("--ood_test", "0.34"), None),
+        (20, ("--ood_test", "0"), None),
+    ],
+)
+def test_of_few_tested_groups_it_is_said_what_that_means(groups, words, said, capsys):
+    write(rows=cells(groups))
+    split(*words)
+    out = capsys.readouterr().out
+    assert re.search(f"{said}", out) if said else "worst, p10 and qdcg10 hang on" not in out

@@ -12,6 +12,8 @@ from drurank.data import Table
 from drurank.errors import InputError
 from drurank.tabular.rules import find
 
+BLANK = "(the first is 0) is blank; cells missing by column"
+
 
 def test_the_tables_that_the_others_spoil_are_good(tmp_path):
     assert (
@@ -75,13 +77,24 @@ CELLS = {
     "missing number": (
         {(2, "x"): "", (3, "x"): "n/a"},
         {},
-        ["column 'x', row 2 ", "a blank cell is missing", "x 2 (25.0%)", "missing='indicator'", "exclude='x'"],
+        [
+            "column 'x', row 2 ",
+            BLANK,
+            "x 2 (25.0%)",
+            "missing='indicator'",
+            "exclude='x'",
+        ],
     ),
     "missing number in validation": ({(5, "x"): "NA"}, {}, ["column 'x', row 5 ", "'NA' is missing", "x 1 (12.5%)"]),
     "missing category in the test": (
         {(7, "c"): ""},
         {},
-        ["column 'c', row 7 ", "a blank cell is missing", "missing='indicator'", "missing='drop'"],
+        [
+            "column 'c', row 7 ",
+            BLANK,
+            "missing='indicator'",
+            "missing='drop'",
+        ],
     ),
     "word among numbers": (
         {(1, "x"): "2O"},
@@ -295,11 +308,15 @@ COLUMNS = {
         {},
         ["column 'x', row 1 ", "nan is missing", "x 2 (25.0%)"],
     ),
-    "null": ({"x": [1, 2, 3, 4, 5, None, 7, 8]}, {}, ["column 'x', row 5 ", "a blank cell is missing", "x 1 (12.5%)"]),
+    "null": (
+        {"x": [1, 2, 3, 4, 5, None, 7, 8]},
+        {},
+        ["column 'x', row 5 ", BLANK, "x 1 (12.5%)"],
+    ),
     "boolean gap": (
         {"z": [True, False, None, True] * 2},
         {},
-        ["column 'z', row 2 ", "a blank cell is missing", "z 2 (25.0%)"],
+        ["column 'z', row 2 ", BLANK, "z 2 (25.0%)"],
     ),
     "column of nothing": (
         {"z": NONE},
@@ -389,7 +406,7 @@ def test_tested_table_has_another_label(tmp_path):
 
 
 def test_tested_table_has_blank_cells(tmp_path):
-    assert "column 'x', row 6 (the first is 0): a blank cell is missing" in evaluated(tmp_path, {(6, "x"): ""})
+    assert "column 'x', row 6 (the first is 0) is blank; cells missing" in evaluated(tmp_path, {(6, "x"): ""})
     assert "column 'y', row 6 (the first is 0): a blank cell is not a label" in evaluated(tmp_path, {(6, "y"): ""})
     assert "column 'g', row 6 (the first is 0): a blank cell is not a group" in evaluated(tmp_path, {(6, "g"): ""})
 

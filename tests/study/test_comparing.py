@@ -11,6 +11,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from drurank.cli import main
+from drurank.cli.compare_shown import figures, print_comparison, verdict
 from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.study import Study, compare, compare_in_study, compare_runs, find, study_table
@@ -179,6 +180,22 @@ def test_settings_and_candidates_are_compared_by_name(results):
             compare_in_study(study, *pair)
 
 
+def test_a_difference_is_that_of_the_values_beside_it(tmp_path, capsys):
+    """Of 1,000 rows a group 680.4 and 680.6 are right on average, which is 68.0 and 68.1 %, and 0.0 points apart."""
+    first = np.tile([700, 680, 660, 660, 702], (2, 1))
+    second = first + np.array([1, 0, 0, 0, 0])
+    folder = write_counts(tmp_path / "study", {"A": first, "B": second}, 1000)
+    found = compare_in_study(Study.load(folder), "A", "B", by="worst")
+    assert (found.first, found.second, found.by) == ("A", "B", "worst")
+    shown = {one.criterion: figures(one) for one in found.criteria}
+    assert shown["average"][1:4] == ["68.04", "68.06", "0.0"]
+    assert set(shown) == {"worst", "average", "p10", "qdcg10"}, "those of the study too"
+    (said,) = verdict(found)
+    assert said.startswith("A and B: no difference larger than chance on ood_test")
+    print_comparison(found)
+    assert "A (first) and B (second), ood_test, chosen by worst" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("by", ["qdcg10", "worst"])
 def test_a_comparison_says_which_models_it_is_of(results, by, capsys):
     study = Study.load(results)
@@ -190,13 +207,14 @@ def test_a_comparison_says_which_models_it_is_of(results, by, capsys):
         for result in found:
             assert result.setting in line
             assert re.search(rf"epochs? [\d, ]*{result.manifest['selection'][by]['epoch']}", line)
-    assert about[2] == f"Settings and epochs are chosen by {by} on validation."
+    other = {"qdcg10": "worst", "worst": "qdcg10"}[by]
+    assert about[2] == f"Settings and epochs are chosen by {by} on validation; --by takes {other} instead."
     one = find(study, "DRU cutoff=5 seed=1")
     about = compare_in_study(study, "DRU cutoff=5 seed=1", "DRU cutoff=100", by).about
     assert about[0] == f"First: DRU cutoff=5, epoch {one.epoch(by)} (seed 1)."
-    assert about[2] == f"Epochs are chosen by {by} on validation."
+    assert about[2] == f"Epochs are chosen by {by} on validation; --by takes {other} instead."
     main(["study", "compare", "--folder", str(results), "--first", "ERM", "--second", "DRU", "--by", by])
-    assert f"Settings and epochs are chosen by {by} on validation." in capsys.readouterr().out
+    assert f"Settings and epochs are chosen by {by} on validation; --by" in " ".join(capsys.readouterr().out.split())
 
 
 def run_with(folder, correct, count):
@@ -262,7 +280,7 @@ def test_two_files_of_predictions_are_compared(tmp_path, capsys):
     assert "always answering" not in said
     half = written_predictions(tmp_path / "half.csv", rng.random(2000) < 0.5, labels)
     (one,) = compare_predictions([files[1], half], "y", "yhat", "g")
-    share = f"{max(labels.mean(), 1 - labels.mean()):.3f}".removeprefix("0")
+    share = f"{100 * max(labels.mean(), 1 - labels.mean()):.1f} %"
     answered = f"Not significantly better on all rows than always answering '{round(labels.mean())}' ({share}): {half} "
     assert one.remarks[0].startswith(answered)
     assert [each.split for each in compare_predictions(files, "y", "yhat", "g", "y", on="1")] == ["1"]

@@ -1,6 +1,7 @@
 """Which checkpoint to take from a study."""
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from drurank.cli import main
 from drurank.cli.compare_shown import verdict
 from drurank.errors import InputError
+from drurank.files import write_json
 from drurank.study import Study, recommend, study_table
 from drurank.study.comparing_candidates import compare_in_study
+from drurank.words import joined
 from runs import read_json
 from studies import write_counts
 
@@ -70,7 +73,7 @@ def test_what_remains_possible_has_a_unit_and_the_split_it_is_of(tmp_path, by, a
     (said,) = verdict(compare_in_study(Study.load(study), "ERM", "qDRU+M", cells=[by]))
     between = rf"[+-]?{amount.partition(' ')[0]} to [+-]?{amount}"
     said_of = (
-        rf"qDRU\+M and ERM: no difference larger than chance on ood_test, but still possible: {by} \({between}\)\."
+        rf"ERM and qDRU\+M: no difference larger than chance on ood_test, but still possible: {by} \({between}\)\."
     )
     assert re.fullmatch(said_of, said), said
 
@@ -114,7 +117,7 @@ def test_the_checkpoint_is_named_and_copied(undisturbed, tmp_path, run, capsys):
     study = Study.load(undisturbed)
     found = recommend(study, "worst")
     assert found.checkpoint.is_file()
-    assert any(str(found.checkpoint) in said for said in study_table(study, "worst", cells=["worst"]).remarks[-2:])
+    assert any(str(found.checkpoint) in said for said in study_table(study, "worst", cells=["worst"]).remarks)
     main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "best"])
     (copied,) = Path("best/checkpoints").iterdir()
     assert copied.read_bytes() == found.checkpoint.read_bytes()
@@ -133,3 +136,43 @@ def test_the_checkpoint_is_named_and_copied(undisturbed, tmp_path, run, capsys):
     with pytest.raises(SystemExit):
         main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "full"])
     assert "output is 'full', which exists; give a new folder" in capsys.readouterr().err
+
+
+def test_the_command_under_a_table_copies_the_checkpoint_that_the_table_names(undisturbed, monkeypatch, capsys):
+    """By each criterion, and for a table of another split than that of unseen groups."""
+    monkeypatch.setattr("sys.argv", ["cli.py"])
+    study, number = Study.load(undisturbed), 0
+    for by in study.results[0].criteria:
+        for on in ((), ("--on", "ood_val")):
+            main(["study", "table", "--folder", str(undisturbed), "--by", by, *on])
+            typed = shlex.split(re.search("^Copy it: python cli.py (.*)$", capsys.readouterr().out, re.MULTILINE)[1])
+            assert typed[-2:] == ["--output", "best"]
+            main([*typed[:-1], f"best{number}"])
+            (copied,) = Path(f"best{number}/checkpoints").iterdir()
+            named = recommend(study, by, *on[1:]).checkpoint
+            assert (copied.name, copied.read_bytes()) == (named.name, named.read_bytes())
+            number += 1
+
+
+def test_a_command_has_all_options_of_a_choice(tmp_path):
+    study = Study.load(study_of(tmp_path / "study", {"ERM": 0, "A": 0}))
+    asked = recommend(study, "worst", "ood_val", "A").options
+    assert asked == ("--folder", str(study.folder), "--by", "worst", "--on", "ood_val", "--method", "A")
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_of_a_model_of_the_first_epoch_it_is_said_what_to_try(tmp_path, epoch):
+    folder = write_counts(tmp_path / "study", {"ERM": np.full((2, 6), 12)}, 40)
+    for file in folder.glob("candidates/*/manifest.json"):
+        content = read_json(file)
+        for entry in content["selection"].values():
+            entry["epoch"] = epoch
+        write_json(file, content)
+    study = Study.load(folder)
+    found, others = recommend(study, "worst"), [name for name in study.results[0].criteria if name != "worst"]
+    said = (
+        f"{found.result.name} was best on validation at epoch 0, the first.",
+        "To try: longer training (a larger max_epochs of its trainer), or another criterion (--by "
+        f"{joined(others, 'or')}).",
+    )
+    assert found.warnings == (said if epoch == 0 else ())

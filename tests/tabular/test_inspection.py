@@ -1,6 +1,7 @@
 """The figures of a look at grouped data are those of numpy."""
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drurank.cli.inspect import print_inspection
 from faults import look, put, rows_of, sound, ten_faults
 from runs import read_csv, read_json
 
@@ -75,6 +77,48 @@ def test_the_last_sentence_is_that_of_the_exact_test():
     put(table, "g", {row: f"each {row // 5}" for row in range(540, 720)})
     put(table, "y", {row: "5" if row % 2 else "1" for row in range(540, 720)})
     assert "5 rows. Between two such groups, no difference can be detected reliably (" in look(table).resolution()
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_what_is_advised_to_be_joined_is_counted_joined(joined):
+    """Eight groups of 12 rows, each written in three ways of four rows; one of them is of one label."""
+    cells = [(group, row) for group in range(8) for row in range(12)]
+    table = {
+        "x": [float(i) for i in range(96)],
+        "y": ["a" if group == 0 or row % 4 < 2 else "b" for group, row in cells],
+        "g": [f"{('old town', 'Old Town', 'OLD TOWN')[row % 3]} {group}" for group, row in cells],
+    }
+    inspection = look(table, split=None, join_twins=joined)
+    said = {finding.code: finding.sentence for finding in inspection.findings}
+    begins = "The" if joined else "Once groups that differ only by how they are written are joined, the"
+    assert inspection.resolution().startswith(f"{begins} median group has 12 rows. Between two such groups, ")
+    assert "tiny_groups" not in said, "none has fewer than ten rows"
+    some = "" if joined else ", with groups that differ only by how they are written joined,"
+    assert said["one_class_groups"].startswith(f"1 group of two or more rows{some} has only one label (about ")
+    assert "'old town 0' (12 rows, all 'a')" in said["one_class_groups"].replace("OLD TOWN", "old town")
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_groups_that_must_be_split_again_are_counted_as_they_are_written(across):
+    table = sound()
+    put(table, "g", dict.fromkeys(list(rows_of("g22"))[:4], "G01" if across else "G22"))
+    said = {finding.code: finding.sentence for finding in look(table).findings}
+    assert ("tiny_groups" in said) is across
+    assert look(table).resolution().startswith("The" if across else "Once")
+
+
+def test_one_row_is_not_several():
+    table = sound()
+    put(table, "g", {row: f"each {row}" for row in range(690, 691)})
+    assert "between two of the smallest (1 row) no difference" in look(table).resolution()
+
+
+def test_labels_stand_in_one_order_in_all_rows_of_groups(capsys):
+    """Of five labels those two are shown that differ most, in the order of the labels."""
+    print_inspection(look(sound()))
+    rows = re.findall(r"│ g\d\d +│ +30 │ (\d) [^,]*, (\d) ", capsys.readouterr().out)
+    assert len(rows) > 10
+    assert all(one < other for one, other in rows)
 
 
 def test_without_split_or_group_there_is_still_something_to_see():

@@ -18,7 +18,7 @@ from drurank.tabular.gathering import gather_rows
 from drurank.tabular.inspection import inspect_rows
 from drurank.tabular.rules import find, refuse
 from drurank.tabular.rules.leaks import others_agree
-from drurank.tabular.rules.spelling import plain_spelling
+from drurank.tabular.spellings import plain_spelling
 from drurank.terminal import Terminal
 from faults import ALSO, CASES, ROLES, found, look, planted_part_scale, put, rows_of, sound
 from runs import read_json

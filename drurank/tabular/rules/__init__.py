@@ -10,7 +10,19 @@ from functools import partial
 from typing import Literal
 
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules import cells, copies, features, groups, labels, leaks, odd, scale, spelling, splits
+from drurank.tabular.rules import (
+    cells,
+    copies,
+    features,
+    groups,
+    labels,
+    leaks,
+    misspelling,
+    odd,
+    scale,
+    spelling,
+    splits,
+)
 from drurank.tabular.rules.finding import SEVERITIES, Check, Finding
 
 Use = Literal["read", "start", "fit", "evaluate", "predict"]
@@ -64,6 +76,7 @@ RULES = (
     Rule(scale.label_scale),
     Rule(spelling.spelled_alike),
     Rule(spelling.unicode_forms),
+    Rule(misspelling.misspelt),
     Rule(copies.copied_rows),
     Rule(copies.copies_across_splits),
     Rule(leaks.nearly_determines_label),

@@ -68,14 +68,16 @@ def missing_cells(data: GroupedRows) -> Iterator[Finding]:
     if data.missing == "error":
         those = "such columns" if len(names) > 1 else "the column"
         remedy = f"give missing='indicator' or missing='drop', or leave {those} out ({as_option('exclude', names)})"
+    rest = f"cells missing by column: {said}; {remedy}"
     much = worst.missing[data.once(data.used)].mean() > MOSTLY
     yield Finding.of_cell(
         "missing_cells",
         "error" if data.missing == "error" else "warning" if much else "note",
         worst.column,
         data.used[np.argmax(worst.missing[data.used])],
-        f"is missing; cells missing by column: {said}; {remedy}",
+        f"is missing; {rest}",
         names,
+        of_blank=f"is blank; {rest}",
     )
 
 

@@ -47,14 +47,25 @@ class Finding:
 
     @classmethod
     def of_cell(
-        cls, code: str, severity: Severity, column: Column, row: int, said: str, names: Sequence[str] = ()
+        cls,
+        code: str,
+        severity: Severity,
+        column: Column,
+        row: int,
+        said: str,
+        names: Sequence[str] = (),
+        of_blank: str | None = None,
     ) -> Finding:
-        """One that begins with a cell of a table, at this row of it; it is named by its column if by nothing else."""
+        """One that begins with a cell of a table, at this row of it; it is named by its column if by nothing else.
+
+        Where the cell is blank and ``of_blank`` is given, it is said of the row in place of ``said``.
+        """
         row = int(row)
+        is_other = of_blank is not None and not column.cell(row).strip()
         return cls(
             code,
             severity,
-            f"{column.said(row)} {said}",
+            f"{column.where(row)} {of_blank}" if is_other else f"{column.said(row)} {said}",
             names or [column.name],
             column.file_of(row),
             column.name,

@@ -12,6 +12,7 @@ from drurank.tabular.resplitting import split_again
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import LISTED, TINY, Finding, counted_once, listed, some_groups
 from drurank.tabular.rules.leaks import determines
+from drurank.tabular.rules.spelling import joined_as_advised
 from drurank.words import counted, quoted
 
 REMEDY = {"ood_val": "val", "ood_test": "test"}
@@ -19,8 +20,13 @@ REMEDY = {"ood_val": "val", "ood_test": "test"}
 UNLIKELY = 0.01
 
 
+JOINED = ", with groups that differ only by how they are written joined"
+
+
 def tiny_groups(data: GroupedRows) -> Iterator[Finding]:
-    """Groups of fewer than ``TINY`` rows, in one finding for all splits."""
+    """Groups of fewer than ``TINY`` rows, in one finding for all splits; joined where that is advised."""
+    written, data = data, joined_as_advised(data)
+    joined = "" if data is written else JOINED
     said, names, of_tested = [], [], False
     for split in data.splits if data.grouped else ():
         size = data.group_sizes(split, once=True)
@@ -36,9 +42,9 @@ def tiny_groups(data: GroupedRows) -> Iterator[Finding]:
         yield Finding(
             "tiny_groups",
             "warning" if of_tested else "note",
-            f"groups of fewer than {TINY} rows{counted_once(data, data.used)}, whose accuracy over n rows moves in "
-            f"steps of 1/n, so that the worst of them is mostly chance: {'; '.join(said)}; give more rows, join groups "
-            f"or leave them out of the criteria with min_count={TINY}",
+            f"groups of fewer than {TINY} rows{counted_once(data, data.used)}{joined}, whose accuracy over n rows "
+            f"moves in steps of 1/n, so that the worst of them is mostly chance: {'; '.join(said)}; give more rows, "
+            f"join groups or leave them out of the criteria with min_count={TINY}",
             list(dict.fromkeys(names))[:LISTED],
         )
 
@@ -48,7 +54,9 @@ def _with_size(data: GroupedRows, size: np.ndarray, group: int) -> str:
 
 
 def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
-    """Groups of two or more rows that are all of one label, and how many chance alone would make."""
+    """Groups of two or more rows of one label, and how many chance alone would make; joined where that is advised."""
+    written, data = data, joined_as_advised(data)
+    joined = "" if data is written else JOINED
     rows = data.once(every := np.flatnonzero((data.group >= 0) & (data.label >= 0)))
     group, label = data.group[rows], data.label[rows]
     size = np.bincount(group, minlength=len(data.group_names))
@@ -75,7 +83,7 @@ def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
     yield Finding(
         "one_class_groups",
         "warning" if suspicious else "note",
-        f"{counted(len(one), 'group')} of two or more rows{counted_once(data, every)} "
+        f"{counted(len(one), 'group')} of two or more rows{counted_once(data, every)}{joined}{',' * bool(joined)} "
         f"{'has' if len(one) == 1 else 'have'} only one label (about {by_chance:.1f} expected by chance): {said}; "
         f"{'its' if len(one) == 1 else 'their'} accuracy measures one class only; check that no labels were lost"
         f"{'' if suspicious else ' in the largest such group'}",
