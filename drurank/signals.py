@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
@@ -34,6 +33,7 @@ class EarlySignals:
         self.status: int | None = None
         self._pid = os.getpid()
         self._replaced: list[int] = []
+        self._late: threading.Timer | None = None
 
     def __enter__(self) -> EarlySignals:
         if threading.current_thread() is threading.main_thread():
@@ -47,6 +47,8 @@ class EarlySignals:
     ) -> None:
         for number in self._replaced:
             signal.signal(number, USUAL[number])
+        if self._late is not None:
+            self._late.cancel()  # the block has ended, in a process that may go on
         is_told = self.status is not None or isinstance(error, KeyboardInterrupt)
         if not is_told or error is None or (isinstance(error, SystemExit) and error.code in (self.status, 0, None)):
             return
@@ -67,7 +69,9 @@ class EarlySignals:
             if _imports(frame):
                 _end(self.status)
             if number == signal.SIGTERM:
-                threading.Thread(target=_end_late, args=(self.status,), daemon=True).start()
+                self._late = threading.Timer(PATIENCE, _end, [self.status])
+                self._late.daemon = True
+                self._late.start()
         if number == signal.SIGINT:
             raise KeyboardInterrupt  # which Lightning waits for; who catches it says so
         raise SystemExit(self.status)
@@ -90,11 +94,6 @@ def _imports(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _end_late(status: int) -> None:
-    time.sleep(PATIENCE)
-    _end(status)
 
 
 def _end(status: int) -> NoReturn:

@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 import signalled
+from drurank import signals
 from drurank.signals import EarlySignals, is_early
 from drurank.training.stopping import STOPPING
 from runs import QUIET, ROOT, SMALL
@@ -88,6 +89,21 @@ def test_whatever_a_library_makes_of_a_signal_it_decides_the_status(capfd, numbe
         turned()
     assert stop.value.code == 128 + number
     assert told_once(capfd.readouterr().err, number)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_process_is_ended_late_only_while_the_signal_is_lost(monkeypatch, lost):
+    ended = []
+    monkeypatch.setattr(signals, "_end", ended.append)
+    monkeypatch.setattr(signals, "PATIENCE", 0.3)
+    with suppress(SystemExit), EarlySignals():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        except SystemExit:
+            time.sleep(0.6 * lost)
+    time.sleep(0.6)
+    assert ended == [128 + signal.SIGTERM] * lost
 
 
 def test_handlers_of_others_stay_and_ours_are_taken_back():
