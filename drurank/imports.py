@@ -174,6 +174,11 @@ def import_words() -> list[str]:
     return [word for name in _imported for word in ("--import", name)]
 
 
+def own_program() -> list[str]:
+    """Words that start this program in another process, for which no module lies in the current folder."""
+    return [sys.executable, "-P", "-m", "drurank", *import_words()]
+
+
 def _run(file: Path) -> None:
     spec = spec_from_file_location(f"{PREFIX}{file.stem}", file)
     assert spec is not None

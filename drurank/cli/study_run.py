@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import signal
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from drurank.cli.program import program
 from drurank.cli.study_workers import Workers, wait_to_begin, watch
 from drurank.cli.words import trust_named
 from drurank.errors import InputError, check_count, is_count
-from drurank.imports import import_words, trust
+from drurank.imports import import_words, own_program, trust
 from drurank.recipes import find_config
 from drurank.run_folder.links import refuse_links
 from drurank.study.database import database_of, naming_database, optuna_installed
@@ -78,7 +77,7 @@ class Options:
         """
         number = min(self.workers, len(plan.candidates))
         together = 1 if self.engine == "single" else min(self.stack_size, -(-len(plan.candidates) // number))
-        words = [sys.executable, "-m", "drurank", *import_words(), "study", WORKER, str(file), str(folder.resolve())]
+        words = [*own_program(), "study", WORKER, str(file), str(folder.resolve())]
         words += [self.storage or "", str(self.grace), self.engine, str(together)]
         return Workers(words, folder / LOG_FOLDER, number)
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TextIO
 
 from drurank.errors import InputError
-from drurank.imports import import_words
+from drurank.imports import own_program
 
 Command = Callable[[list[str]], object]
 """Does what the words of a command line say: ``fit ...`` or ``test ...``; the command line passes its own."""
@@ -50,7 +50,7 @@ def call_apart(words: list[str]) -> None:
         InputError: if it fails, with the last line that it wrote.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "drurank", *import_words(), *words],
+        [*own_program(), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -209,6 +209,17 @@ def test_nothing_is_imported_from_a_current_folder_that_is_somebody_elses(copied
     assert not (copied / "owned").exists()
 
 
+def test_programs_that_we_start_import_nothing_from_the_current_folder(tmp_path):
+    for name in ("drurank", "pathlib", "re", "types", "fnmatch", "contextlib", "importlib", "signal", "torch"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\n")
+    words = [*imports.own_program(), "--version"]
+    done = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "owned").exists()
+
+
 @pytest.mark.parametrize("words", [("validate", "--ckpt_path"), ("predict", "--ckpt_path"), ("fit", "--ckpt_path")])
 def test_nor_does_the_configuration_beside_a_checkpoint(copied, evil, refused, tmp_path, words):
     with_class(copied / "config.yaml", "network", {"class_path": "os.system", "init_args": {"command": "touch owned"}})
