@@ -40,6 +40,8 @@ BANDS = (0, 5, 10, 25, 50, 100)
 """Percent of the groups, from the worst, that lines of weights stand for."""
 DPI = 120
 BLUE, GREY, RED = "#2457a6", "#9aa4b2", "#c8402f"
+HANDLE = 4
+"""Length of a line's sample in a legend, in letters, so that a dashed one is seen to be dashed."""
 BELOW: dict[str, Any] = {
     "loc": "upper center",
     "bbox_to_anchor": (0.5, -0.14),
@@ -145,14 +147,14 @@ def draw_criteria(history: Mapping[int, Mapping[str, float]], chosen: Mapping[st
                 epochs = [epoch for epoch, values in history.items() if key in values]
                 if epochs:
                     values = [history[epoch][key] for epoch in epochs]
-                    # Lines of equal values lie on each other; the thinner one is on top.
-                    width = max(3.0 - 0.6 * place, 1.0)
-                    ax.plot(epochs, values, style, marker=".", color=f"C{place}", lw=width, label=key)
-        ax.set_title(names[0].scale, fontsize=10)
+                    ax.plot(epochs, values, style, marker=".", color=f"C{place}", lw=1.4, label=key)
+        several = sum(one[0].scale == names[0].scale for one in panels) > 1
+        which = f"{joined([one.name for one in names])}\n" if several else ""
+        ax.set_title(f"{which}{names[0].scale}", fontsize=10)
         ax.set_xlabel("epoch")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         _mark_chosen(ax, history, chosen or {}, names)
-        ax.legend(**BELOW)
+        ax.legend(**BELOW, handlelength=HANDLE)
         tidy(ax)
     if chosen:
         figure.supxlabel(_said_of_chosen(chosen), fontsize=8)

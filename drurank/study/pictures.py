@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from drurank.criteria import criterion
 from drurank.noise import chance_band, criteria_noise
@@ -23,8 +23,11 @@ from drurank.terminal import visible
 from drurank.words import in_digits, shortened
 
 OVERALL = "overall"
+TICKS = 4
+"""Intervals of an axis at the most, whose numbers may be long."""
 LETTERS = 14
 """Letters to the inch of a line below a picture."""
+CUT = "axis does not begin at 0"
 BESIDE = 0.03
 """Share of an axis between the candidates of two methods with the same value of an option."""
 MARKED = 6
@@ -52,9 +55,9 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
             chosen = [result.counts(by, study.validation_split).shown(name) for result in results]
             worst = [result.counts(by, on).value("worst") for result in results]
             ax.plot(chosen, worst, "o", ms=5, alpha=0.75, label=method)
-        ax.set_title(_title(name), fontsize=10)
-        ax.set_xlabel("on validation")
-        ax.set_ylabel(f"worst group of {on}")
+        ax.xaxis.set_major_locator(MaxNLocator(TICKS))
+        ax.set_xlabel(f"{_title(name)}, on validation")
+        ax.set_ylabel(f"accuracy of the worst group of {on}")
         tidy(ax)
     figure.suptitle(f"a point a candidate: its best checkpoint by {by}", fontsize=9)
     _legend(figure, panels[0])
@@ -87,6 +90,8 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
         ax.set_xticks(range(len(chosen)), methods, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
         ax.set_title(_title(name), fontsize=10)
         tidy(ax)
+        if ax.get_ylim()[0] > 0:
+            ax.set_ylabel(CUT, fontsize=8)
     read = (
         f"{on}, chosen by {by}; a seed each: point and bar: true value, estimated, with 5 to 95 %; cross: observed",
         "bars of methods that differ may overlap, since all have the same rows: study compare tells them apart",
@@ -144,7 +149,7 @@ def draw_sorted_groups(study: Study, by: str, on: str) -> Figure:
         place = np.arange(1, len(size) + 1)
         for other, ordered in mean.items():
             if other != method:
-                ax.plot(place, ordered, color=GREY, lw=0.8, label="mean of another method")
+                ax.plot(place, ordered, color="black", lw=1.2, ls=":", label="mean of another method")
         for one in counts:
             ax.plot(place, _sorted(one), color=f"C{number}", lw=1, marker="." if len(size) < 60 else "", label="a seed")
         ax.set_title(method, fontsize=10, parse_math=False)

@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 
 from drurank.cli import main
 from drurank.cli.seeds_shown import show_seeds
+from drurank.cli.training_shown import say_what_to_try
 from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.report.classes import ClassCounts
@@ -178,3 +179,30 @@ def test_what_is_not_known_is_said_and_what_is_damaged_named(study_with):
             write_json(file, {"splits": {"ood_test": {"constant_answer": one}}})
         with pytest.raises(InputError, match=r"report.json is damaged: its .*; test the run again"):
             show_seeds(str(folder), method="A")
+
+
+@pytest.mark.parametrize(
+    ("answers", "epochs", "said"),
+    [
+        ({"worst": LUCKY, "p10": GOOD}, (3, 2), "no better than a constant answer: worst."),
+        ({"worst": GOOD, "p10": GOOD}, (0, 2), "of epoch 0, the first: worst."),
+        ({"worst": CONSTANT, "p10": WORSE}, (1, 0), "no better than a constant answer: worst and p10; of epoch 0, the"),
+        ({"worst": GOOD, "p10": GOOD}, (1, 2), ""),
+    ],
+)
+def test_tests_of_a_run_end_with_what_to_try(tmp_path, capsys, answers, epochs, said):
+    for name, one in answers.items():
+        write_json(tmp_path / name / "report.json", {"splits": {"ood_test": {"constant_answer": one}}})
+    selection = {name: {"epoch": epoch} for name, epoch in zip(answers, epochs, strict=True)}
+    say_what_to_try({name: tmp_path / name for name in answers}, selection)
+    out = capsys.readouterr().out
+    assert out.startswith(f"Of the checkpoints, {said}" if said else "")
+    to_try = "To try: longer training (fit with a larger --trainer.max_epochs), or another criterion (--select of fit)."
+    assert out.endswith(f" {to_try}\n") is bool(said)
+
+
+def test_the_runs_tests_say_it_once(fit, run, tmp_path, capsys):
+    made = fit(tmp_path, "--select", "worst,average", epochs=1)
+    run("test", "--run", made)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "To try: " in line]
+    assert "of epoch 0, the first: worst and average" in line

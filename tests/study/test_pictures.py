@@ -3,6 +3,7 @@
 import re
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -160,11 +161,37 @@ def test_each_picture_of_a_criterion_says_which_way_is_better(results):
         draw_methods(study, "qdcg10", "ood_test", ["worst", "qdcg10"]),
         draw_choosing(study, "qdcg10", "ood_test"),
     ):
-        titles = [ax.get_title() for ax in draw.axes]
-        assert {"worst (higher is better)", "qdcg10 (lower is better)"} <= set(titles)
+        said = {ax.get_title() or ax.get_xlabel().removesuffix(", on validation") for ax in draw.axes}
+        assert {"worst (higher is better)", "qdcg10 (lower is better)"} <= said
     for cell, better in (("average", "higher"), ("qdcg10", "lower")):
         (ax,) = draw_option(study, "cutoff", "qdcg10", "ood_test", cell).axes
         assert ax.get_ylabel() == f"{cell} ({better} is better), ood_test"
+
+
+def test_an_axis_of_methods_that_is_cut_says_so(results):
+    for ax in draw_methods(Study.load(results), "qdcg10", "ood_test", ["average", "worst", "qdcg10"]).axes:
+        assert (ax.get_ylabel() == "axis does not begin at 0") is bool(ax.get_ylim()[0] > 0)
+        assert ax.get_title().startswith("worst") or ax.get_ylabel(), "the others are cut"
+
+
+def test_numbers_of_the_axes_of_validation_stand_apart(results):
+    """Drawn, no number reaches into the next."""
+    figure = draw_choosing(Study.load(results), "qdcg10", "ood_test")
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        assert ax.get_title() == "", "what an axis is of stands at the axis"
+        assert ax.get_ylabel() == "accuracy of the worst group of ood_test"
+        boxes = [text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()]
+        shown = sorted((box.x0, box.x1) for box in boxes if box.x1 > ax.bbox.x0 and box.x0 < ax.bbox.x1)
+        assert len(shown) > 1
+        assert all(one[1] < other[0] for one, other in pairwise(shown))
+
+
+def test_the_mean_of_another_method_is_told_from_the_band(results):
+    figure = draw_sorted_groups(Study.load(results), "qdcg10", "ood_test")
+    (legend,) = figure.legends
+    (line,) = [line for line in legend.get_lines() if line.get_label() == "mean of another method"]
+    assert (line.get_color(), line.get_linestyle()) == ("black", ":")
 
 
 def test_a_criterion_without_an_interval_has_crosses_alone(results):

@@ -72,7 +72,8 @@ def _slips(column: Column, rows: np.ndarray) -> tuple[list[tuple[str, int, str, 
     for name in total:
         for cut in _shortened(name):
             near.setdefault(cut, []).append(name)
-    pairs, meant = [], {}
+    pairs: list[tuple[str, int, str, int]] = []
+    meant: dict[str, str] = {}
     for rare, few in total.items():
         others = {name for cut in _shortened(rare) for name in near[cut] if few < RARE * total[name]}
         others = {name for name in others if is_one_slip(rare, name)}
@@ -103,7 +104,8 @@ def is_one_slip(one: str, other: str) -> bool:
     >>> is_one_slip("A1", "A2"), is_one_slip("mill lane 10", "mill lane 11"), is_one_slip("north hill", "south hill")
     (False, False, False)
     """
-    mine, theirs = WORDS.findall(one), WORDS.findall(other)
+    mine: list[str] = WORDS.findall(one)
+    theirs: list[str] = WORDS.findall(other)
     differ = [(a, b) for a, b in zip(mine, theirs, strict=False) if a != b]
     if len(mine) != len(theirs) or len(differ) != 1:
         return False
