@@ -85,7 +85,7 @@ def test_quickstart_compares_two_methods_on_groups_never_seen(tmp_path, monkeypa
         means.append(sum(worst) / 2)
         assert len(worst) == 2
     assert re.search(r"worst +" + r" .* ".join(in_digits(mean) for mean in means), shown), (means, shown)
-    assert "study export-best --folder " in shown
+    assert re.search(r"study export-best --by \w+ copies it", " ".join(shown.split()))
     assert Path("studies/shortcut/methods.png").is_file()
 
 

@@ -70,7 +70,8 @@ class Recommendation:
             )
         return (
             self.why,
-            f"Checkpoint: {self.checkpoint} ({self.result.name}, {self.which}).",
+            f"Checkpoint: {self.checkpoint} ({self.result.name}, {self.which}); study export-best "
+            f"{' '.join(self.options[2:])} copies it.",
             *self.warnings,
         )
 

@@ -81,3 +81,16 @@ def test_nothing_is_said_of_known_categories_or_in_a_fit(tmp_path, caplog):
         table = Table(parquet(tmp_path, "o.parquet", **{**SEEN, **OTHER}), "label", "group", "split")
         table.setup("fit")
     assert not said_of(caplog)
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"), [(["a", None, "b", " ", "a", "a", "b", "b"], "2 of 8 rows have"), (None, "")]
+)
+def test_rows_to_predict_without_a_group_are_counted(tmp_path, caplog, groups, said):
+    state = fitted(parquet(tmp_path, **SEEN)).state_dict()
+    path = parquet(tmp_path, "o.parquet", **(SEEN if groups is None else {**SEEN, "group": groups}))
+    with caplog.at_level(logging.INFO):
+        restored(state, path, tmp_path, "predict", split=None).dataset("new")
+    found = [record.getMessage() for record in caplog.records if "no group" in record.getMessage()]
+    blank = f"{path}: {said} no group, where group is blank; predicted all the same, and in no group of a report"
+    assert found == ([blank] if said else [])
