@@ -231,7 +231,10 @@ NAMES = {
         ["t.csv is a file of text", ".parquet would hold", ".csv or .tsv"],
     ),
     "onto itself": ({"output": "./t.csv"}, ["output is 't.csv', the table itself"]),
-    "folder that is a file": ({"output": "t.csv/s.csv"}, ["t.csv is no folder, so t.csv/s.csv cannot be in it", "give another output"]),
+    "folder that is a file": (
+        {"output": "t.csv/s.csv"},
+        ["t.csv is no folder, so t.csv/s.csv cannot be in it", "give another output"],
+    ),
     "group that is the label": ({"group": "y"}, ["t.csv: of 2 groups", "smaller ones"]),
 }
 
