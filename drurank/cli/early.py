@@ -97,7 +97,6 @@ def _refuse_other_commands(command: str, word: str) -> None:
         raise InputError(f"{word} is an option of {' and '.join(others)}, not of {command}; leave it out")
 
 
-@cache
 def _known() -> dict[str, Any] | None:
     try:
         known: dict[str, Any] = json.loads(CLASSES_FILE.read_text(encoding="utf-8"))

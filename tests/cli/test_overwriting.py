@@ -251,6 +251,7 @@ def test_what_a_study_writes_into_itself_replaces_nothing_that_it_is_read_from(
     results, tmp_path, refused_with, command, name
 ):
     study = shutil.copytree(results, tmp_path / "study")
+    (study / name).unlink(missing_ok=True)
     (study / name).symlink_to("plan.json")
     before = (study / "plan.json").read_bytes()
     method = ["--method", "ERM"] if command == "seeds" else []
@@ -265,7 +266,7 @@ def test_two_tables_take_no_option_without_effect(refused_with, option):
         Path(table).write_text("\n".join(ROWS) + "\n")
     said = refused_with("report", "--predictions", "t.csv", "u.csv", *COLUMNS, *option.split())
     assert said.startswith(option.split()[0])
-    by_accuracy = option.startswith(("--figure", "--positive"))
+    by_accuracy = option.startswith(("--figure", "--positive", "--score"))
     why = "two tables are compared by accuracy only" if by_accuracy else "it is of a report on one table"
     assert f", and {why};" in said
     assert said.endswith("; leave it out to compare two")

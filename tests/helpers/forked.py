@@ -46,7 +46,7 @@ class Forked(subprocess.Popen):
 
 def _be(given, *streams):
     """Be the child."""
-    words = [os.fspath(word) for word in given["args"][1:] if word != "-u"]
+    words = [os.fspath(word) for word in given["args"][1:] if word not in ("-u", "-P")]
     environment = dict(os.environ if given["env"] is None else given["env"])
     for number, stream in enumerate(streams):
         if stream != -1:
