@@ -55,7 +55,7 @@ def check_form(file: Path, config: Mapping[str, Any]) -> None:
 
 def _check_class(file: Path, option: str, given: Any, named: bool) -> None:
     """Refuse all but a mapping of a class and its arguments, and, where it may be named alone, its name."""
-    if given is None or isinstance(given, bool):
+    if not isinstance(given, str | list | dict):  # which the parser refuses, or is none
         return
     if isinstance(given, str):
         if not named or not CLASS_PATH.fullmatch(given) or Path(given).is_file():

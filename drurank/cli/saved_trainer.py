@@ -28,12 +28,12 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
 
     Kept are precision, accelerator, strategy and callbacks, which bear on the figures or are a person's own. Left out
     are limits of batches, with which figures of a few rows would pass for those of all; loggers, since these commands
-    write to a folder of their own or to one that is typed, and a logger may send figures to any place; the profiler, which
-    writes files; plugins and the registry of models, which evaluation does not need; more devices than this machine has
-    cores, and several nodes, in place of which there is one, unless this process was launched as one of several; and
-    ``default_root_dir`` and options of callbacks that are paths (``PATHS``), where they lead out of the run's folder
-    and the current one, or a ``NAME`` with a folder in it. The folder that the run lies in stays the ``default_root_dir``,
-    and a ``dirpath`` becomes the run's folder.
+    write to a folder of their own or to one that is typed, and a logger may send figures to any place; the profiler,
+    which writes files; plugins and the registry of models, which evaluation does not need; more devices than this
+    machine has cores, and several nodes, in place of which there is one, unless this process was launched as one of
+    several; and ``default_root_dir`` and options of callbacks that are paths (``PATHS``), where they lead out of the
+    run's folder and the current one, or a ``NAME`` with a folder in it. The folder that the run lies in stays the
+    ``default_root_dir``, and a ``dirpath`` becomes the run's folder.
 
     Args:
         trainer: as the run's configuration has it.
