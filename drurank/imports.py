@@ -142,16 +142,40 @@ def need(class_path: str) -> None:
 
 
 def why_not_trusted(class_path: str) -> str | None:
-    """Why a class is not imported, and what to do; ``None`` if it may be."""
-    package = class_path.partition(".")[0]
-    if is_trusted(package):
-        return None
+    """Why a class is not imported, and what to do; ``None`` if it may be.
+
+    Of a trusted package, modules that nothing has imported yet are only if a person named the package, or it is one of
+    ``ALWAYS`` and they are not private: there are modules that start a program as they are imported.
+    """
+    package, *parts = class_path.split(".")
     if package in sys.stdlib_module_names:
         return f"{class_path} belongs to Python's standard library, which no option takes a class from"
-    return (
-        f"{class_path} is not imported, since {package} is not named on the command line and is not part of drurank, "
-        f"torch or Lightning; if you trust its code, add --import {package}"
-    )
+    not_named = f"{class_path} is not imported, since"
+    if not is_trusted(package):
+        return (
+            f"{not_named} {package} is not named on the command line and is not part of drurank, torch or Lightning; "
+            f"if you trust its code, add --import {package}"
+        )
+    if package == "__main__" or class_path in _named or _is_loaded(class_path):
+        return None
+    if "__main__" in parts:
+        return f"{not_named} its module __main__ is a program; name a class of another module"
+    if package in _whole or (package not in ALWAYS and any(path.startswith(f"{package}.") for path in list(_named))):
+        return None
+    if package not in ALWAYS:
+        return f"{not_named} its module is none that is in use; if you trust its code, add --import {package}"
+    private = [part for part in parts if part.startswith("_")]
+    return f"{not_named} {private[0]} is private to {package}; name another class" if private else None
+
+
+def _is_loaded(class_path: str) -> bool:
+    """Whether nothing is imported to find it."""
+    parts = class_path.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        module = sys.modules.get(".".join(parts[:length]))
+        if module is not None:
+            return hasattr(module, parts[length])
+    return False
 
 
 def refuse_missing(path: str) -> None:

@@ -9,6 +9,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.cli.commands import exporting
 from drurank.cli.early import NO_FILE, refuse_missing_checkpoint
+from drurank.cli.saved_form import REMEDY, check_form, sections
 from drurank.cli.saved_trainer import to_evaluate
 from drurank.cli.words import given_options
 from drurank.errors import InputError
@@ -22,7 +23,6 @@ from drurank.yaml_files import dump_yaml, read_options
 
 OF_THIS_PROCESS = ("best", "last")
 """Values of ``ckpt_path`` that only make sense in Python, after a fit in the same process."""
-REMEDY = "give a run that `fit` made"
 
 
 def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
@@ -62,7 +62,9 @@ def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
             raise _no_run(Path(run))
         return words, None
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
-    config = _sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
+    config = sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
+    if words[0] != "fit":
+        check_form(folder / CONFIG_FILE, config)
     if words[0] != "fit" and not (words[0] == "test" and run):
         config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
     if words[0] != "fit":
@@ -96,19 +98,6 @@ def _no_run(folder: Path) -> InputError:
         f"{folder} is the folder of a study, as `fit --seeds` makes one, of several runs; copy the best of them by "
         f"`{exporting(str(folder), kept)}`, and give its folder best{one}"
     )
-
-
-def _sections(file: Path, saved: dict[str, Any], kept: list[str]) -> dict[str, Any]:
-    """Those sections of a saved configuration that are kept.
-
-    Raises:
-        InputError: if one is not of the kind that `fit` writes.
-    """
-    kinds = {"trainer": dict | None, "model": dict | str, "data": dict | str}
-    for key, kind in kinds.items():
-        if key in saved and not isinstance(saved[key], kind):
-            raise InputError(f"{file} is damaged: its {key} is {str(saved[key])[:80]!r}; {REMEDY}")
-    return {key: saved[key] for key in kept if key in saved}
 
 
 def _outside_of_study(trainer: dict[str, Any], run: Path) -> dict[str, Any]:

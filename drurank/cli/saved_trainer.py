@@ -15,19 +15,25 @@ NAME = "filename"
 """An option of callbacks that is the name of a file in such a folder."""
 LAUNCHED = frozenset({"LOCAL_RANK", "WORLD_SIZE", "SLURM_NTASKS"})
 """What is set in the environment of one of several processes that something else has launched."""
+LIMITS = {
+    **dict.fromkeys(("limit_val_batches", "limit_test_batches", "limit_predict_batches"), ("None", "1.0")),
+    **dict.fromkeys(("overfit_batches", "fast_dev_run"), ("None", "0.0", "0", "False")),
+}
+"""Options by which a part of the rows is read, and how their values by which all are print: ``1`` is one batch."""
 ONLY_FIT = ("profiler", "plugins", "model_registry")
 
 
 def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], list[str]]:
     """Options of a saved trainer without those that write where nobody asked, or start processes.
 
-    Kept are precision, accelerator, strategy, limits of batches and callbacks, which bear on the figures or are a
-    person's own. Left out are loggers, since these commands write to a folder of their own or to one that is typed, and
-    a logger may send figures to any place; the profiler, which writes files; plugins and the registry of models, which
-    evaluation does not need; more devices than this machine has cores, and several nodes, in place of which there is
-    one, unless this process was launched as one of several; and ``default_root_dir`` and options of callbacks that are
-    paths (``PATHS``), where they lead out of the run's folder and the current one, or a ``NAME`` with a folder in it.
-    The folder that the run lies in stays the ``default_root_dir``, and a ``dirpath`` becomes the run's folder.
+    Kept are precision, accelerator, strategy and callbacks, which bear on the figures or are a person's own. Left out
+    are limits of batches, with which figures of a few rows would pass for those of all; loggers, since these commands
+    write to a folder of their own or to one that is typed, and a logger may send figures to any place; the profiler,
+    which writes files; plugins and the registry of models, which evaluation does not need; more devices than this
+    machine has cores, and several nodes, in place of which there is one, unless this process was launched as one of
+    several; and ``default_root_dir`` and options of callbacks that are paths (``PATHS``), where they lead out of the
+    run's folder and the current one, or a ``NAME`` with a folder in it. The folder that the run lies in stays the
+    ``default_root_dir``, and a ``dirpath`` becomes the run's folder.
 
     Args:
         trainer: as the run's configuration has it.
@@ -37,6 +43,9 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
         The options, and the names of those that are left out and were set.
     """
     kept, left = dict(trainer), []
+    for name, unlimited in LIMITS.items():
+        if repr(kept.pop(name, None)) not in unlimited:
+            left.append(name)
     for name in ONLY_FIT:
         if kept.pop(name, None) is not None:
             left.append(name)
@@ -51,8 +60,11 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
     if root is not None and not (_is_inside(root, run) or _is_at(root, run.resolve().parent)):
         kept["default_root_dir"] = None
         left.append("default_root_dir")
-    if isinstance(kept.get("callbacks"), list):
-        kept["callbacks"] = [_without_paths(one, run, left) for one in kept["callbacks"]]
+    given = kept.get("callbacks")
+    if isinstance(given, list):
+        kept["callbacks"] = [_without_paths(one, run, left) for one in given]
+    elif given is not None:
+        kept["callbacks"] = _without_paths(given, run, left)
     return kept, left
 
 
@@ -67,16 +79,26 @@ def _number(given: Any) -> float:
 
 
 def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:
-    arguments = callback.get("init_args") if isinstance(callback, dict) else None
-    if not isinstance(arguments, dict):
+    """A callback without its arguments that lead elsewhere, nor those of what its arguments are made of."""
+    if isinstance(callback, list):
+        return [_without_paths(one, run, left) for one in callback]
+    if not isinstance(callback, dict):
         return callback
+    kept = dict(callback)
+    for part in ("init_args", "dict_kwargs"):
+        if isinstance(callback.get(part), dict):
+            kept[part] = _arguments_inside(callback[part], run, left)
+    return kept
+
+
+def _arguments_inside(arguments: dict[str, Any], run: Path, left: list[str]) -> dict[str, Any]:
     away = [name for name in PATHS if arguments.get(name) is not None and not _is_inside(arguments[name], run)]
     away += [NAME] if os.path.basename(str(arguments.get(NAME))) != str(arguments.get(NAME)) else []
     left += [f"callbacks.{name}" for name in away]
-    kept = {name: value for name, value in arguments.items() if name not in away}
+    kept = {name: _without_paths(value, run, left) for name, value in arguments.items() if name not in away}
     if DIRPATH in away:  # which a class may need
         kept[DIRPATH] = str(run)
-    return {**callback, "init_args": kept}
+    return kept
 
 
 def _is_inside(path: Any, run: Path) -> bool:

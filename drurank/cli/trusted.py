@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 import typeshed_client
-from jsonargparse import Namespace, set_parsing_settings
+from jsonargparse import Namespace, _util, set_parsing_settings
+from jsonargparse._common import ImportDenied, check_import_path
 from lightning.pytorch import Callback, LightningDataModule
 from lightning.pytorch.accelerators import Accelerator
 from lightning.pytorch.loggers import Logger
@@ -26,7 +27,7 @@ from torchmetrics import Metric
 from typeshed_client import get_search_context
 
 from drurank.errors import InputError
-from drurank.imports import is_named, need, trust_changes, trusted_packages
+from drurank.imports import is_named, need, trust_changes, trusted_packages, why_not_trusted
 from drurank.methods import GroupModule
 
 KINDS: dict[str, tuple[type, ...]] = {
@@ -57,6 +58,14 @@ def start_no_python() -> None:
     setattr(typeshed_client, "get_search_context", partial(get_search_context, search_path=path))  # noqa: B010
 
 
+def _check_path(path: str, check: Callable[[str], None] = check_import_path) -> None:
+    """Have the parser refuse modules of trusted packages too, of which it knows no more than the first names."""
+    check(path)
+    if why_not_trusted(path) is not None:
+        raise ImportDenied(f"Importing '{path}' is not allowed")
+
+
+setattr(_util, "check_import_path", _check_path)  # noqa: B010
 _allowed: set[str] = set()
 _seen: tuple[int, ...] = ()
 

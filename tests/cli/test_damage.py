@@ -294,15 +294,19 @@ ODD_OPTIONS = {
     "seed": (["test", "--run", "{}"], "seed_everything: {}", "--seed_everything is '{}'"),
     "select": (["fit", "--ckpt_path", "{}/checkpoints/last.ckpt"], "select: 3", "--select is '3'"),
     "criterion": (["fit", "--ckpt_path", "{}/checkpoints/last.ckpt"], "select: x", "there is no criterion 'x'"),
-    "trainer": (["test", "--run", "{}"], "trainer: {overfit_batches: -1}", "invalid value -1 for overfit_batches"),
-    "callbacks": (["test", "--run", "{}"], "trainer: {callbacks: .nan}", "config.yaml: --trainer.callbacks is 'nan'"),
+    "trainer": (["test", "--run", "{}"], "trainer: {reload_dataloaders_every_n_epochs: -1}", "int >= 0, got -1"),
+    "callbacks": (
+        ["test", "--run", "{}"],
+        "trainer: {callbacks: .nan}",
+        "config.yaml: --trainer.callbacks is 'nan'",
+    ),
     "typed too": (["test", "--run", "{}", *QUIET], "trainer: {accelerator: 3}", "--trainer.accelerator is '3'"),
     "data": (
         ["fit", "--ckpt_path", "{}/checkpoints/last.ckpt"],
         "data: {class_path: drurank.data.Shortcut}",
         "last.ckpt: the checkpoint was made with other training data",
     ),
-    "key": (["test", "--run", "{}"], "trainer: {a b: 1}", "Spaces not allowed in keys"),
+    "key": (["test", "--run", "{}"], "trainer: {a b: 1}", "is damaged: its trainer.a b is '1'"),
 }
 """A command, what a run's configuration says, and what is said of it."""
 

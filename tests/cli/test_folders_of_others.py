@@ -271,13 +271,157 @@ def test_each_option_of_a_callback_that_names_a_file_is_known():
 
 def test_what_bears_on_evaluation_is_taken(tmp_path):
     own = {"class_path": "mine.Counter", "init_args": {"output": str(tmp_path / "here/x.csv"), "size": 3}}
-    trainer = {"devices": [3], "num_nodes": 1, "precision": "16-mixed", "limit_test_batches": 2, "callbacks": [own]}
+    trainer = {"devices": [3], "num_nodes": 1, "precision": "16-mixed", "callbacks": [own]}
     trainer |= {"default_root_dir": str(tmp_path), "logger": False, "strategy": "ddp", "profiler": None}
     os.chdir(tmp_path)
     assert to_evaluate(trainer, tmp_path / "version_0") == (
         {name: value for name, value in trainer.items() if name != "profiler"},
         [],
     )
+
+
+WRITES = {
+    "class_path": "drurank.callbacks.PredictionWriter",
+    "init_args": {"output": "{}/diary.csv", "overwrite": True},
+}
+TIMED = {"class_path": "lightning.pytorch.profilers.SimpleProfiler", "init_args": {"dirpath": "{}", "filename": "p"}}
+LOGS = {"class_path": "lightning.pytorch.loggers.CSVLogger", "init_args": {"save_dir": "{}"}}
+OVERWRITES = {"class_path": WRITES["class_path"], "init_args": {"overwrite": True}}
+SPELT = {
+    "callbacks": [
+        {"callbacks": json.dumps([WRITES])},
+        {"callbacks": json.dumps(WRITES)},
+        {"callbacks": [json.dumps(WRITES)]},
+        {"callbacks": "{}/callbacks.yaml"},
+        {"callbacks": ["{}/callback.yaml"]},
+        {"callbacks": {"a": WRITES}},
+    ],
+    "callbacks+": [{"callbacks+": [WRITES]}, {"callbacks": [OVERWRITES], "callbacks+": WRITES}],
+    "callbacks.output": [
+        {"callbacks": [{"class_path": WRITES["class_path"], **WRITES["init_args"]}]},
+        {"callbacks": [OVERWRITES], "callbacks.output": "{}/diary.csv"},
+    ],
+    "callbacks.init_args": [
+        {"callbacks": [{**WRITES, "init_args": json.dumps(WRITES["init_args"])}]},
+        {"callbacks": [{**WRITES, "init_args": "{}/arguments.yaml"}]},
+        {"callbacks": {**WRITES, "init_args": "{}/arguments.yaml"}},
+    ],
+    "callbacks.init_args.output": [
+        {"callbacks": [OVERWRITES], "callbacks.init_args.output": "{}/diary.csv"},
+        {"callbacks": [{"class_path": WRITES["class_path"], "init_args.output": "{}/diary.csv"}]},
+    ],
+    "callbacks.output.x": [{"callbacks": [{**WRITES, "init_args": {"output.x": "{}/diary.csv"}}]}],
+    "profiler.class_path": [
+        {f"profiler.{part}": value for part, value in TIMED.items()},
+        {"profiler.class_path": TIMED["class_path"], "profiler.init_args.dirpath": "{}"},
+    ],
+    "profiler+": [{"profiler+": TIMED}],
+    "logger+": [{"logger+": [LOGS]}],
+    "logger.class_path": [{"logger.class_path": LOGS["class_path"], "logger.init_args.save_dir": "{}"}],
+    "plugins+": [{"plugins+": [{"class_path": "lightning.pytorch.plugins.io.AsyncCheckpointIO"}]}],
+    "devices+": [{"devices+": [0, 0, 0, 0]}],
+    "strategy": [{"strategy": "{}/callback.yaml"}, {"strategy": ["ddp"]}],
+    "default_root_dir.x": [{"default_root_dir.x": "{}"}],
+    "5": [{5: 5}],
+}
+"""Spellings of options of a trainer that the parser reads and a fit does not write, by the name that is refused."""
+
+
+@pytest.mark.parametrize(
+    ("option", "spelt"), [(option, spelt) for option, several in SPELT.items() for spelt in several], ids=str
+)
+@pytest.mark.parametrize("words", [PREDICT, TEST], ids=lambda words: words[0])
+def test_options_of_a_runs_trainer_are_read_in_the_form_that_fit_writes(copied, refused, victim, option, spelt, words):
+    def filled(value):
+        if isinstance(value, dict):
+            return {name: filled(one) for name, one in value.items()}
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        return value.replace("{}", str(victim)) if isinstance(value, str) else value
+
+    (victim / "diary.csv").write_text("mine")
+    (victim / "callbacks.yaml").write_text(yaml.safe_dump([filled(WRITES)]))
+    (victim / "callback.yaml").write_text(yaml.safe_dump(filled(WRITES)))
+    (victim / "arguments.yaml").write_text(yaml.safe_dump(filled(WRITES["init_args"])))
+    before = held(victim)
+    changed(copied, lambda trainer: trainer.update(filled(spelt)))
+    assert refused(*words_for(words, copied)).startswith(
+        f"{copied / 'config.yaml'} is damaged: its trainer.{option} is "
+    )
+    assert held(victim) == before
+
+
+@pytest.mark.parametrize(
+    "callbacks",
+    [
+        WRITES,
+        [{"class_path": WRITES["class_path"], "dict_kwargs": WRITES["init_args"]}],
+        {"class_path": "mine.Both", "init_args": {"inner": WRITES, "more": [WRITES]}},
+    ],
+    ids=str,
+)
+def test_a_callback_writes_nowhere_else_in_any_form(tmp_path, callbacks):
+    kept, left = to_evaluate({"callbacks": json.loads(json.dumps(callbacks).replace("{}", "/victim"))}, tmp_path)
+    assert "victim" not in str(kept)
+    assert set(left) == {"callbacks.output"}
+
+
+@pytest.mark.parametrize(
+    ("section", "change", "option"),
+    [
+        ("model", {"init_args.network": {"class_path": "torch.nn.Identity"}}, "model.init_args.network"),
+        ("model", {"network": "mine.yaml"}, "model.network"),
+        ("model", {"init_args": "mine.yaml"}, "model.init_args"),
+        ("model", {"init_args": {"network.class_path": "torch.nn.Identity"}}, "model.network.class_path"),
+        ("model", {"init_args": {"network": {"class_path": "a.B", "init_args.x": 1}}}, "model.network.init_args.x"),
+        ("data", {"init_args": {"groups+": [1]}}, "data.groups+"),
+        ("data", {"class_path": None}, "data"),
+        ("data", "{here}/mine.yaml", "data"),
+        ("model", "{here}/mine.yaml", "model"),
+    ],
+    ids=str,
+)
+def test_model_and_data_of_a_run_are_read_in_the_form_that_fit_writes(copied, refused, section, change, option):
+    file = copied / "config.yaml"
+    content = yaml.safe_load(file.read_text())
+    content[section] = {**content[section], **change} if isinstance(change, dict) else change
+    file.write_text(yaml.safe_dump(content))
+    assert refused(*words_for(TEST, copied)).startswith(f"{file} is damaged: its {option} is ")
+
+
+PART = {
+    "limit_val_batches": 0.5,
+    "limit_test_batches": 1,
+    "limit_predict_batches": 1,
+    "overfit_batches": 1,
+    "fast_dev_run": True,
+}
+
+
+@pytest.mark.parametrize("words", [TEST, PREDICT, VALIDATE], ids=lambda words: words[0])
+def test_figures_are_of_all_rows_whatever_a_run_says(copied, run, words, recwarn):
+    changed(copied, lambda trainer: trainer.update(PART))
+    done = run(*words_for(words, copied))
+    assert [getattr(done.trainer, name) for name in list(PART)[:4]] == [1.0, 1.0, 1.0, 0.0]
+    said = next(str(one.message) for one in recwarn if "of the trainer" in str(one.message))
+    assert ", ".join(PART) in said
+    assert f"not taken to {words[0]}" in said
+
+
+@pytest.mark.parametrize(
+    "unset", [{}, dict.fromkeys(PART), {"limit_test_batches": 1.0, "overfit_batches": 0.0}], ids=str
+)
+def test_limits_that_are_none_are_not_spoken_of(tmp_path, unset):
+    assert to_evaluate({**unset, "fast_dev_run": False}, tmp_path) == ({}, [])
+
+
+@pytest.mark.parametrize("limit", [1, 0, 0.0, 0.5, True, "x"])
+def test_limits_of_one_batch_and_none_are(tmp_path, limit):
+    assert to_evaluate({"limit_test_batches": limit}, tmp_path) == ({}, ["limit_test_batches"])
+
+
+def test_a_limit_that_is_typed_is_taken(copied, run):
+    assert run("test", "--run", copied, "--trainer.limit_test_batches", 1).trainer.limit_test_batches == 1
 
 
 @pytest.mark.parametrize("devices", [None, "auto", 1, "1", "3,", [3], 2, -1, "2", "-1", "0,1", [0, 1]])

@@ -220,6 +220,79 @@ def test_programs_that_we_start_import_nothing_from_the_current_folder(tmp_path)
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.fixture
+def used(tmp_path, monkeypatch):
+    """A package that the program has imported, with a network, and modules that it has not, which note their import."""
+    monkeypatch.setattr(imports, "_named", set())
+    monkeypatch.setattr(imports, "_whole", set())
+    (tmp_path / "inuse").mkdir()
+    (tmp_path / "inuse/__init__.py").write_text("from torch.nn import Flatten\n")
+    for name in ("__main__", "_private", "other"):
+        (tmp_path / f"inuse/{name}.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\nclass Net: ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("inuse")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "inuse"]:
+        del sys.modules[name]
+
+
+NOT_LOADED = ["__main__.Net", "__main__", "_private.Net", "_private", "other.Net", "other", "other.Net.More"]
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        *((option, "__main__.Net") for option in (*OPTIONS, "model", "data", "callbacks", "strategy")),
+        *(("network", name) for name in NOT_LOADED[1:]),
+    ],
+)
+def test_of_a_package_in_use_no_other_module_is_imported(used, copied, refused, tmp_path, option, name):
+    (tmp_path / "kept").mkdir()
+    file, class_path = copied / "config.yaml", f"inuse.{name}"
+    config = yaml.safe_load(file.read_text())
+    if option in ("model", "data"):
+        config[option]["class_path"] = class_path
+    elif option in ("callbacks", "strategy"):
+        config["trainer"][option] = {"class_path": class_path}
+    else:
+        config["model"]["init_args"][option] = {"class_path": class_path}
+    file.write_text(yaml.safe_dump(config))
+    said = refused("test", "--run", copied)
+    assert f"{class_path} is not imported, since its module" in said
+    assert unharmed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("class_path", "said"),
+    [
+        ("torch.utils.model_dump.__main__.Net", "its module __main__ is a program"),
+        ("torch.utils.bottleneck.__main__", "its module __main__ is a program"),
+        ("lightning.__main__.Net", "its module __main__ is a program"),
+        ("drurank.__main__.Net", "its module __main__ is a program"),
+        ("torch.testing._internal.no_such.Net", "_internal is private to torch"),
+        ("torch._no_such.Net", "_no_such is private to torch"),
+    ],
+)
+def test_programs_and_private_modules_of_torch_are_not_imported(monkeypatch, class_path, said):
+    monkeypatch.setattr(imports, "_named", {"Net"})  # alone, which is no such class
+    monkeypatch.setattr(imports, "_whole", set())
+    assert said in why_not_trusted(class_path)
+    trust(class_path, "network")
+    assert why_not_trusted(class_path) is None
+
+
+def test_of_a_package_that_is_named_all_but_programs_may_be_imported(used, monkeypatch):
+    assert why_not_trusted("inuse.Flatten") is None  # which imports nothing
+    assert "add --import inuse" in why_not_trusted("inuse.other.Net")
+    trust("inuse.Flatten", "network")
+    assert why_not_trusted("inuse.other.Net") is None
+    assert why_not_trusted("inuse._private.Net") is None
+    assert "is a program" in why_not_trusted("inuse.__main__.Net")
+    monkeypatch.setattr(imports, "_named", set())
+    monkeypatch.setattr(imports, "_whole", {"inuse"})
+    assert why_not_trusted("inuse._private.Net") is None
+    assert "is a program" in why_not_trusted("inuse.__main__.Net")
+
+
 @pytest.mark.parametrize("words", [("validate", "--ckpt_path"), ("predict", "--ckpt_path"), ("fit", "--ckpt_path")])
 def test_nor_does_the_configuration_beside_a_checkpoint(copied, evil, refused, tmp_path, words):
     with_class(copied / "config.yaml", "network", {"class_path": "os.system", "init_args": {"command": "touch owned"}})
