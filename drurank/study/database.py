@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from drurank.errors import InputError
+from drurank.files import refuse_pipe
 from drurank.study.folder import DATABASE_FILE
 
 HEARTBEAT = 5
 """Seconds between two signs of life of a worker."""
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
+OF_SEVERAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""Ends a journal of SQLite's that names another file, which SQLite removes once it has rolled back several databases."""
 MISSING = ("Record does not exist.", "No trial with trial number")
 """What Optuna says of a row that somebody has removed."""
 
@@ -62,6 +66,7 @@ def opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
     from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 
     with naming_database(url), quiet():
+        refuse_journal_of_several(url)
         storage = RDBStorage(
             url,
             engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
@@ -70,6 +75,36 @@ def opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
             heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=RETRIES),
         )
         return storage, optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
+
+
+def refuse_journal_of_several(url: str) -> None:
+    """Refuse a database of SQLite's with a journal that names a file, as ours never does: SQLite would remove that.
+
+    Args:
+        url: of the database, of any kind.
+
+    Raises:
+        InputError: naming the journal.
+    """
+    from sqlalchemy.engine import make_url
+
+    address = make_url(url)
+    if address.get_backend_name() != "sqlite" or not address.database:
+        return
+    for end in ("-journal", "-wal"):
+        journal = Path(os.path.realpath(address.database) + end)
+        refuse_pipe(journal, "remove it: finished candidates stay finished")
+        if journal.is_file() and _end_of(journal, len(OF_SEVERAL)) == OF_SEVERAL:
+            raise InputError(
+                f"{journal} names another file, which SQLite would remove, as no journal of a study does; remove the "
+                "journal, and do not run what else came with it unless you trust it"
+            )
+
+
+def _end_of(file: Path, size: int) -> bytes:
+    with file.open("rb") as content:
+        content.seek(-min(size, file.stat().st_size), os.SEEK_END)
+        return content.read(size)
 
 
 def add_waiting(storage: Any, study: Any, user_attrs: Sequence[Mapping[str, Any]], noted: Mapping[str, Any]) -> None:

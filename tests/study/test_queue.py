@@ -1,7 +1,10 @@
 """The queue of a study, on SQLite and PostgreSQL."""
 
 import os
+import re
+import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -266,6 +269,53 @@ def test_a_damaged_database_is_named(tmp_path):
     (tmp_path / "study/study.db").write_text("no database " * 1000, encoding="utf-8")
     with pytest.raises(InputError, match=r"sqlite database .* not a database.*remove it: finished candidates stay"):
         Queue(tmp_path / "study", "plan")
+
+
+def journal_of_several(victim):
+    """A journal with which SQLite removes a file, as it does once several databases are rolled back."""
+    name = str(victim).encode()
+    end = struct.pack(">II", len(name), sum(name)) + b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+    return b"\1" * 512 + struct.pack(">I", 1 << 30) + name + end
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal"])
+@pytest.mark.parametrize("place", ["in the folder", "linked", "given"])
+def test_a_journal_that_names_another_file_removes_nothing(tmp_path, place, end):
+    plan, victim = Plan.read(written(tmp_path / "s.yaml")), tmp_path / "diary.txt"
+    victim.write_text("dear diary", encoding="utf-8")
+    folder, database, storage = tmp_path / "study", tmp_path / "study/study.db", None
+    Queue(folder, plan.digest)
+    if place == "linked":
+        database.rename(folder / "other.db")
+        database.symlink_to("other.db")
+    if place != "in the folder":
+        database = folder / "other.db"
+    if place == "given":
+        storage = f"sqlite:///{database}"
+    journal = Path(f"{database}{end}")
+    journal.write_bytes(journal_of_several(victim))
+    with pytest.raises(InputError, match=f"^{re.escape(str(journal))} names another file, .* remove the journal"):
+        Queue(folder, plan.digest, storage)
+    assert victim.read_text(encoding="utf-8") == "dear diary"
+    journal.unlink()
+    Queue(folder, plan.digest, storage)
+
+
+def test_a_journal_that_a_killed_process_left_is_rolled_back(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml"))
+    Queue(tmp_path / "study", plan.digest).put(plan.candidates)
+    (tmp_path / "copy").mkdir()
+    begun = sqlite3.connect(tmp_path / "study/study.db", isolation_level=None)
+    begun.execute("PRAGMA cache_spill = 1")
+    begun.execute("PRAGMA cache_size = 1")
+    begun.execute("BEGIN IMMEDIATE")
+    begun.execute("UPDATE trials SET state = 'FAIL'")
+    begun.execute("CREATE TABLE much AS SELECT hex(randomblob(100000)) AS a FROM trials")
+    for file in (tmp_path / "study").iterdir():  # as a killed process would leave it
+        shutil.copy(file, tmp_path / "copy" / file.name)
+    begun.close()
+    assert (tmp_path / "copy/study.db-journal").stat().st_size > 512
+    assert Queue(tmp_path / "copy", plan.digest).count() == {"WAITING": 6}
 
 
 def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(tmp_path, monkeypatch, capsys):
