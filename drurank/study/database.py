@@ -21,7 +21,7 @@ HEARTBEAT = 5
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
 OF_SEVERAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
-"""Ends a journal of SQLite's that names another file, which SQLite removes once it has rolled back several databases."""
+"""Ends a journal of SQLite's that names another file, which SQLite removes once several databases are rolled back."""
 MISSING = ("Record does not exist.", "No trial with trial number")
 """What Optuna says of a row that somebody has removed."""
 
