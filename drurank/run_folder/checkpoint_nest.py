@@ -95,7 +95,7 @@ class _Nest:
             for name in getattr(part, "__dict__", ()):
                 if hasattr(kind, name):
                     raise InputError(
-                        f"{self._of} is damaged: it has a {kind.__name__} with {name} of its own; {self._remedy}"
+                        f"{self._of} is damaged: it has an attribute in place of {kind.__name__}.{name}; {self._remedy}"
                     )
 
 

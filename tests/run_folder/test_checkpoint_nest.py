@@ -61,9 +61,9 @@ ODD = {
     "mapping in itself": (lambda: in_itself({}), "a dict in itself"),
     "deep": (lambda: nested(200), "lists in lists, 100 deep and more"),
     "reached late": (reached_late, "lists in lists, 100 deep and more"),
-    "numel": (lambda: with_own(torch.zeros(3), numel=5), "a Tensor with numel of its own"),
-    "isnan": (lambda: with_own(torch.zeros(3), isnan=5), "a Tensor with isnan of its own"),
-    "items": (lambda: with_own(OrderedDict(a=1), items=5), "an? OrderedDict with items of its own"),
+    "numel": (lambda: with_own(torch.zeros(3), numel=5), r"an attribute in place of Tensor\.numel"),
+    "isnan": (lambda: with_own(torch.zeros(3), isnan=5), r"an attribute in place of Tensor\.isnan"),
+    "values": (lambda: with_own(OrderedDict(a=1), values=5), r"an attribute in place of OrderedDict\.values"),
 }
 
 
