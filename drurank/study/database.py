@@ -22,8 +22,8 @@ RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
 OF_SEVERAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """Ends a journal of SQLite's that names another file, which SQLite removes once several databases are rolled back."""
-MISSING = ("Record does not exist.", "No trial with trial number")
-"""What Optuna says of a row that somebody has removed."""
+OF_ROWS = (ValueError, LookupError, RuntimeError, TypeError, AttributeError)
+"""What odd rows make of Optuna and SQLAlchemy: an unknown state, JSON nested too deep, a row that is missing."""
 
 
 def database_of(folder: Path, storage: str | None) -> str:
@@ -177,31 +177,36 @@ def naming_database(url: str) -> Iterator[None]:
     Raises:
         InputError: in place of one of ``errors_of_database``, its driver, or what its rows hold.
     """
-    known: tuple[type[Exception], ...] = (*errors_of_database(), ImportError, ValueError, KeyError)
+    known = errors_of_database()
     try:
         yield
-    except known as error:
-        if isinstance(error, ValueError) and not _is_of_row(error):
+    except (*known, ImportError) as error:
+        cause = error.__cause__ if isinstance(error, known) else None  # of Optuna's, which names none
+        raise unusable(url, str(cause or error)) from error
+    except OF_ROWS as error:
+        if not _is_of_row(error):
             raise
-        if isinstance(error, KeyError) and not str(error.args[0]).startswith(MISSING):
-            raise
-        cause = error.__cause__ if isinstance(error, errors_of_database()) else None  # of Optuna's, which names none
-        said = " ".join(str(cause or error).split()).partition("(Background")[0].strip()
-        kind = url.partition(":")[0]  # the rest may hold a password
-        where = f" in {Path(url.removeprefix('sqlite:///')).parent}" if kind == "sqlite" else ""
-        instead = (
-            "if the file is damaged, remove it: finished candidates stay finished"
-            if kind == "sqlite"
-            else "give the address of a running server, as postgresql://user@host/name, and install its driver "
-            "(psycopg for postgresql, mysqlclient for mysql)"
-        )
-        raise InputError(f"the {kind} database of the study{where} cannot be used: {said[:300]}; {instead}") from error
+        raise unusable(url, str(error)) from error
 
 
-def _is_of_row(error: ValueError) -> bool:
-    """Whether what a row holds is not what SQLAlchemy, or Optuna by JSON, can read."""
-    trace, names = error.__traceback__, [""]
+def unusable(url: str, why: str) -> InputError:
+    """The error for a database that cannot be used, or whose rows cannot."""
+    said = " ".join(why.split()).partition("(Background")[0].strip()
+    kind = url.partition(":")[0]  # the rest may hold a password
+    where = f" in {Path(url.removeprefix('sqlite:///')).parent}" if kind == "sqlite" else ""
+    instead = (
+        "if the file is damaged, remove it: finished candidates stay finished"
+        if kind == "sqlite"
+        else "give the address of a running server, as postgresql://user@host/name, and install its driver "
+        "(psycopg for postgresql, mysqlclient for mysql)"
+    )
+    return InputError(f"the {kind} database of the study{where} cannot be used: {said[:300]}; {instead}")
+
+
+def _is_of_row(error: Exception) -> bool:
+    """Whether what a row holds is not what SQLAlchemy, or Optuna, can read."""
+    trace, names = error.__traceback__, list[str]()
     while trace is not None:
         names.append(trace.tb_frame.f_globals.get("__name__", ""))
         trace = trace.tb_next
-    return isinstance(error, json.JSONDecodeError) or any(name.startswith("sqlalchemy.") for name in names)
+    return any(name.startswith(("sqlalchemy.", "optuna.storages.")) for name in names)

@@ -340,8 +340,23 @@ def test_all_but_running_a_study_goes_without_optuna():
 DAMAGE = {
     "text": "UPDATE trial_user_attributes SET value_json = '{5'",
     "moment": "UPDATE trials SET datetime_start = '2026-11-30 08:42:39.8083%3'",
+    "deep": f"UPDATE trial_user_attributes SET value_json = '{'[' * 100_000}'",
+    "key": """UPDATE trial_user_attributes SET value_json = '["../../x"]'""",
+    "number": "UPDATE trial_user_attributes SET value_json = '5'",
+    "worker": "INSERT INTO trial_user_attributes(trial_id, key, value_json) VALUES (1, 'worker', '[5]')",
+    "reason": "INSERT INTO trial_user_attributes(trial_id, key, value_json) VALUES (1, 'reason', '{}')",
+    "alone": "INSERT INTO trial_user_attributes(trial_id, key, value_json) VALUES (1, 'alone', '5')",
+    "state": "UPDATE trials SET state = 'ODD'",
+    "number of a trial": "UPDATE trials SET number = 'x'",
+    "direction": "UPDATE study_directions SET direction = 'UP'",
+    "version": "UPDATE alembic_version SET version_num = 'v0.9.0.a'",
     "rows": "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END",
 }
+
+
+def use(queue, plan):
+    queue.put(plan.candidates)
+    queue.take()
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
@@ -353,7 +368,7 @@ def test_a_database_with_damaged_rows_is_named(tmp_path, damage):
         connection.execute(sqlalchemy.text(damage))
     url = database_of(tmp_path / "study", None)
     with pytest.raises(InputError, match=r"sqlite database of the study .* remove it: finished"), naming_database(url):
-        Queue(tmp_path / "study", plan.digest).put(plan.candidates)
+        use(Queue(tmp_path / "study", plan.digest), plan)
 
 
 def test_a_candidate_of_no_plan_is_not_run(tmp_path):
