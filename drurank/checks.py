@@ -14,6 +14,8 @@ from drurank.errors import InputError
 
 NONE = -1
 """The group of a sample that belongs to none."""
+MOST_ROWS = 2**53
+"""Up to which counts of files are taken: so far sums of them are exact as fractions."""
 
 
 def on_host(array: Any) -> bool:

@@ -252,7 +252,8 @@ def said_of(error: OSError) -> str | None:
     if error.filename is None:
         return None
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
-    for link in (path, *path.parents) if path is not None else ():
+    # Nothing more can be asked of a path that is too long.
+    for link in (path, *path.parents) if path is not None and error.errno != errno.ENAMETOOLONG else ():
         if link.is_symlink() and not link.exists():
             return f"{link} is a link to {os.readlink(link)}, which is not there; give another path, or make that one"
     return f"{error.filename} cannot be used: {why}; give another path, or fix its permissions"

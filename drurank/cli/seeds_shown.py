@@ -8,7 +8,6 @@ from typing import Any
 from drurank.errors import InputError, nearest
 from drurank.files import refuse_existing, write_json
 from drurank.report.over_seeds import seeds_table
-from drurank.run_folder.links import refuse_links
 from drurank.study.constant import answers_of, unbeaten
 from drurank.study.finished import Study
 from drurank.study.folder import SEEDS_FILE, files_read
@@ -34,7 +33,6 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
         InputError: if the study has no such method, or one seed, or several splits of the data.
     """
     path = Path(folder).expanduser()
-    refuse_links(path)
     study = Study.load(path).of_repeat(None)
     chosen = study.chosen(by)
     if method is None and len(chosen) > 1:

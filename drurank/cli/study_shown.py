@@ -14,7 +14,6 @@ from drurank.errors import InputError
 from drurank.files import refuse_existing, replace_file
 from drurank.imports import import_words
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE
-from drurank.run_folder.links import refuse_links
 from drurank.study.choosing import criteria_concordance
 from drurank.study.chosen import Test
 from drurank.study.comparing_candidates import compare_in_study
@@ -134,8 +133,6 @@ def draw(
     from drurank.report.pictures import save_picture  # here, since matplotlib is slow to import
     from drurank.study import pictures
 
-    if output is None:  # what is written into the study may lead elsewhere, where it is of somebody else
-        refuse_links(Path(folder).expanduser())
     study, where = Study.load(folder), Path(output or folder).expanduser()
     if repeat is None and len(study.repeats) > 1:
         say(f"Drawn is split {study.repeats[0]} of {len(study.repeats)}; --repeat names another.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from drurank.checks import MOST_ROWS
 from drurank.errors import InputError, nearest
 from drurank.report.counts import ALL
 from drurank.splits import TEST, TRAINING, VALIDATION
@@ -121,12 +122,14 @@ def counts_of_column(column: Column) -> np.ndarray:
     """Counts, int64 ``[n]``.
 
     Raises:
-        InputError: naming the first cell that is not a whole number of 0 or more.
+        InputError: naming the first cell that is not a whole number of 0 or more, or too large.
     """
     numbers = column.numbers
     wrong = ~((numbers >= 0) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
     if wrong.any():
         raise column.error(int(np.argmax(wrong)), "is not a count; give whole numbers of 0 or more")
+    if numbers.sum() > MOST_ROWS:
+        raise column.error(int(np.argmax(numbers)), f"is too large: with the others it is above {MOST_ROWS:,} rows")
     return numbers.astype(np.int64)
 
 

@@ -21,6 +21,7 @@ from torch.serialization import get_crc32_options
 
 from drurank.errors import InputError
 from drurank.limits import LIFT, are_lifted, refuse_growth
+from drurank.run_folder.checkpoint_nest import refuse_odd_nest
 from drurank.shapes import MANY, check_shape, wrong
 
 KEY = "drurank"
@@ -104,6 +105,7 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
     Raises:
         InputError: naming the first part that is damaged.
     """
+    refuse_odd_nest(of, checkpoint, REMEDY)
     _check_sizes(of, checkpoint)
     written = checkpoint.get(WRITTEN)
     check_shape(of, checkpoint, {**NEEDED, **({name: KNOWN[name] for name in TO_TRAIN} if to_train else {})}, REMEDY)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
+from drurank.checks import MOST_ROWS
 from drurank.errors import InputError
 from drurank.files import refuse_pipe, replace_file
 
@@ -51,6 +52,8 @@ def read_counts(file: Path, names: Sequence[str], remedy: str) -> pa.Table:
     count, correct = (table[name].to_numpy() for name in COUNTED)
     if bool(np.any((correct < 0) | (correct > count) | (count < 1))):
         raise InputError(f"{file} is damaged: it has more rows classified correctly than rows, or none; {remedy}")
+    if float(count.sum(dtype=np.float64)) > MOST_ROWS:
+        raise InputError(f"{file} is damaged: it has more than {MOST_ROWS:,} rows, as no data set has; {remedy}")
     if table.num_rows and table.group_by([*names]).aggregate([]).num_rows < table.num_rows:
         raise InputError(f"{file} is damaged: it has a group twice; {remedy}")
     return table

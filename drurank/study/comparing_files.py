@@ -16,6 +16,7 @@ from drurank.report.cells import named_splits, refuse_lacking
 from drurank.report.counts import SplitCounts
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
+from drurank.run_folder.links import refuse_links
 from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
 from drurank.study.constant import answer_in, no_better
@@ -48,6 +49,8 @@ def compare_runs(
     Raises:
         InputError: if one was not tested, or they were tested on other groups.
     """
+    for folder in (first, second):
+        refuse_links(Path(folder).expanduser())
     folders = [_tested(Path(folder).expanduser(), by) for folder in (first, second)]
     tables = [read_counts(folder / GROUPS_PARQUET, ("split", "group"), TEST_AGAIN) for folder in folders]
     known = [set(table["split"].to_pylist()) for table in tables]

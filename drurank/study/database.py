@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from drurank.errors import InputError
+from drurank.files import refuse_pipe
 from drurank.study.folder import DATABASE_FILE
 
 HEARTBEAT = 5
 """Seconds between two signs of life of a worker."""
 RETRIES = 5
 """How often the candidate of a dead worker goes back before it counts as failed: it may be what kills them."""
-MISSING = ("Record does not exist.", "No trial with trial number")
-"""What Optuna says of a row that somebody has removed."""
+OF_SEVERAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""Ends a journal of SQLite's that names another file, which SQLite removes once several databases are rolled back."""
+OF_ROWS = (ValueError, LookupError, RuntimeError, TypeError, AttributeError)
+"""What odd rows make of Optuna and SQLAlchemy: an unknown state, JSON nested too deep, a row that is missing."""
 
 
 def database_of(folder: Path, storage: str | None) -> str:
@@ -62,6 +66,7 @@ def opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
     from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 
     with naming_database(url), quiet():
+        refuse_journal_of_several(url)
         storage = RDBStorage(
             url,
             engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
@@ -70,6 +75,36 @@ def opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
             heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=RETRIES),
         )
         return storage, optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
+
+
+def refuse_journal_of_several(url: str) -> None:
+    """Refuse a database of SQLite's with a journal that names a file, as ours never does: SQLite would remove that.
+
+    Args:
+        url: of the database, of any kind.
+
+    Raises:
+        InputError: naming the journal.
+    """
+    from sqlalchemy.engine import make_url
+
+    address = make_url(url)
+    if address.get_backend_name() != "sqlite" or not address.database:
+        return
+    for end in ("-journal", "-wal"):
+        journal = Path(os.path.realpath(address.database) + end)
+        refuse_pipe(journal, "remove it: finished candidates stay finished")
+        if journal.is_file() and _end_of(journal, len(OF_SEVERAL)) == OF_SEVERAL:
+            raise InputError(
+                f"{journal} names another file, which SQLite would remove, as no journal of a study does; remove the "
+                "journal, and do not run what else came with it unless you trust it"
+            )
+
+
+def _end_of(file: Path, size: int) -> bytes:
+    with file.open("rb") as content:
+        content.seek(-min(size, file.stat().st_size), os.SEEK_END)
+        return content.read(size)
 
 
 def add_waiting(storage: Any, study: Any, user_attrs: Sequence[Mapping[str, Any]], noted: Mapping[str, Any]) -> None:
@@ -142,31 +177,37 @@ def naming_database(url: str) -> Iterator[None]:
     Raises:
         InputError: in place of one of ``errors_of_database``, its driver, or what its rows hold.
     """
-    known: tuple[type[Exception], ...] = (*errors_of_database(), ImportError, ValueError, KeyError)
+    known = errors_of_database()
+    caught: tuple[type[Exception], ...] = (*known, ImportError)
     try:
         yield
-    except known as error:
-        if isinstance(error, ValueError) and not _is_of_row(error):
+    except caught as error:
+        cause = error.__cause__ if isinstance(error, known) else None  # of Optuna's, which names none
+        raise unusable(url, str(cause or error)) from error
+    except OF_ROWS as error:
+        if not _is_of_row(error):
             raise
-        if isinstance(error, KeyError) and not str(error.args[0]).startswith(MISSING):
-            raise
-        cause = error.__cause__ if isinstance(error, errors_of_database()) else None  # of Optuna's, which names none
-        said = " ".join(str(cause or error).split()).partition("(Background")[0].strip()
-        kind = url.partition(":")[0]  # the rest may hold a password
-        where = f" in {Path(url.removeprefix('sqlite:///')).parent}" if kind == "sqlite" else ""
-        instead = (
-            "if the file is damaged, remove it: finished candidates stay finished"
-            if kind == "sqlite"
-            else "give the address of a running server, as postgresql://user@host/name, and install its driver "
-            "(psycopg for postgresql, mysqlclient for mysql)"
-        )
-        raise InputError(f"the {kind} database of the study{where} cannot be used: {said[:300]}; {instead}") from error
+        raise unusable(url, str(error)) from error
 
 
-def _is_of_row(error: ValueError) -> bool:
-    """Whether what a row holds is not what SQLAlchemy, or Optuna by JSON, can read."""
-    trace, names = error.__traceback__, [""]
+def unusable(url: str, why: str) -> InputError:
+    """The error for a database that cannot be used, or whose rows cannot."""
+    said = " ".join(why.split()).partition("(Background")[0].strip()
+    kind = url.partition(":")[0]  # the rest may hold a password
+    where = f" in {Path(url.removeprefix('sqlite:///')).parent}" if kind == "sqlite" else ""
+    instead = (
+        "if the file is damaged, remove it: finished candidates stay finished"
+        if kind == "sqlite"
+        else "give the address of a running server, as postgresql://user@host/name, and install its driver "
+        "(psycopg for postgresql, mysqlclient for mysql)"
+    )
+    return InputError(f"the {kind} database of the study{where} cannot be used: {said[:300]}; {instead}")
+
+
+def _is_of_row(error: Exception) -> bool:
+    """Whether what a row holds is not what SQLAlchemy, or Optuna, can read."""
+    trace, names = error.__traceback__, list[str]()
     while trace is not None:
         names.append(trace.tb_frame.f_globals.get("__name__", ""))
         trace = trace.tb_next
-    return isinstance(error, json.JSONDecodeError) or any(name.startswith("sqlalchemy.") for name in names)
+    return any(name.startswith(("sqlalchemy.", "optuna.storages.")) for name in names)

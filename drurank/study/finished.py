@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.run_folder.links import refuse_links
 from drurank.splits import TEST, VALIDATION
 from drurank.study.chosen import Chosen
 from drurank.study.folder import CANDIDATE_FOLDER, MANIFEST_FILE, read_plan
@@ -43,9 +44,10 @@ class Study:
         """Read the finished candidates of a folder.
 
         Raises:
-            InputError: if there are none, or a file cannot be read.
+            InputError: if there are none, or a file cannot be read, or something leads out of the folder.
         """
         path = Path(folder).expanduser()
+        refuse_links(path)
         every = [Result.read(file) for file in sorted(path.glob(f"{CANDIDATE_FOLDER}/*/{MANIFEST_FILE}"))]
         keys = {result.manifest["key"] for result in every}
         planned = read_plan(path) or dict.fromkeys(keys, "")

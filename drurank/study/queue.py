@@ -29,6 +29,7 @@ from drurank.study.database import (
     opened,
     optuna_installed,
     quiet,
+    unusable,
 )
 from drurank.study.folder import QUEUE_ID_FILE, QUEUE_LOCK
 
@@ -37,6 +38,8 @@ GRACE = 30
 SUSPECT = 2
 """Workers that have died with a candidate, from which on it is run alone, so that it takes no others with it."""
 KEY, REASON, WORKER, ALONE = "key", "reason", "worker", "alone"
+NOTED = {KEY: str, REASON: str, WORKER: str, ALONE: str | None}
+"""What a trial notes, and of what kind."""
 PAUSE = 1.0
 
 
@@ -71,8 +74,8 @@ class Queue:
                 self.owner = name.read_text(encoding="utf-8")
             except ValueError as error:
                 raise InputError(f"{name} is damaged; remove it: finished candidates stay finished") from error
-            url = database_of(folder, storage)
-            self.storage, self._study = opened(url, f"{self.owner}-{plan}", grace)
+            self._url = database_of(folder, storage)
+            self.storage, self._study = opened(self._url, f"{self.owner}-{plan}", grace)
 
     def put(
         self,
@@ -215,7 +218,13 @@ class Queue:
         return int(self.storage.get_trial_id_from_study_id_trial_number(self._study._study_id, number))
 
     def _trials(self) -> list[Any]:
-        return [trial for trial in self._study.get_trials(deepcopy=False) if KEY in trial.user_attrs]
+        found = [trial for trial in self._study.get_trials(deepcopy=False) if KEY in trial.user_attrs]
+        for trial in found:
+            for name, kind in NOTED.items():
+                value = trial.user_attrs.get(name, "")
+                if not isinstance(value, kind):
+                    raise unusable(self._url, f"the {name} of candidate {trial.number} is {ascii(value)[:80]}")
+        return found
 
 
 def worker_name(process: int) -> str:

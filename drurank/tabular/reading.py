@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from drurank.errors import InputError, nearest
+from drurank.files import refuse_pipe
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.delimited import check_delimiter, read_delimited, read_header
 from drurank.tabular.hub import read_hub
@@ -153,8 +154,13 @@ def _refuse_other_files(path: str, file: Path) -> None:
             raise InputError(
                 f"{path} is a folder; give one file that ends in {OFFERED}, or a folder that `datasets` saved"
             )
+        for inside in file.rglob("*"):
+            if not inside.is_dir():
+                refuse_pipe(inside, "save the data set again by save_to_disk")
     elif suffix_of(path) not in KNOWN:
         raise InputError(f"{path} is not a table that can be read; give a file that ends in {OFFERED}")
+    else:  # a table is read more than once, as its header, rows and fingerprint
+        refuse_pipe(file, "write what it gives into a file, and give that")
 
 
 def _without_index(path: str, table: pa.Table) -> pa.Table:

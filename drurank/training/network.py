@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from drurank.errors import InputError
 from drurank.networks import MLP, Sizes
@@ -77,7 +78,11 @@ class NetworkBuilder:
         sizes = None if saved["sizes"] is None else Sizes.from_plain(saved["sizes"])
         try:
             with nullcontext() if weights is None else Bounded(weights):
-                return self.build(sizes)
+                network = self.build(sizes)
+            held = [*network.parameters(), *network.buffers()]
+            if any(tensor.is_meta for tensor in held if not is_lazy(tensor)):
+                raise InputError("its weights are on the device 'meta', which holds none")
+            return network
         except Exception as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
             path = (saved["network"] or {}).get("class_path", "network")

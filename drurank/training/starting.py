@@ -11,6 +11,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info, rank_zero_warn
 from torch import Tensor, nn
 
 from drurank.errors import InputError
+from drurank.run_folder.checkpoint_nest import refuse_odd_nest
 from drurank.words import some
 
 UNDER = ("state_dict", "model_state_dict", "model")
@@ -77,9 +78,11 @@ def _read(file: str) -> dict[str, Tensor]:
     except Exception as error:
         said = " ".join(str(error).split())
         raise InputError(f"init_from={file} cannot be read as weights: {said[:200]}") from error
+    refuse_odd_nest(f"init_from={file}", content, "give a checkpoint or a state_dict")
     while isinstance(content, Mapping) and (key := next((key for key in UNDER if key in content), None)) is not None:
         content = content[key]
-    tensors = {name: value for name, value in content.items() if isinstance(value, Tensor)}
+    held = content if isinstance(content, Mapping) else {}
+    tensors = {name: value for name, value in held.items() if isinstance(name, str) and isinstance(value, Tensor)}
     if not tensors:
         raise InputError(f"init_from={file} has no tensors; give a checkpoint or a state_dict")
     return tensors

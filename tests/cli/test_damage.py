@@ -159,6 +159,14 @@ def test_network_of_another_class_is_said(whole, tmp_path, refused):
     torch.save(saved, folder / CHECKPOINT)
     said = refused("validate", "--ckpt_path", folder / CHECKPOINT)
     assert "worst.ckpt: the checkpoint's network torch.nn.modules.linear.Linear cannot be built" in said
+    sizes = {"in_features": 10, "out_features": 2, "device": "meta"}
+    saved["drurank"]["network"] = {"class_path": "torch.nn.Linear", "init_args": sizes}
+    torch.save(saved, folder / CHECKPOINT)
+    said = refused("validate", "--ckpt_path", folder / CHECKPOINT)
+    assert (
+        "the checkpoint's network torch.nn.Linear cannot be built from what it holds (InputError: its weights are on"
+        in said
+    )
 
 
 def resumed(whole, folder, change, *, keeps_note=False):

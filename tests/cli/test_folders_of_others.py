@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import zipfile
 
 import pyarrow.parquet as pa_parquet
@@ -18,6 +19,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from drurank import callbacks as own_callbacks
 from drurank.cli import main, saved_trainer
 from drurank.cli.saved_trainer import to_evaluate
+from drurank.cli.study import SHOWN
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.training.kept_files import moved_state
@@ -172,16 +174,115 @@ def test_a_link_that_leads_out_of_a_study_is_refused(capsys, victim, tmp_path, a
     assert held(victim) == before
 
 
-@pytest.mark.parametrize("command", ["report", "plot"])
-def test_a_link_out_of_a_study_is_not_written_to(results, victim, capsys, tmp_path, command):
-    study = shutil.copytree(results, tmp_path / "study")
-    (study / "report.md").symlink_to(victim / "diary.txt")
-    before = held(victim)
+OF_STUDY = {
+    "table": [],
+    "seeds": [],
+    "concordance": [],
+    "compare": ["--first", "ERM", "--second", "DRU"],
+    "export-best": ["--output", "best"],
+    "plot": ["--output", "pictures"],
+    "report": [],
+}
+"""Commands that read a study, and what they need."""
+READ = ["candidates/*/version_0/checkpoints/*.ckpt", "candidates/*/version_0/config.yaml", "candidates/*/manifest.json"]
+READ += ["candidates/*/groups.parquet", "plan.json", "report.md"]
+
+
+def refused_of_study(study, command, capsys, folder):
+    os.chdir(folder)
     with pytest.raises(SystemExit) as stop:
-        main(["study", command, "--folder", str(study)])
+        main(["study", command, "--folder", str(study), *OF_STUDY[command]])
     assert stop.value.code == 2
-    assert f"{study / 'report.md'} is a link to {victim / 'diary.txt'}" in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["study", "victim"]
+    return capsys.readouterr().err
+
+
+def in_study(study, pattern):
+    """A place of a study, whose file is removed."""
+    place = next(study.glob(pattern), study / pattern.replace("*", "x"))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    return place
+
+
+def test_every_command_that_reads_a_study_is_known():
+    assert [*OF_STUDY] == [*SHOWN]
+
+
+@pytest.mark.parametrize("command", OF_STUDY)
+@pytest.mark.parametrize("at", READ)
+def test_a_link_out_of_a_study_is_neither_read_nor_written_to(results, victim, capsys, tmp_path, command, at):
+    study, before = shutil.copytree(results, tmp_path / "study"), held(victim)
+    place = in_study(study, at)
+    place.symlink_to(victim / "diary.txt")
+    said = refused_of_study(study, command, capsys, tmp_path)
+    assert f"error: {place} is a link to {victim / 'diary.txt'}, outside of {study}, where it would be read" in said
     assert held(victim) == before
+
+
+@pytest.mark.parametrize("command", OF_STUDY)
+@pytest.mark.parametrize("at", READ)
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_a_pipe_in_a_study_is_not_waited_for(results, victim, capsys, tmp_path, command, at, kind):
+    study = shutil.copytree(results, tmp_path / "study")
+    place = in_study(study, at)
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        os.chdir(place.parent)  # the path of a socket is short
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(place.name)
+    said = refused_of_study(study, command, capsys, tmp_path)
+    assert f"error: {place} is neither a file nor a folder, but a pipe or a device" in said
+
+
+@pytest.mark.parametrize("at", ["test/qdcg10/groups.parquet", "test/qdcg10/report.json"])
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_run_that_is_compared_leads_nowhere_else(copied, done, victim, capsys, at, kind):
+    (copied / at).unlink()
+    if kind == "pipe":
+        os.mkfifo(copied / at)
+    else:
+        (copied / at).symlink_to(victim / "diary.txt")
+    for runs in ([copied, done], [done, copied], [copied / "test/qdcg10", done]):
+        with pytest.raises(SystemExit) as stop:
+            main(["study", "compare", f"--runs=[{runs[0]},{runs[1]}]"])
+        assert stop.value.code == 2
+        assert f"error: {copied / at} is " in capsys.readouterr().err
+
+
+DEEP = {"folders": "a/" * 400, "long names": f"{'a' * 250}/" * 20}
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_folders_in_folders_of_a_run_are_not_looked_through_for_ever(copied, refused, deep):
+    os.chdir(copied)
+    for name in deep.split("/")[:-1]:
+        os.mkdir(name)
+        os.chdir(name)
+    os.chdir(copied.parent)
+    said = refused(*words_for(TEST, copied))
+    assert said.startswith(f"{copied} holds folders in folders, too many to be looked through; remove what is not of")
+
+
+READS_TABLE = [
+    ["inspect", "--data.path", "{}", "--data.label", "y", "--data.group", "g", "--data.split", "s"],
+    ["split", "--path", "{}", "--label", "y", "--group", "g", "--output", "o.csv"],
+    ["report", "--predictions", "{}", "--label", "y", "--prediction", "p", "--group", "g"],
+    ["report", "--counts", "{}", "--group", "g"],
+    ["fit", "--model", "ERM", "--data", "Table", "--data.path", "{}", "--data.label", "y", "--data.group", "g"],
+]
+
+
+@pytest.mark.parametrize("words", READS_TABLE, ids=lambda words: " ".join(words[:2]))
+@pytest.mark.parametrize("name", ["pipe.csv", "pipe.csv.gz", "pipe.jsonl", "pipe.parquet", "pipe.arrow"])
+def test_a_pipe_for_a_table_is_not_waited_for(tmp_path, capsys, words, name):
+    os.chdir(tmp_path)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(SystemExit) as stop:
+        main([word.format(tmp_path / name) for word in words])
+    assert stop.value.code == 2
+    assert f"{name} is not a file; write what it gives into a file, and give that" in capsys.readouterr().err
 
 
 def of_a_job(copied, noted):

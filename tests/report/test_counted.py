@@ -76,6 +76,8 @@ def test_rows_of_a_group_are_added_and_splits_told_apart():
         ("a,4,", "is not a count"),
         ("a,x,1", "is not a count"),
         (",4,1", "is not a group"),
+        (f"a,{2**62},1", "is too large: with the others it is above 9,007,199,254,740,992 rows"),
+        ("a,1e30,1", "is too large"),
     ],
 )
 def test_what_is_no_count_is_refused(cells, said):

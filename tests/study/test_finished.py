@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 from drurank.cli import main
@@ -60,6 +61,23 @@ def test_a_damaged_candidate_is_named(results, tmp_path, name, content, capsys):
     said = capsys.readouterr().err
     assert str(file) in said
     assert f"remove {file.parent} and run the study again" in said
+
+
+@pytest.mark.parametrize("command", ["table", "seeds", "concordance", "plot", "report", "export-best"])
+def test_counts_that_no_data_set_has_are_refused(results, tmp_path, command, capsys):
+    study = shutil.copytree(results, tmp_path / "study")
+    for file in study.rglob("groups.parquet"):
+        table, many = pa_parquet.read_table(file), pa.array([2**62], pa.int64())
+        for name in ("count", "correct"):
+            cells = pa.concat_arrays([many, table[name].combine_chunks().cast(pa.int64())[1:]])
+            table = table.set_column(table.column_names.index(name), name, cells)
+        pa_parquet.write_table(table, file)
+    words = {"export-best": ["--output", str(tmp_path / "best")], "seeds": ["--method", "ERM"]}.get(command, [])
+    with pytest.raises(SystemExit) as stop:
+        main(["study", command, "--folder", str(study), *words])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert "groups.parquet is damaged: it has more than 9,007,199,254,740,992 rows, as no data set has" in said
 
 
 def test_the_split_of_unseen_groups_is_shown_or_else_that_of_test(results):

@@ -1,7 +1,10 @@
 """The queue of a study, on SQLite and PostgreSQL."""
 
 import os
+import re
+import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -268,6 +271,53 @@ def test_a_damaged_database_is_named(tmp_path):
         Queue(tmp_path / "study", "plan")
 
 
+def journal_of_several(victim):
+    """A journal with which SQLite removes a file, as it does once several databases are rolled back."""
+    name = str(victim).encode()
+    end = struct.pack(">II", len(name), sum(name)) + b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+    return b"\1" * 512 + struct.pack(">I", 1 << 30) + name + end
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal"])
+@pytest.mark.parametrize("place", ["in the folder", "linked", "given"])
+def test_a_journal_that_names_another_file_removes_nothing(tmp_path, place, end):
+    plan, victim = Plan.read(written(tmp_path / "s.yaml")), tmp_path / "diary.txt"
+    victim.write_text("dear diary", encoding="utf-8")
+    folder, database, storage = tmp_path / "study", tmp_path / "study/study.db", None
+    Queue(folder, plan.digest)
+    if place == "linked":
+        database.rename(folder / "other.db")
+        database.symlink_to("other.db")
+    if place != "in the folder":
+        database = folder / "other.db"
+    if place == "given":
+        storage = f"sqlite:///{database}"
+    journal = Path(f"{database}{end}")
+    journal.write_bytes(journal_of_several(victim))
+    with pytest.raises(InputError, match=f"^{re.escape(str(journal))} names another file, .* remove the journal"):
+        Queue(folder, plan.digest, storage)
+    assert victim.read_text(encoding="utf-8") == "dear diary"
+    journal.unlink()
+    Queue(folder, plan.digest, storage)
+
+
+def test_a_journal_that_a_killed_process_left_is_rolled_back(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml"))
+    Queue(tmp_path / "study", plan.digest).put(plan.candidates)
+    (tmp_path / "copy").mkdir()
+    begun = sqlite3.connect(tmp_path / "study/study.db", isolation_level=None)
+    begun.execute("PRAGMA cache_spill = 1")
+    begun.execute("PRAGMA cache_size = 1")
+    begun.execute("BEGIN IMMEDIATE")
+    begun.execute("UPDATE trials SET state = 'FAIL'")
+    begun.execute("CREATE TABLE much AS SELECT hex(randomblob(100000)) AS a FROM trials")
+    for file in (tmp_path / "study").iterdir():  # as a killed process would leave it
+        shutil.copy(file, tmp_path / "copy" / file.name)
+    begun.close()
+    assert (tmp_path / "copy/study.db-journal").stat().st_size > 512
+    assert Queue(tmp_path / "copy", plan.digest).count() == {"WAITING": 6}
+
+
 def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(SystemExit) as stop:
@@ -290,8 +340,23 @@ def test_all_but_running_a_study_goes_without_optuna():
 DAMAGE = {
     "text": "UPDATE trial_user_attributes SET value_json = '{5'",
     "moment": "UPDATE trials SET datetime_start = '2026-11-30 08:42:39.8083%3'",
+    "deep": f"UPDATE trial_user_attributes SET value_json = '{'[' * 100_000}'",
+    "key": """UPDATE trial_user_attributes SET value_json = '["../../x"]'""",
+    "number": "UPDATE trial_user_attributes SET value_json = '5'",
+    "worker": "INSERT INTO trial_user_attributes(trial_id, key, value_json) VALUES (1, 'worker', '[5]')",
+    "reason": "INSERT INTO trial_user_attributes(trial_id, key, value_json) VALUES (1, 'reason', '{}')",
+    "alone": "INSERT INTO trial_user_attributes(trial_id, key, value_json) VALUES (1, 'alone', '5')",
+    "state": "UPDATE trials SET state = 'ODD'",
+    "number of a trial": "UPDATE trials SET number = 'x'",
+    "direction": "UPDATE study_directions SET direction = 'UP'",
+    "version": "UPDATE alembic_version SET version_num = 'v0.9.0.a'",
     "rows": "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END",
 }
+
+
+def use(queue, plan):
+    queue.put(plan.candidates)
+    queue.take()
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
@@ -303,7 +368,7 @@ def test_a_database_with_damaged_rows_is_named(tmp_path, damage):
         connection.execute(sqlalchemy.text(damage))
     url = database_of(tmp_path / "study", None)
     with pytest.raises(InputError, match=r"sqlite database of the study .* remove it: finished"), naming_database(url):
-        Queue(tmp_path / "study", plan.digest).put(plan.candidates)
+        use(Queue(tmp_path / "study", plan.digest), plan)
 
 
 def test_a_candidate_of_no_plan_is_not_run(tmp_path):
