@@ -23,8 +23,20 @@ MAKES = {
     torch.eye,
     torch.arange,
     torch.linspace,
+    torch.empty_like,
+    torch.zeros_like,
+    torch.ones_like,
+    torch.full_like,
+    torch.rand_like,
+    torch.randn_like,
+    torch.Tensor.new_empty,
+    torch.Tensor.new_zeros,
+    torch.Tensor.new_ones,
+    torch.Tensor.new_full,
 }
 """What a constructor makes its weights and tables with."""
+COPIES = {torch.clone, torch.Tensor.clone}
+"""What copies them, as ``copy.deepcopy`` does for the layers of a ``Transformer``."""
 TIMES, SPARE = 4, 1 << 27
 """Numbers that may be made: so many times those that the checkpoint holds, and so many more, as for tables."""
 TENSORS = 10_000
@@ -48,8 +60,8 @@ class Bounded(TorchFunctionMode):
     ) -> Any:
         """Count what is made before it takes memory."""
         given = kwargs or {}
-        if func in MAKES:
-            self._numbers -= _numbers_of(func, args, given)
+        if func in MAKES or func in COPIES:
+            self._numbers -= args[0].numel() if func in COPIES and args else _numbers_of(func, args, given)
             self._tensors -= 1
             if (self._numbers < 0 or self._tensors < 0) and not are_lifted():
                 raise InputError(f"it would be far larger than the weights that the checkpoint holds; {LIFT}")

@@ -11,6 +11,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -32,6 +33,8 @@ OF_CALLER = ("drurank_hyper_parameters", "hparams_name", "hparams_type")
 """Parts to which ``load_from_checkpoint`` adds what it is given, before we see them."""
 REMEDY = "give another checkpoint of the run"
 BLOCK = 1 << 22
+MOST_STEPS = 2**53
+"""Up to which epochs and steps of a checkpoint are taken; a logger writes them as fractions."""
 
 PLAIN = (int, float, str, NoneType)
 COUNTS = {"ready": int, "completed": int}
@@ -84,6 +87,8 @@ TO_TRAIN = ("loops", "callbacks", "optimizer_states", "lr_schedulers")
 """What Lightning goes on without where it is missing, as if it had not been there before."""
 OF_METHOD = {"fixed": dict, "class_count": list | None, "rebuild": dict, "optimization": dict, "network": FACTORY}
 """What may be missing of a method's part, or hold nothing."""
+BEFORE_FIRST = (f"{KEY}.training.ended_epoch", f"{KEY}.training.validated_batch")
+"""What is -1 before the first epoch or batch has ended."""
 
 
 def note_structure(checkpoint: dict[str, Any]) -> None:
@@ -112,6 +117,7 @@ def check_structure(of: str, checkpoint: Mapping[str, Any], *, to_train: bool = 
     if written is not None:
         check_shape(of, written, {"parts": dict, "checksums": bool}, REMEDY, WRITTEN)
     check_shape(of, checkpoint, {name: kind for name, kind in KNOWN.items() if name in checkpoint}, REMEDY)
+    _check_counters(of, checkpoint)
     saved = checkpoint[KEY]
     check_shape(of, saved, {name: kind for name, kind in OF_METHOD.items() if saved.get(name) is not None}, REMEDY, KEY)
     made = {name: FACTORY for name, one in (saved.get("optimization") or {}).items() if one is not None}
@@ -216,6 +222,32 @@ def _check_tables(of: str, training: Mapping[str, Any]) -> None:
     for name, value in training.get("criteria", {}).items():
         if not isinstance(value, Tensor) or value.numel() != 1:
             raise wrong(of, f"{KEY}.training.criteria.{name}", value, REMEDY)
+
+
+def _check_counters(of: str, checkpoint: Mapping[str, Any]) -> None:
+    """Refuse epochs and steps that nobody can have trained: a fit would go on for ever, or count as it likes."""
+    training = checkpoint[KEY].get("training")
+    more = training if isinstance(training, dict) else {}
+    counters = chain(
+        _counters(checkpoint, {"epoch": int, "global_step": int, "loops": KNOWN["loops"]}, ""),
+        _counters(more, dict.fromkeys(("ended_epoch", "validated_batch"), int), f"{KEY}.training."),
+        _counters(more.get("unlogged"), {"step": int, "epoch": int}, f"{KEY}.training.unlogged."),
+    )
+    for place, value in counters:
+        if not (-1 if place in BEFORE_FIRST else 0) <= value <= MOST_STEPS:
+            raise InputError(
+                f"{of} is damaged: its {place} is {str(value)[:80]}, and no count of epochs or steps; {REMEDY}"
+            )
+
+
+def _counters(found: Any, shape: Mapping[str, Any], where: str) -> Iterator[tuple[str, int]]:
+    """Whole numbers of these keys, at any depth, with their places."""
+    for name, kind in shape.items() if isinstance(found, Mapping) else ():
+        value = found.get(name)
+        if isinstance(kind, Mapping):
+            yield from _counters(value, kind, f"{where}{name}.")
+        elif kind is int and isinstance(value, int) and not isinstance(value, bool):
+            yield f"{where}{name}", value
 
 
 def _check_unlogged(of: str, figures: Mapping[str, Any] | None) -> None:

@@ -177,12 +177,12 @@ def naming_database(url: str) -> Iterator[None]:
     Raises:
         InputError: in place of one of ``errors_of_database``, its driver, or what its rows hold.
     """
-    known = errors_of_database()
-    caught: tuple[type[Exception], ...] = (*known, ImportError)
+    of_database = errors_of_database()
+    known: tuple[type[Exception], ...] = (*of_database, ImportError)
     try:
         yield
-    except caught as error:
-        cause = error.__cause__ if isinstance(error, known) else None  # of Optuna's, which names none
+    except known as error:
+        cause = error.__cause__ if isinstance(error, of_database) else None  # of Optuna's, which names none
         raise unusable(url, str(cause or error)) from error
     except OF_ROWS as error:
         if not _is_of_row(error):

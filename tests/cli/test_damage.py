@@ -230,6 +230,43 @@ def schedule(saved):
     return saved["lr_schedulers"][0]
 
 
+def progress(saved):
+    """What counts the epochs."""
+    return saved["loops"]["fit_loop"]["epoch_progress"]["current"]
+
+
+COUNTERS = {
+    "epoch": (lambda saved, value: saved.update(epoch=value), "epoch"),
+    "global_step": (lambda saved, value: saved.update(global_step=value), "global_step"),
+    "loops": (
+        lambda saved, value: progress(saved).update(dict.fromkeys(progress(saved), value)),
+        "loops.fit_loop.epoch_progress.current.",
+    ),
+    "steps": (lambda saved, value: counts(saved).update(completed=value), "optimizer.step.total.completed"),
+    "batches": (
+        lambda saved, value: saved["loops"]["fit_loop"]["epoch_loop.state_dict"].update(_batches_that_stepped=value),
+        "_batches_that_stepped",
+    ),
+    "ended": (lambda saved, value: saved["drurank"]["training"].update(ended_epoch=value), "training.ended_epoch"),
+    "unlogged": (
+        lambda saved, value: saved["drurank"]["training"].update(unlogged={"step": value, "epoch": 0}),
+        "drurank.training.unlogged.step",
+    ),
+}
+"""A count of a checkpoint, and its name."""
+
+
+@pytest.mark.parametrize("value", [-2, -(10**9), 2**53 + 2, 10**30, 10**600], ids=["-2", "low", "high", "more", "huge"])
+@pytest.mark.parametrize("name", COUNTERS)
+def test_resume_refuses_a_count_that_is_none(whole, tmp_path, refused, name, value):
+    change, entry = COUNTERS[name]
+    words, file = resumed(whole, tmp_path / "run", lambda saved: change(saved, value))
+    said = refused(*words)
+    assert said.startswith(f"{file} is damaged: its ")
+    assert entry in said
+    assert ", and no count of epochs or steps; give another" in said
+
+
 NONFINITE = {
     "step": (lambda saved: optimizer(saved)["step"].fill_(math.nan), "optimizer_states.0.state.0.step is nan or inf"),
     "exp_avg": (lambda saved: optimizer(saved)["exp_avg"][0].fill_(math.nan), "state.0.exp_avg holds nan or inf"),

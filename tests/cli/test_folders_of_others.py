@@ -547,6 +547,8 @@ def test_more_devices_become_one_but_where_processes_are_launched(tmp_path, monk
         {"class_path": "drurank.networks.MLP", "init_args": {"hidden": 1, "layers": 10**9}},
         {"class_path": "torch.nn.Embedding", "init_args": {"num_embeddings": 10**12, "embedding_dim": 10}},
         {"class_path": "torch.nn.LSTM", "init_args": {"input_size": 10**6, "hidden_size": 10**6}},
+        {"class_path": "torch.nn.Transformer", "init_args": {"d_model": 512, "num_encoder_layers": 3000}},
+        {"class_path": "torch.nn.Transformer", "init_args": {"d_model": 8, "num_decoder_layers": 10**6}},
     ],
     ids=str,
 )
