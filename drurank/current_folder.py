@@ -5,6 +5,8 @@ The folder may hold files of somebody else, named like a package that is not ins
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
@@ -12,7 +14,9 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-_named: dict[str, str] = {}
+FOUND = "DRURANK_FOUND"
+"""Is set in the environment to what was found, for processes that are started anew to load rows."""
+_named: dict[str, str] = json.loads(os.environ.get(FOUND, "{}"))
 """Folder of each package that a person named."""
 _found: dict[str, str] = {}
 """Folder of each package that was found in it."""
@@ -23,8 +27,12 @@ def find_here(package: str) -> None:
     here = str(Path.cwd())
     if here not in sys.path and (Path(here, package).is_dir() or Path(here, f"{package}.py").is_file()):
         _named[package] = here
-        if not any(isinstance(finder, NamedFinder) for finder in sys.meta_path):
-            sys.meta_path.append(NamedFinder())
+        _look()
+
+
+def _look() -> None:
+    if not any(isinstance(finder, NamedFinder) for finder in sys.meta_path):
+        sys.meta_path.append(NamedFinder())
 
 
 class NamedFinder(MetaPathFinder):
@@ -38,6 +46,7 @@ class NamedFinder(MetaPathFinder):
         spec = None if folder is None else PathFinder.find_spec(fullname, [folder])
         if spec is not None and folder is not None:
             _found[fullname] = folder
+            os.environ[FOUND] = json.dumps(_found)
         return spec
 
 
@@ -51,3 +60,7 @@ def _importer() -> str:
 
 def _package(names: dict[str, object]) -> str:
     return str(names.get("__name__")).partition(".")[0]
+
+
+if _named:
+    _look()

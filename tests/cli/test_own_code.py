@@ -1,7 +1,9 @@
 """Modules, networks, data and methods of a person's own, named by their import paths."""
 
 import importlib
+import os
 import re
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -174,6 +176,9 @@ def test_current_folder_is_looked_at_for_code_that_is_named_and_last(tmp_path, m
     monkeypatch.setattr(sys, "path", [*path])
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.setattr(imports, "_named", set())
+    monkeypatch.setattr(current_folder, "_named", {})
+    monkeypatch.setattr(current_folder, "_found", {})
+    monkeypatch.setenv(current_folder.FOUND, "{}")
     trust_named(words)
     assert sys.path == path
     spec = find_spec("mine")
@@ -190,6 +195,7 @@ def in_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.setattr(current_folder, "_named", {})
     monkeypatch.setattr(current_folder, "_found", {})
+    monkeypatch.setenv(current_folder.FOUND, "{}")
     before = {*sys.modules}
     yield tmp_path
     for name in {*sys.modules} - before:
@@ -219,6 +225,19 @@ def test_what_a_library_looks_for_is_not_found_in_the_current_folder(in_folder):
             load()
     assert "optional" not in sys.modules
     assert find_spec("torch").origin != str(in_folder / "torch.py")
+
+
+def test_processes_that_are_started_anew_find_the_same(in_folder):
+    (in_folder / "ownnet.py").write_text("import ownhelp\n")
+    (in_folder / "ownhelp.py").write_text("")
+    (in_folder / "optional.py").write_text("")
+    trust_named(["fit", "--model.network", "ownnet.Net"])
+    importlib.import_module("ownnet")
+    code = "import drurank.imports, ownhelp, ownnet; from importlib.util import find_spec; print(find_spec('optional'))"
+    words = [sys.executable, "-P", "-c", code]
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, cwd=in_folder, env=path, capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
 
 
 def test_a_network_whose_arguments_are_missing_is_told_of_the_sizes_of_the_data(letters, refused):
