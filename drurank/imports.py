@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from drurank.current_folder import find_here
 from drurank.errors import InputError
 
 PREFIX = "drurank_import_"
@@ -56,7 +57,7 @@ def import_code(name: str) -> None:
     if known in _imported:
         return
     if not is_file:
-        _find_here(name.partition(".")[0])
+        find_here(name.partition(".")[0])
     if is_file and not Path(known).is_file():
         raise InputError(f"there is no file {name} to import; give a Python file, as my_criteria.py, or a module")
     try:
@@ -95,20 +96,13 @@ def trust(content: Any, option: str = "") -> None:
         if option in CLASS_OPTIONS or content.rpartition(".")[2][:1].isupper():
             _named.add(content)
             if rest:
-                _find_here(package)
+                find_here(package)
 
 
 def is_named(class_path: str) -> bool:
     """Whether a person named this class, or had its package imported."""
     names = {class_path, class_path.rpartition(".")[2]}
     return bool(names & _named) or class_path.partition(".")[0] in _whole
-
-
-def _find_here(package: str) -> None:
-    """Look for a package in the current folder too, after all others, once a person named it."""
-    here = str(Path.cwd())
-    if here not in sys.path and (Path(here, package).is_dir() or Path(here, f"{package}.py").is_file()):
-        sys.path.append(here)
 
 
 def trusted_packages() -> set[str]:

@@ -1,13 +1,17 @@
 """Modules, networks, data and methods of a person's own, named by their import paths."""
 
+import importlib
+import os
 import re
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import yaml
 
-from drurank import imports
+from drurank import current_folder, imports
 from drurank.cli.program import program
 from drurank.cli.words import trust_named
 from runs import ROOT, SMALL, read_json
@@ -160,19 +164,80 @@ def test_hints_name_the_program_as_it_was_called(monkeypatch, called, words):
         (["test", "--run", "mine.Net"], False),
         (["predict", "--ckpt_path", "checkpoints/mine.ckpt", "--output", "mine.csv"], False),
         (["fit", "--data.path", "mine.csv", "--data.seed=mine.x"], False),
-        (["fit", "--model", "theirs.Method"], False),
+        (["fit", "--model", "elsewhere.Method"], False),
     ],
 )
 def test_current_folder_is_looked_at_for_code_that_is_named_and_last(tmp_path, monkeypatch, words, found):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").touch()
+    (tmp_path / "theirs.py").touch()
     (tmp_path / "mine.yaml").write_text("data: {init_args: {transform: mine.Flip}}\n")
     path = [folder for folder in sys.path if folder not in ("", str(tmp_path))]
     monkeypatch.setattr(sys, "path", [*path])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.setattr(imports, "_named", set())
+    monkeypatch.setattr(current_folder, "_named", {})
+    monkeypatch.setattr(current_folder, "_found", {})
+    monkeypatch.setenv(current_folder.FOUND, "{}")
     trust_named(words)
-    assert sys.path == ([*path, str(tmp_path)] if found else path)
+    assert sys.path == path
+    spec = find_spec("mine")
+    assert (spec and spec.origin) == (str(tmp_path / "mine.py") if found else None)
+    assert find_spec("theirs") is None
     assert ("mine" in imports.trusted_packages()) == found
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    """The current folder as it is where the path does not lead to it; what is imported from it is forgotten."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder not in ("", str(tmp_path))])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(current_folder, "_named", {})
+    monkeypatch.setattr(current_folder, "_found", {})
+    monkeypatch.setenv(current_folder.FOUND, "{}")
+    before = {*sys.modules}
+    yield tmp_path
+    for name in {*sys.modules} - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def test_what_a_library_looks_for_is_not_found_in_the_current_folder(in_folder):
+    (in_folder / "ownnet.py").write_text("import ownhelp\n")
+    (in_folder / "ownhelp.py").write_text("from ownpart.inner import one\n\ndef later():\n    import ownlate\n")
+    (in_folder / "ownpart").mkdir()  # without an __init__.py
+    (in_folder / "ownpart/inner.py").write_text("one = 1\n")
+    for name in ("ownlate", "optional", "torch"):
+        (in_folder / f"{name}.py").write_text("")
+    library = in_folder / "site/library"
+    library.mkdir(parents=True)
+    text = "import importlib\n\ndef load():\n    import optional\n\ndef look():\n    "
+    (library / "__init__.py").write_text(f"{text}importlib.import_module('optional')\n")
+    sys.path.append(str(in_folder / "site"))
+    trust_named(["fit", "--model.network", "ownnet.Net", "--model.optimizer", "torch.optim.SGD"])
+    own, used = importlib.import_module("ownnet"), importlib.import_module("library")
+    assert own.ownhelp.one == 1  # of a module and a package beside it
+    own.ownhelp.later()
+    assert {"ownlate", "ownpart.inner"} <= {*sys.modules}
+    for load in (used.load, used.look, lambda: importlib.import_module("optional")):
+        with pytest.raises(ModuleNotFoundError, match="optional"):
+            load()
+    assert "optional" not in sys.modules
+    assert find_spec("torch").origin != str(in_folder / "torch.py")
+
+
+def test_processes_that_are_started_anew_find_the_same(in_folder):
+    (in_folder / "ownnet.py").write_text("import ownhelp\n")
+    (in_folder / "ownhelp.py").write_text("")
+    (in_folder / "optional.py").write_text("")
+    trust_named(["fit", "--model.network", "ownnet.Net"])
+    importlib.import_module("ownnet")
+    code = "import drurank.imports, ownhelp, ownnet; from importlib.util import find_spec; print(find_spec('optional'))"
+    words = [sys.executable, "-P", "-c", code]
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, cwd=in_folder, env=path, capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
 
 
 def test_a_network_whose_arguments_are_missing_is_told_of_the_sizes_of_the_data(letters, refused):
