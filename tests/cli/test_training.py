@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 from matplotlib.image import imread
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 from drurank.cli.program import program
 from drurank.data import Shortcut
@@ -218,6 +218,8 @@ def test_report_follows_from_the_predictions(done, predictions):
             "accuracy": right / n,
             "low": 0.0 if right == 0 else pytest.approx(beta.ppf(0.05, right, n - right + 1)),
             "high": 1.0 if right == n else pytest.approx(beta.ppf(0.95, right + 1, n - right)),
+            "chance_low": pytest.approx(binom.ppf(0.05, n, sum(correct) / sum(count)) / n),
+            "chance_high": pytest.approx(binom.ppf(0.95, n, sum(correct) / sum(count)) / n),
             "shrunk": pytest.approx(shrunk),
             "contradicts_shrunk": False,
             "seen_in_training": False,

@@ -107,7 +107,8 @@ NAMES = [
 ]
 
 
-def test_names_from_data_stay_names(run, pictures, tmp_path, capsys):
+def test_names_from_data_stay_names(run, pictures, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # so that no name is on two lines
     rows = [f'{i % 7},{i % 2},"{NAMES[i % 8]}",{part}' for part in ("train", "id_val", "id_test") for i in range(80)]
     path = tmp_path / "names.csv"
     path.write_text("\n".join(["a,y,g,part", *rows]))
