@@ -21,9 +21,9 @@ from drurank.methods import GroupModule
 from drurank.processes import gather_objects
 from drurank.run_folder.layout import OF_CLASS, PREDICTIONS_FILE, PROBABILITIES, SEEN
 from drurank.tabular.columns import Names
-from drurank.tabular.reading import PARQUET
+from drurank.tabular.formats import PARQUET, WRITTEN
 from drurank.tabular.several import read_files
-from drurank.tabular.writing import WRITTEN, write_table
+from drurank.tabular.writing import write_table
 from drurank.terminal import say
 from drurank.training.loaders import as_list
 from drurank.words import as_names, counted

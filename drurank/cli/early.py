@@ -20,7 +20,7 @@ from drurank.cli.program import usage
 from drurank.cli.words import WEIGHTS, Given, given_options, named_classes, with_recipes
 from drurank.errors import InputError, nearest
 from drurank.files import refuse_existing
-from drurank.tabular.writing import WRITTEN
+from drurank.tabular.formats import WRITTEN
 from drurank.words import as_names
 
 KNOWN = Path(__file__).parent / "known"

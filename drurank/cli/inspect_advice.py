@@ -12,8 +12,9 @@ from drurank.cli.training_parser import RunParser
 from drurank.cli.words import given_options
 from drurank.data import GroupDataModule, Text
 from drurank.data.file import FileData
+from drurank.tabular.formats import DELIMITERS
 from drurank.tabular.inspection import Inspection
-from drurank.tabular.reading import DELIMITERS, suffix_of
+from drurank.tabular.reading import suffix_of
 from drurank.tabular.rules import find
 from drurank.tabular.rules.finding import Finding
 from drurank.tabular.rules.spelling import joined_as_advised

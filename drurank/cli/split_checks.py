@@ -14,11 +14,11 @@ from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.splits import SPLITS
 from drurank.tabular.columns import refuse_unknown
-from drurank.tabular.reading import DELIMITERS, may_be_on_hub, suffix_of
+from drurank.tabular.formats import DELIMITERS, WRITTEN
+from drurank.tabular.reading import may_be_on_hub, suffix_of
 from drurank.tabular.several import files_of
 from drurank.tabular.spellings import plain_group, twins
 from drurank.tabular.splitting import OOD_TEST, OOD_VAL, TRAIN
-from drurank.tabular.writing import WRITTEN
 
 
 def refuse_output(path: str, target: Path, manifest_file: Path, overwrite: bool) -> None:

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drurank.errors import InputError, nearest
-from drurank.tabular.reading import DELIMITERS, suffix_of
+from drurank.tabular.formats import DELIMITERS
+from drurank.tabular.reading import suffix_of
 
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
 LARGEST = 1e30

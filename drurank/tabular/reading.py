@@ -17,16 +17,11 @@ from drurank.errors import InputError, nearest
 from drurank.files import refuse_pipe
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.delimited import check_delimiter, read_delimited, read_header
+from drurank.tabular.formats import DELIMITERS, JSON, KNOWN, PARQUET, TEXTS
 from drurank.tabular.hub import read_hub
 from drurank.tabular.jsonrows import read_json
 from drurank.tabular.text import TextFile
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-JSON = (".jsonl", ".ndjson", ".json")
-TEXTS = (*DELIMITERS, *JSON)
-PARQUET = (".parquet", ".pq")
-ARROW = (".arrow", ".feather")
-KNOWN = (*TEXTS, *PARQUET, *ARROW)
 HUB_NAME = re.compile(r"[\w-]+(/[\w.-]*[\w-])?")
 """What may be the name of a data set on the hub: no ending of ours, no folder within a folder."""
 ODD = (RecursionError, UnicodeError, KeyError, TypeError)

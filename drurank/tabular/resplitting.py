@@ -6,7 +6,8 @@ import shlex
 from pathlib import Path
 
 from drurank.tabular.columns import as_value
-from drurank.tabular.reading import DELIMITERS, suffix_of
+from drurank.tabular.formats import DELIMITERS
+from drurank.tabular.reading import suffix_of
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.several import files_of
 

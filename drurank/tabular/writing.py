@@ -10,9 +10,7 @@ import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError
 from drurank.files import replace_file
-from drurank.tabular.reading import DELIMITERS, PARQUET
-
-WRITTEN = (*DELIMITERS, *PARQUET)
+from drurank.tabular.formats import DELIMITERS, PARQUET
 
 
 def write_table(table: pa.Table, path: Path) -> None:

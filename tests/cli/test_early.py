@@ -71,13 +71,13 @@ for line in json.loads(sys.argv[1]):
             main(line.split())
         except SystemExit as stop:
             print("status", stop.code)
-    answers[line] = said.getvalue(), sorted({"torch", "lightning"} & set(sys.modules))
+    answers[line] = said.getvalue(), sorted(set(sys.argv[2:]) & set(sys.modules))
 print(json.dumps(answers))
 """
 
 
 def test_help_typing_errors_and_missing_files_need_no_torch(tmp_path):
-    words = [sys.executable, "-c", SCRIPT, json.dumps(list(ANSWERED))]
+    words = [sys.executable, "-c", SCRIPT, json.dumps(list(ANSWERED)), "torch", "lightning"]
     shown = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=os.environ, check=True)
     answers = json.loads(shown.stdout.splitlines()[-1])
     for line, begins in ANSWERED.items():
@@ -86,6 +86,12 @@ def test_help_typing_errors_and_missing_files_need_no_torch(tmp_path):
         ended = f"status {0 if line.split()[-1] in ('--help', '-h') else 2}"
         assert ended in said or line == "--version", line
         assert imported == [], line
+
+
+def test_help_of_training_needs_no_tables(tmp_path):
+    words = [sys.executable, "-c", SCRIPT, json.dumps(["fit --help", "predict --help"]), "numpy", "pyarrow", "torch"]
+    shown = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=os.environ, check=True)
+    assert [imported for _, imported in json.loads(shown.stdout.splitlines()[-1]).values()] == [[], []]
 
 
 def without_classes(text):
