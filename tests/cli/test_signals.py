@@ -18,6 +18,16 @@ from studies import ERM, written
 from warm import Program, is_there
 
 NUMBERS = [signal.SIGTERM, signal.SIGINT]
+
+
+@pytest.fixture(autouse=True)
+def heeded():
+    """SIGINT is not ignored, as it is where a shell started the tests in the background; programs inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 TABLE = ["--data", "Table", "--data.path", "t.csv", "--data.label", "y", "--data.group", "g", "--data.split", "s"]
 READ, BYTES = "drurank.tabular.several:read_table", "drurank.cli.limits:refuse_bytes"
 MOMENTS = {
