@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,13 @@ def start_no_python() -> None:
     setattr(typeshed_client, "get_search_context", partial(get_search_context, search_path=path))  # noqa: B010
 
 
-def _check_path(path: str, check: Callable[[str], None] = check_import_path) -> None:
-    """Have the parser refuse modules of trusted packages too, of which it knows no more than the first names."""
-    check(path)
+def _check_path(path: str) -> None:
+    """Refuse modules of trusted packages too, of which the parser knows no more than the first names."""
+    check_import_path(path)
     if why_not_trusted(path) is not None:
         raise ImportDenied(f"Importing '{path}' is not allowed")
 
 
-setattr(_util, "check_import_path", _check_path)  # noqa: B010
 _allowed: set[str] = set()
 _seen: tuple[int, ...] = ()
 
@@ -79,6 +78,7 @@ def only_trusted() -> None:
     new = trusted_packages() - _allowed
     if new:  # jsonargparse logs each entry
         set_parsing_settings(import_path_denylist=["*"], import_path_allowlist=sorted(new))
+        setattr(_util, "check_import_path", _check_path)  # noqa: B010
         _allowed.update(new)
 
 
