@@ -124,8 +124,12 @@ def is_trusted(package: str) -> bool:
     """Whether it is one of ``trusted_packages``."""
     if package in sys.stdlib_module_names or package == "jsonargparse" or not package.isidentifier():
         return False
-    known = package in ALWAYS or package in _whole or package in sys.modules
-    return known or any(path.startswith(f"{package}.") for path in list(_named))
+    return package in ALWAYS or package in sys.modules or _is_named_package(package)
+
+
+def _is_named_package(package: str) -> bool:
+    """Whether a person had a package imported, or named a class of it."""
+    return package in _whole or any(path.startswith(f"{package}.") for path in list(_named))
 
 
 def need(class_path: str) -> None:
@@ -154,11 +158,10 @@ def why_not_trusted(class_path: str) -> str | None:
         return None
     if "__main__" in parts:
         return f"{not_named} its module __main__ is a program; name a class of another module"
-    if package in _whole or (package not in ALWAYS and any(path.startswith(f"{package}.") for path in list(_named))):
-        return None
     if package not in ALWAYS:
-        return f"{not_named} its module is none that is in use; if you trust its code, add --import {package}"
-    private = [part for part in parts if part.startswith("_")]
+        in_use = f"{not_named} its module is none that is in use; if you trust its code, add --import {package}"
+        return None if _is_named_package(package) else in_use
+    private = [] if package in _whole else [part for part in parts if part.startswith("_")]
     return f"{not_named} {private[0]} is private to {package}; name another class" if private else None
 
 
