@@ -7,7 +7,9 @@ alone would give are those of accuracy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -78,31 +80,20 @@ def _share(
     went_well: Callable[[Outcomes], Mask],
     events: str,
     rows: str = "rows",
+    **options: Any,
 ) -> Share:
-    return Share(name=name, words=words, about=about, went_well=went_well, events=events, lacks=f"no {rows}")
+    return Share(name=name, words=words, about=about, went_well=went_well, events=events, lacks=f"no {rows}", **options)
 
 
-def _rate(
-    name: str,
-    words: str,
-    about: Callable[[Outcomes], Mask],
-    went_well: Callable[[Outcomes], Mask],
-    events: str,
-    rows: str = "rows",
-) -> Share:
-    return replace(_share(name, words, about, went_well, events, rows), higher_is_better=False)
-
-
+_rate = partial(_share, higher_is_better=False)
 POSITIVE, NEGATIVE = "rows of the positive class", "rows of the negative class"
 SAID_POSITIVE, SAID_NEGATIVE = "predicted positive", "predicted negative"
-ACCURACY = replace(
-    _share(ACCURACY_NAME, "accuracy", _every, _right, "right"), plural="accuracies", needs_positive=False
-)
+ACCURACY = _share(ACCURACY_NAME, "accuracy", _every, _right, "right", plural="accuracies", needs_positive=False)
 SHARES: Mapping[str, Share] = {
     figure.name: figure
     for figure in (
         ACCURACY,
-        replace(_rate("error", "error rate", _every, _right, "wrong"), needs_positive=False),
+        _rate("error", "error rate", _every, _right, "wrong", needs_positive=False),
         _share("selection_rate", "selection rate", _every, _said_positive, SAID_POSITIVE),
         _share("tpr", "true positive rate", _positive, _said_positive, SAID_POSITIVE, POSITIVE),
         _rate("fnr", "false negative rate", _positive, _said_positive, SAID_NEGATIVE, POSITIVE),
@@ -110,8 +101,12 @@ SHARES: Mapping[str, Share] = {
         _rate("fpr", "false positive rate", _negative, _said_negative, SAID_POSITIVE, NEGATIVE),
         _share("precision", "precision", _said_positive, _positive, "positive", f"rows {SAID_POSITIVE}"),
         _share("npv", "negative predictive value", _said_negative, _negative, "negative", f"rows {SAID_NEGATIVE}"),
-        replace(
-            _rate("off_by_more_than_one", "share off by more than one", _every, _near, "off by more than one"),
+        _rate(
+            "off_by_more_than_one",
+            "share off by more than one",
+            _every,
+            _near,
+            "off by more than one",
             plural="shares off by more than one",
             needs_positive=False,
             needs_values=True,
