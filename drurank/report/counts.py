@@ -12,12 +12,11 @@ import pyarrow as pa
 from scipy.special import bdtr
 
 from drurank.criteria import criterion, values_of
-from drurank.errors import InputError
 from drurank.figures import ACCURACY, Share
 from drurank.groups import Groups
 from drurank.noise import PERCENT, Noise, chance_band, chance_range, criteria_noise, group_interval, true_criteria
 from drurank.report.classes import ClassCounts
-from drurank.report.served import criterion_entry, told_worst
+from drurank.report.served import criteria_entries, refuse_all_small, told_worst
 from drurank.run_folder.layout import SEEN
 from drurank.spread import Spread, fit_spread
 
@@ -220,10 +219,8 @@ class SplitCounts:
         Raises:
             InputError: if no group has ``min_count`` samples.
         """
+        refuse_all_small(self, min_count)
         kept = self.count >= min_count
-        if not kept.any():
-            most = int(self.count.max(initial=0))
-            raise InputError(f"min_count is {min_count} and the largest group of {self.split} has {most}; lower it")
         groups = Groups.of_counts(self.correct, self.count, min_count=min_count, shrink=shrink)
         computed = self.figure.computed(names)
         names = list(computed.values())
@@ -249,13 +246,7 @@ class SplitCounts:
             if single
             else {"mean": self.figure.shown(spread.mean), "sd": spread.sd, "interval": [spread.low, spread.high]},
             **self._beyond_chance(kept, noise),
-            "criteria": {
-                name: self.figure.entry(
-                    criterion(by),
-                    criterion_entry(criterion(by), of_kept, float(values[by]), noise[by], shrink=shrink, single=single),
-                )
-                for name, by in computed.items()
-            },
+            "criteria": criteria_entries(self.figure, computed, of_kept, values, noise, shrink=shrink, single=single),
             "balanced_accuracy": None if self.classes is None else self.classes.balanced_accuracy,
             "constant_answer": None if self.classes is None else self.classes.constant_answer(),
         }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from drurank.criteria import Criterion
+from drurank.criteria import Criterion, criterion
+from drurank.errors import InputError
 from drurank.figures import Figure
 from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ
 from drurank.noise import Noise
@@ -146,19 +147,54 @@ def told_worst(groups: Sequence[str], worst: int, surest: int, is_told: np.ndarr
     }
 
 
-def criterion_entry(
-    of: Criterion, groups: Groups, value: float, noise: Noise, *, shrink: bool, single: bool
-) -> dict[str, Any]:
-    """A criterion as plain values; ``None`` for what it does not have, or what says nothing of these groups.
+def refuse_all_small(split: Served, min_count: int) -> None:
+    """Refuse to leave out every group.
 
     Args:
-        of: the criterion.
-        groups: what it is of.
-        value: what it is.
-        noise: what chance does to it; ``nan`` for what is not known.
-        shrink: whether it is of shrunk values.
+        split: the groups.
+        min_count: least rows of those that are kept.
+
+    Raises:
+        InputError: if none has so many.
+    """
+    if not (split.count >= min_count).any():
+        most = int(split.count.max(initial=0))
+        raise InputError(f"min_count is {min_count} and the largest group of {split.split} has {most}; lower it")
+
+
+def criteria_entries(
+    figure: Figure,
+    computed: Mapping[str, str],
+    groups: Groups,
+    values: Mapping[str, Any],
+    noise: Mapping[str, Noise],
+    *,
+    shrink: bool,
+    single: bool,
+) -> dict[str, dict[str, Any]]:
+    """What a report says of each criterion of a figure.
+
+    Args:
+        figure: which one.
+        computed: its criteria to those that they are made from, see ``Figure.computed``.
+        groups: what these are of.
+        values: what each of these is.
+        noise: what chance does to each; ``nan`` for what is not known.
+        shrink: whether they are of shrunk values.
         single: whether every group has a single row.
     """
+    found = {}
+    for name, by in computed.items():
+        of = criterion(by)
+        entry = _criterion_entry(of, groups, float(values[by]), noise[by], shrink=shrink, single=single)
+        found[name] = figure.entry(of, entry)
+    return found
+
+
+def _criterion_entry(
+    of: Criterion, groups: Groups, value: float, noise: Noise, *, shrink: bool, single: bool
+) -> dict[str, Any]:
+    """A criterion as plain values; ``None`` for what it does not have, or what says nothing of these groups."""
     means_something = not of.of_differences or bool(accuracies_differ(groups.accuracy))
     # Groups of a single row each tell nothing of their true accuracies but their mean.
     is_known = of.of_samples or not single

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion, values_of
-from drurank.errors import InputError
 from drurank.figures import Measure
 from drurank.figures.measures import Arrays
 from drurank.groups import Groups
 from drurank.measured import MeasuredGroups
 from drurank.noise import PERCENT, Noise, summed_up
-from drurank.report.served import criterion_entry, told_worst
+from drurank.report.served import criteria_entries, refuse_all_small, told_worst
 
 NEGLIGIBLE = 0.02
 """Differences that are smaller than this share of those that are possible count as none."""
@@ -183,9 +182,7 @@ class SplitValues:
         Raises:
             InputError: if no group has ``min_count`` rows.
         """
-        if not (self.count >= min_count).any():
-            most = int(self.count.max(initial=0))
-            raise InputError(f"min_count is {min_count} and the largest group of {self.split} has {most}; lower it")
+        refuse_all_small(self, min_count)
         kept, computed = self.at_least(min_count), self.figure.computed(names)
         good, single = kept.shrunk if shrink else kept.accuracy, not kept.measured.is_known
         overall = self.figure.shown(self.overall)
@@ -202,13 +199,7 @@ class SplitValues:
             "shrink": shrink,
             "spread": None if single else kept._spread(),
             **kept._beyond_chance(),
-            "criteria": {
-                name: self.figure.entry(
-                    criterion(by),
-                    criterion_entry(criterion(by), of_kept, float(values[by]), noise[by], shrink=shrink, single=single),
-                )
-                for name, by in computed.items()
-            },
+            "criteria": criteria_entries(self.figure, computed, of_kept, values, noise, shrink=shrink, single=single),
             "balanced_accuracy": None,
             "constant_answer": None,
         }
