@@ -46,9 +46,10 @@ def _columns(data: GroupedRows) -> list[tuple[str, Column]]:
     found = [("label", data.label_column)] if data.label_column is not None else []
     found += [("group", column) for column in data.group_columns]
     for feature in data.features:
-        odd = None if feature.is_number or feature.size > MOST_CATEGORIES else oddity(data, feature)
-        is_other = odd is not None and odd.writing is not None  # numbers and dates
-        if not (feature.is_number or feature.size > MOST_CATEGORIES or is_other):
+        if feature.is_number or feature.size > MOST_CATEGORIES:
+            continue
+        odd = oddity(data, feature)
+        if odd is None or odd.writing is None:  # else numbers or dates
             found.append(("feature", feature.column))
     return [(role, column) for role, column in found if column is not None and column.is_text]
 
