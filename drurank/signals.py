@@ -96,8 +96,13 @@ def _imports(frame: FrameType | None) -> bool:
     return False
 
 
-def _end(status: int) -> NoReturn:
+def flush() -> None:
+    """Write what was printed, as far as that is possible."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the signal may have come while something was printed
             stream.flush()
+
+
+def _end(status: int) -> NoReturn:
+    flush()
     os._exit(status)

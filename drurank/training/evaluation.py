@@ -22,7 +22,6 @@ from drurank.training.split_loss import SplitLoss
 TRAIN_LOSS = "train_loss"
 """What the mean loss of an epoch of training is logged under."""
 
-
 VALIDATION = re.compile(r"(id_)?val(id(ation)?)?(?=[_/.]|$)")
 """Begins a key of a validation."""
 

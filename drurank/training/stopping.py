@@ -28,7 +28,7 @@ from lightning.pytorch.strategies.launchers import subprocess_script
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from drurank.processes import rank_and_world
-from drurank.signals import is_early
+from drurank.signals import flush, is_early
 from drurank.training.workers import end_of_worker
 
 SIGTERM_STATUS, SIGINT_STATUS = 128 + signal.SIGTERM, 128 + signal.SIGINT
@@ -189,7 +189,7 @@ class Stopping:
         self.status = status
 
     def _leave(self) -> None:
-        _flush()
+        flush()
         _end_workers()
         os._exit(self.status or 0)
 
@@ -232,7 +232,7 @@ class Stopping:
     def _end_here(self, status: int) -> None:
         def say() -> None:
             self.say() if status == SIGTERM_STATUS else self._say_of_others(status)
-            _flush()
+            flush()
 
         # Where the main thread holds the lock of a stream, this waits for ever.
         saying = threading.Thread(target=say, daemon=True)
@@ -283,12 +283,6 @@ def _send(processes: Sequence[Popen[bytes]], number: int) -> None:
 def _end_workers() -> None:
     for worker in multiprocessing.active_children():
         worker.terminate()
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
 
 
 def _forget_in_child() -> None:
