@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 
-from drurank.criteria import RESERVED, find_criterion, known_names
+from drurank.criteria import RESERVED, known_names
 from drurank.criterion import Criterion
 from drurank.errors import InputError
+from drurank.figures.selecting import find_selectable
 
 
 def key_of(name: str, prefix: str = "val") -> str:
@@ -17,7 +18,7 @@ def key_of(name: str, prefix: str = "val") -> str:
 
 def logged_criterion(key: str) -> Criterion | None:
     """The criterion that is logged under a validation key; ``None`` if the key is not ours, as ``val_auroc``."""
-    return find_criterion(_name_in(key))
+    return find_selectable(_name_in(key))
 
 
 def criterion_of_key(key: str) -> Criterion | None:
@@ -40,5 +41,5 @@ def resembled_key(key: str) -> str | None:
 
 
 def _name_in(key: str) -> str:
-    found = re.fullmatch(r"(?:id_)?val_(\w+)", key)
+    found = re.fullmatch(r"(?:id_)?val_([\w-]+)", key)
     return found[1] if found else ""

@@ -6,15 +6,21 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from drurank.callbacks.answers import tested_answers
 from drurank.callbacks.classes import TestedClasses
 from drurank.callbacks.pictures import folder_of, keep_picture, send_file, send_picture
 from drurank.callbacks.selection import BestByCriterion
 from drurank.callbacks.validation import split_counts
 from drurank.criterion_keys import logged_criterion
 from drurank.errors import InputError
+from drurank.figures import figure_named
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report
-from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, REPORT_FILE
+from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, PAGE_FILE, REPORT_FILE
+from drurank.tabular.columns import Names
+from drurank.terminal import say
+from drurank.training.preflight import refuse_other_answers
+from drurank.words import as_names
 
 
 class GroupReport(Callback):
@@ -23,16 +29,25 @@ class GroupReport(Callback):
     A test writes ``groups.csv``, ``groups.parquet`` (one row a split and group), ``report.json`` (by split: each
     criterion as observed, its estimated true value and what chance alone would give; the balanced accuracy and the best
     constant answer) and ``groups.png`` into its folder, and shows the criteria and the worst and best groups; how to
-    read them it says with the first of several tests. A fit
+    read them it says with the first of several tests. Of each further figure there are ``groups_<figure>.csv``,
+    ``.parquet`` and ``.png`` beside. A fit
     writes ``criteria.png`` (criteria by epoch) into the run's folder. A TensorBoard, W&B or MLflow logger gets the
     pictures and the report too.
 
     Args:
         show: whether to print the tables.
+        figure: further figures than accuracy that a test reports (with commas): error, selection_rate, tpr, fnr, tnr,
+            fpr, precision, npv, off_by_more_than_one, f1, balanced_accuracy, mae, auroc, log_loss, brier,
+            calibration_error. Most need the model's ``positive``.
+        html: whether a test writes the report as one page too, ``report.html``.
+
+    Raises:
+        InputError: if there is no such figure.
     """
 
-    def __init__(self, show: bool = True) -> None:
-        self.show = show
+    def __init__(self, show: bool = True, figure: Names = None, html: bool = False) -> None:
+        self.show, self.html = show, html
+        self.figures = [figure_named(name) for name in as_names(figure)]
         self._history: dict[int, dict[str, float]] = {}
         self._classes = TestedClasses()
         self._has_explained = False
@@ -76,6 +91,9 @@ class GroupReport(Callback):
                 "it on GroupModule, or hand its predictions to drurank.report.report_predictions"
             )
         self._classes.begin(trainer, pl_module)
+        if self.figures:
+            refuse_other_answers(pl_module, f"figure {self.figures[0].name!r}")
+            pl_module.evaluation.keeps_answers = True
 
     def on_test_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -90,6 +108,8 @@ class GroupReport(Callback):
         folder = folder_of(trainer)
         if folder is None:
             return
+        answers = tested_answers(pl_module.evaluation) if self.figures else None
+        further = {one.name: answers.of(one) for one in self.figures} if answers else {}
         report = write_report(
             folder,
             splits,
@@ -97,13 +117,20 @@ class GroupReport(Callback):
             min_count=pl_module.evaluation.min_count,
             shrink=pl_module.evaluation.shrink,
             about=_about(trainer, pl_module),
+            figures=further,
         )
         send_picture(folder / GROUPS_PICTURE, trainer.loggers, trainer.global_step)
         for name in (REPORT_FILE, GROUPS_CSV):
             send_file(folder / name, trainer.loggers, trainer.global_step)
         if self.show:
-            print_report(report, splits, folder, explains=not self._has_explained)
+            print_report(report, splits, folder, further, explains=not self._has_explained)
             self._has_explained = True
+        if self.html:
+            from drurank.report.page import write_page  # here, since few reports need jinja2
+
+            title = f"How groups are served: {pl_module.title}"
+            write_page(folder / PAGE_FILE, report, splits, further, title=title)
+            say(f"Page: {folder / PAGE_FILE}")
 
 
 def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
 from lightning.pytorch.utilities.rank_zero import rank_zero_only, rank_zero_warn
 
-from drurank.criteria import criterion
 from drurank.criterion_keys import key_of
 from drurank.errors import InputError
+from drurank.figures.selecting import selectable_criterion
 from drurank.files import write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT, SELECTION_FILE
@@ -89,7 +89,7 @@ class BestByCriterion(RunCheckpoint):
     """
 
     def __init__(self, criterion_name: str, dirpath: str | Path | None = None) -> None:
-        wanted = criterion(criterion_name)
+        wanted = selectable_criterion(criterion_name)
         super().__init__(wanted.name, dirpath, monitor=key_of(wanted.name), mode=wanted.mode)
         self.criterion_name = wanted.name
 

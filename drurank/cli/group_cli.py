@@ -56,6 +56,8 @@ NAMED = {"strategy": Strategy, "profiler": Profiler}
 """Options of the trainer that take a name of Lightning's or a class."""
 OF_PREDICT = ("keep", "output", "by_class", "overwrite")
 """Options of ``predict``, those of ``PredictionWriter``."""
+OF_TEST = ("figure", "html")
+"""Options of ``test``, those of ``GroupReport``."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 
 
@@ -133,7 +135,8 @@ class GroupCLI(LightningCLI):
             if isinstance(config.get(name), str):
                 config[name] = made_of_path(f"--trainer.{name}", config[name], base)
         given = as_list(config.get("callbacks"))
-        callbacks: list[Callback] = [GroupReport(), self._begun]
+        of_report = {name: self._get(self.config_init, name) for name in OF_TEST if self.subcommand == "test"}
+        callbacks: list[Callback] = [GroupReport(**of_report), self._begun]
         if not any(isinstance(one, GroupHistory) for one in given):
             callbacks.insert(0, GroupHistory())
         if self.subcommand == "predict":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drurank.callbacks import PredictionWriter
+from drurank.callbacks import GroupReport, PredictionWriter
 from drurank.cli.training_parser import TrainingParser
 from drurank.criteria import describe_criteria
 
@@ -43,6 +43,8 @@ def add_options(parser: TrainingParser, command: str) -> None:
     if command in ("validate", "test"):
         parser.set_defaults(verbose=False)  # They end with our own tables.
     if command == "test":
+        parser.add_class_arguments(GroupReport, skip={"show"})
+        parser.let_stand_alone("html")
         parser.add_argument(
             "--run",
             type=str | None,

@@ -82,6 +82,8 @@ class GroupModule(LightningModule):
         shrink: criteria and ranks take as a group's accuracy its posterior mean, which is the nearer to that of all
             groups the fewer samples it has, so that tiny groups do not lead by luck, see
             :func:`drurank.spread.shrunk_accuracy`.
+        positive: label of the positive class, or its number where the data has no labels, which criteria of other
+            figures than accuracy need, such as ``worst-fpr``; 1 of classes 0 and 1, if not given.
         on_nonfinite: what happens when a loss or gradient is nan or inf: ``stop`` ends the run within a logging
             interval; ``skip`` leaves those steps out and says how many, for one wait for the device a step.
         detect: name in that message the training rows and their groups whose loss was the first to be nan or inf, for
@@ -127,6 +129,7 @@ class GroupModule(LightningModule):
         lr_interval: LRInterval = "epoch",
         min_count: int = 1,
         shrink: bool = False,
+        positive: str | None = None,
         on_nonfinite: OnNonfinite = "stop",
         detect: bool = False,
         init_from: str | None = None,
@@ -143,7 +146,7 @@ class GroupModule(LightningModule):
         self.loss = loss if loss is not None else CrossEntropy()
         self.starting = StartingWeights(init_from)
         self.optimization = Optimization(optimizer, lr_scheduler, lr_interval)
-        self.evaluation = Evaluation(min_count, shrink)
+        self.evaluation = Evaluation(min_count, shrink, positive)
         self.watch = NonFiniteWatch(on_nonfinite, detect, self.nan_hint)
         self.roll, self.requeue, self.together = RollCall(), Requeue(), StopTogether()
         self.stages = Stages()
@@ -326,12 +329,17 @@ class GroupModule(LightningModule):
         """
         return contract.class_correct(output, label)
 
+    @property
+    def names_classes(self) -> bool:
+        """Whether a sample is correct where the class of its highest score is its label, and nothing else is meant."""
+        return type(self).is_correct is GroupModule.is_correct
+
     def sample_losses(self, output: Tensor, label: Tensor) -> Tensor:
         """Losses by sample, float32 ``[B]``, whatever the precision of the network."""
         return contract.checked_losses(self.loss(output.float(), label), label)
 
     def _correct(self, output: Tensor, label: Tensor) -> Tensor:
-        is_ours = type(self).is_correct is GroupModule.is_correct  # which knows scores that are not finite
+        is_ours = self.names_classes  # which knows scores that are not finite
         return contract.checked_correct(self.is_correct(output, label), output, drop_nan=not is_ours)
 
     def _losses(self, output: Tensor, label: Tensor) -> Tensor:
@@ -382,7 +390,7 @@ class GroupModule(LightningModule):
     def _note_predictions(self, output: Tensor, batch: dict[str, Any], loader: Any) -> None:
         index, label = batch["index"], batch["label"]
         among_others = draws_again(loader) and rank_and_world()[1] > 1
-        is_ours = type(self).is_correct is GroupModule.is_correct
+        is_ours = self.names_classes
         if is_ours and not among_others and contract.are_plain_scores(output, label):
             self.record.write_later(index, output, label, self._correct)
             return
@@ -462,7 +470,10 @@ class GroupModule(LightningModule):
             batch = contract.checked_batch(self.unpack(batch))
             output = self.logits_of(batch["inputs"])
             record.write(batch["index"], self._correct(output, batch["label"]))
-            if output.shape[1:] == (1,) and type(self).is_correct is GroupModule.is_correct:
+            answers = self.evaluation.answers_of(loader)
+            if answers is not None:
+                answers.write(batch["index"], batch["label"], output)
+            if output.shape[1:] == (1,) and self.names_classes:
                 self.evaluation.note_single_outputs(output)
             if loss is not None:
                 self._note_losses(loss, output, batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.figures import ACCURACY, Measure, Outcomes, Share
-from drurank.report.cells import counts_of_column, numbered, positive_of, refuse_blank, rows_by_split, said_seen
+from drurank.figures.classes import Numbering, class_values, positive_of
+from drurank.report.cells import counts_of_column, numbered, refuse_blank, rows_by_split, said_seen
 from drurank.report.classes import ClassCounts, rows_by
 from drurank.report.counts import SplitCounts
 from drurank.report.served import Served
 from drurank.report.values import SplitValues
 from drurank.run_folder.layout import SEEN
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, refuse_unknown, to_number
+from drurank.tabular.columns import Column, refuse_unknown
 from drurank.words import joined
 
 
@@ -38,7 +39,7 @@ class Answers:
     """
 
     names: Sequence[str]
-    number_of: Callable[[str], int | None]
+    number_of: Numbering
     outcomes: Outcomes
     code: np.ndarray
     groups: Sequence[str]
@@ -86,13 +87,11 @@ class Answers:
         right, predicted = column(label), column(prediction)
         known = [*right.texts, *labels]
         true, said, number_of = numbered(right, predicted, known)
-        values = np.array([to_number(text) for text in known])
-        numbers = values if np.isfinite(values).all() else None
         columns = [column(name) for name in group]
         refuse_blank(columns, "group")
         code, groups = code_groups(columns, np.arange(table.num_rows))
         classes = len({number_of(text) for text in known})
-        outcomes = Outcomes(true, said, positive_of(known, positive, number_of), numbers, classes)
+        outcomes = Outcomes(true, said, positive_of(known, positive, number_of), class_values(known), classes)
         rows = rows_by_split(None if split is None else column(split), len(code))
         seen = said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
         if seen is None and "train" in rows:

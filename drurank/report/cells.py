@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from drurank.checks import MOST_ROWS
 from drurank.errors import InputError, nearest
+from drurank.figures.classes import Numbering, class_numbers
 from drurank.report.counts import ALL
 from drurank.splits import TEST, TRAINING, VALIDATION
-from drurank.tabular.columns import Column, Names, refuse_unknown, to_number
+from drurank.tabular.columns import Column, Names, refuse_unknown
 from drurank.tabular.rules.cells import blank_cells
 from drurank.words import as_names
 
@@ -79,43 +78,29 @@ def said_seen(column: Column, code: np.ndarray, groups: int) -> np.ndarray | Non
     return yes > 0 if ((yes > 0) != (no > 0)).all() else None
 
 
-def numbered(
-    label: Column, prediction: Column, known: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray, Callable[[str], int | None]]:
+def numbered(label: Column, prediction: Column, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray, Numbering]:
     """Class numbers of labels and predictions, int64 ``[n]`` each, and that of a text.
 
     Equal numbers are one class however they are written.
     """
     for column, what in ((label, "label"), (prediction, "prediction")):
         refuse_blank([column], what)
-    key: Callable[[str], Any] = (
-        _exact if all(np.isfinite(to_number(text)) for text in [*known, *prediction.texts]) else str
-    )
-    place = {key(text): number for number, text in reversed(list(enumerate(known)))}
-    predicted = np.array([place.get(key(text), -1) for text in prediction.texts])[prediction.codes]
-    if (predicted < 0).any():
-        row = int(np.argmax(predicted < 0))
+    number_of = class_numbers(known, prediction.texts)
+    true, said = (_numbers(column.texts, number_of)[column.codes] for column in (label, prediction))
+    if (said < 0).any():
+        row = int(np.argmax(said < 0))
         raise prediction.error(
             row,
             f"is not one of the labels; {nearest(prediction.texts[prediction.codes[row]], known)}; give the predicted "
             "class in each row, or name all classes, as labels='0,1,2'",
         )
 
-    def number_of(text: str) -> int | None:
-        return None if key is _exact and not np.isfinite(to_number(text)) else place.get(key(text))
-
-    return np.array([place[key(text)] for text in label.texts])[label.codes], predicted, number_of
+    return true, said, number_of
 
 
-def positive_of(known: Sequence[str], given: str | None, number_of: Callable[[str], int | None]) -> int | None:
-    """Number of the positive class; of classes 0 and 1 it is 1, if none is given."""
-    if given is None:
-        is_binary = {number_of(text) for text in known} == {number_of("0"), number_of("1")}
-        return number_of("1") if is_binary else None
-    found = number_of(given)
-    if found is None:
-        raise InputError(f"positive is {given!r}, which is no label: {nearest(given, list(dict.fromkeys(known)))}")
-    return found
+def _numbers(texts: Sequence[str], number_of: Numbering) -> np.ndarray:
+    found = (number_of(text) for text in texts)
+    return np.array([-1 if number is None else number for number in found], dtype=np.int64)
 
 
 def counts_of_column(column: Column) -> np.ndarray:
@@ -145,7 +130,3 @@ def refuse_blank(columns: Sequence[Column], what: str) -> None:
     """
     for finding in blank_cells(columns, what, np.arange(len(columns[0].codes)) if columns else np.zeros(0, np.int64)):
         raise finding.error(columns[0].path)
-
-
-def _exact(text: str) -> Decimal:
-    return Decimal(text.strip())

@@ -22,6 +22,7 @@ VALIDATION_FOLDER = "validation"
 TEST_FOLDER = "test"
 """One folder a criterion, each with the report of a test."""
 GROUPS_CSV, GROUPS_PARQUET, REPORT_FILE = "groups.csv", "groups.parquet", "report.json"
+PAGE_FILE = "report.html"
 PREDICTIONS_FILE = "predictions.parquet"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.figures.selecting import selectable_criterion
 from drurank.files import read_json, write_json
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import REPORT_FILE, SELECTION_FILE
@@ -36,7 +36,7 @@ def read_selection(run: Path) -> dict[str, dict[str, Any]]:
         raise InputError(f"{file} names no checkpoint; fit again, with at least one criterion in select")
     for name, entry in noted.items():
         try:
-            criterion(name)  # refuses one that is not registered: the report would lack it
+            selectable_criterion(name)  # refuses one that is not registered: the report would lack it
             inside = entry["file"].resolve().is_relative_to(run.resolve())
         except (ValueError, OSError, RuntimeError) as error:  # the last of a link that leads to itself
             raise InputError(f"{file}: {' '.join(str(error).split())}; {REMEDY}") from error

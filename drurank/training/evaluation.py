@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
@@ -14,7 +15,9 @@ from torch import Tensor
 from drurank.criteria import default_criteria
 from drurank.criterion_keys import criterion_of_key, key_of, logged_criterion, resembled_key
 from drurank.errors import InputError, check_count
+from drurank.figures.selecting import FigureCriterion
 from drurank.metrics import GroupCriteria
+from drurank.training.answers import RowAnswers, check_classes
 from drurank.training.loaders import as_list, split_of
 from drurank.training.record import UNKNOWN, EpochRecord
 from drurank.training.split_loss import SplitLoss
@@ -47,6 +50,8 @@ class EvaluatedSplit:
         record: which of its rows are correct.
         criteria: their counts by group.
         loss: their losses.
+        answers: what was answered for each row; ``None`` where only accuracy is asked for.
+        of_figures: names of the criteria of other figures.
     """
 
     name: str
@@ -55,6 +60,8 @@ class EvaluatedSplit:
     record: EpochRecord
     criteria: GroupCriteria
     loss: SplitLoss
+    answers: RowAnswers | None = None
+    of_figures: tuple[str, ...] = ()
 
     @property
     def loss_key(self) -> str:
@@ -64,7 +71,7 @@ class EvaluatedSplit:
     @property
     def criterion_keys(self) -> list[str]:
         """What its criteria are logged under, as ``val_qdcg10``."""
-        return [key_of(name, self.prefix) for name in self.criteria.names]
+        return [key_of(name, self.prefix) for name in (*self.criteria.names, *self.of_figures)]
 
 
 class Evaluation:
@@ -73,14 +80,21 @@ class Evaluation:
     Args:
         min_count: criteria leave out groups with fewer samples.
         shrink: criteria take as a group's accuracy its posterior mean.
+        positive: label of the positive class, which most other figures than accuracy need.
 
     Raises:
         InputError: if ``min_count`` is not an int of 1 or more.
     """
 
-    def __init__(self, min_count: int, shrink: bool) -> None:
+    def __init__(self, min_count: int, shrink: bool, positive: str | None = None) -> None:
         check_count("min_count", min_count)
-        self.min_count, self.shrink = min_count, shrink
+        self.min_count, self.shrink, self.positive = min_count, shrink, positive
+        self.keeps_answers = False
+        """Whether what is answered for each row is kept, as for a report of other figures than accuracy."""
+        self.of_figures: dict[str, FigureCriterion] = {}
+        """The criteria of other figures than accuracy that are computed, by name."""
+        self.labels: list[str] | None = None
+        """Label of each class by number, where the data says it."""
         self._grouped = True
         self.names = default_criteria()
         """The criteria that are computed."""
@@ -99,6 +113,7 @@ class Evaluation:
         """Whether a step of a test calls that of a validation, whose names are of the other part."""
         self._records: list[EpochRecord | None] = []
         self._losses: list[SplitLoss | None] = []
+        self._answers: list[RowAnswers | None] = []
         self._warned: set[str] = set()
         self._range: tuple[Tensor, Tensor] | None = None
 
@@ -112,7 +127,8 @@ class Evaluation:
         Raises:
             InputError: see ``ask_for``.
         """
-        self.names = default_criteria(grouped=grouped)
+        self.names, self.of_figures, self.keeps_answers = default_criteria(grouped=grouped), {}, False
+        self.labels = getattr(trainer.datamodule, "label_names", None)
         self._grouped = grouped
         self._warned.clear()
         self.theirs.clear()
@@ -138,7 +154,14 @@ class Evaluation:
             raise InputError(
                 f"{key} needs groups and the data names none; name its column, or choose by {' or '.join(self.names)}"
             )
-        self.names = tuple(dict.fromkeys([*self.names, asked.name]))
+        if not isinstance(asked, FigureCriterion):
+            self.names = tuple(dict.fromkeys([*self.names, asked.name]))
+            return
+        if self.shrink:
+            asked.refuse_shrunk()
+        if self.labels is not None:
+            check_classes(asked, self.labels, self.positive)
+        self.of_figures[asked.name] = asked
 
     def begin(self, loaders: Any, stage: str, training: EpochRecord | None, device: torch.device) -> None:
         """Make empty tables for the splits that the loaders read.
@@ -152,12 +175,13 @@ class Evaluation:
         loaders = as_list(loaders)
         names = [split_of(loader) or stage for loader in loaders]
         prefixes = key_prefixes(names, stage)
-        self.splits, self._records, self._losses, self._range = [], [], [], None
+        self.splits, self._records, self._losses, self._answers, self._range = [], [], [], [], None
         self.reads_training_set = training is not None and "train" in names
         for name, loader in zip(names, loaders, strict=True):
             if name == "train":
                 self._records.append(training)
                 self._losses.append(None)
+                self._answers.append(None)
                 continue
             groups = loader.dataset.num_groups
             record = EpochRecord(loader.dataset.group.to(device), groups)
@@ -166,9 +190,15 @@ class Evaluation:
                 groups, self.names, min_count=self.min_count, shrink=self.shrink, sync_on_compute=False
             ).to(device)
             loss = SplitLoss(len(record.group), device)
-            self.splits.append(EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria, loss))
+            keeps = self.of_figures or self.keeps_answers
+            answers = RowAnswers(len(record.group), device) if keeps else None
+            names_of_figures = tuple(self.of_figures)
+            self.splits.append(
+                EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria, loss, answers, names_of_figures)
+            )
             self._records.append(record)
             self._losses.append(loss)
+            self._answers.append(answers)
 
     def record_of(self, loader: int) -> EpochRecord | None:
         """Where to note what is correct in the rows of a loader, given by its place; ``None`` if it is skipped."""
@@ -177,6 +207,10 @@ class Evaluation:
     def loss_of(self, loader: int) -> SplitLoss | None:
         """Where to note the losses of the rows of a loader, given by its place; ``None`` for the training set."""
         return self._losses[loader]
+
+    def answers_of(self, loader: int) -> RowAnswers | None:
+        """Where to note what is answered for the rows of a loader; ``None`` if only accuracy is asked for."""
+        return self._answers[loader]
 
     def is_training_pass(self, loader: int | None) -> bool:
         """Whether a loader, given by its place, reads the training set."""
@@ -195,11 +229,29 @@ class Evaluation:
             self.counted[split.name] = int((split.record.correct != UNKNOWN).sum())
             split.criteria.update_correct(split.record.correct == 1, split.record.known_group())
             found.update({key_of(name, split.prefix): value for name, value in split.criteria.compute().items()})
+            if split.answers is not None:
+                split.answers.commit()
+                found.update(self._of_figures(split, split.answers))
             loss = split.loss.mean()
             if loss is not None and split.loss_key not in self.theirs:
                 self.values[split.loss_key] = loss
         self.values.update(found)
         return found
+
+    def _of_figures(self, split: EvaluatedSplit, answers: RowAnswers) -> dict[str, Tensor]:
+        group = split.record.known_group()
+        values = answers.values(
+            list(self.of_figures.values()),
+            group.cpu().numpy().astype(np.int64),
+            split.record.num_groups,
+            self.labels,
+            self.positive,
+            min_count=self.min_count,
+            shrink=self.shrink,
+        )
+        return {
+            key_of(name, split.prefix): group.new_tensor(value, dtype=torch.float32) for name, value in values.items()
+        }
 
     def leave_to_them(self, trainer: Any, key: str) -> None:
         """A module of a person's own logs this key, which then is theirs, if it is that of a loss of ours.
@@ -212,7 +264,7 @@ class Evaluation:
         if key == TRAIN_LOSS:
             self.theirs.add(key)
         asked = logged_criterion(key)
-        is_criterion = asked is not None and asked.name in self.names
+        is_criterion = asked is not None and asked.name in (*self.names, *self.of_figures)
         if is_criterion or any(key in split.criterion_keys for split in self.splits):
             raise InputError(f"the module logs {key!r}, the name of a criterion of ours; log it under another name")
         if any(key == split.loss_key for split in self.splits):

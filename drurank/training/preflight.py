@@ -107,11 +107,35 @@ def skipping_knows_the_gradient(method: Any, trainer: Any, datamodule: Any) -> N
         )
 
 
+def figures_have_classes(method: Any, trainer: Any, datamodule: Any) -> None:
+    """Criteria of other figures than accuracy are of predicted classes."""
+    if method.evaluation.of_figures:
+        refuse_other_answers(method, next(iter(method.evaluation.of_figures)))
+
+
+def refuse_other_answers(method: Any, asked: str) -> None:
+    """Refuse figures of predicted classes where a module predicts something else.
+
+    Args:
+        method: a ``GroupModule``.
+        asked: what was asked for.
+
+    Raises:
+        InputError: if it has an ``is_correct`` of its own.
+    """
+    if not method.names_classes:
+        raise InputError(
+            f"{asked} is about predicted classes, and {type(method).__name__} has an is_correct of its own; leave out "
+            f"{asked}, or is_correct"
+        )
+
+
 RUN: tuple[Check, ...] = (
     whole_accumulation,
     sampler_is_kept,
     group_options_have_groups,
     skipping_knows_the_gradient,
+    figures_have_classes,
 )
 
 

@@ -1,0 +1,146 @@
+"""What was answered for each row of a split, for figures that need more than whether it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from drurank.checks import NONE
+from drurank.errors import InputError
+from drurank.figures import Outcomes
+from drurank.figures.classes import class_numbers, class_values, positive_of
+from drurank.figures.selecting import FigureCriterion
+from drurank.metrics.inputs import predicted_class
+from drurank.processes import max_over_processes_
+from drurank.training.contract import class_probabilities
+from drurank.training.record import UNKNOWN
+
+
+class RowAnswers:
+    """Label, predicted class and probabilities by row, so that a row that a sampler repeats counts once.
+
+    Costs 8 bytes a row on the device, and 4 for each class.
+
+    Args:
+        rows: number of rows ``n``.
+        device: where the tables are to live.
+    """
+
+    def __init__(self, rows: int, device: torch.device) -> None:
+        self._classes = torch.full((2, rows), UNKNOWN, dtype=torch.int32, device=device)
+        self._probability = torch.full((rows, 0), float(UNKNOWN), device=device)
+
+    def write(self, index: Tensor, label: Tensor, output: Tensor) -> None:
+        """Note a batch; does not wait for the device.
+
+        Args:
+            index: the rows' places in the dataset, int64 ``[B]``.
+            label: right class, int64 ``[B]``.
+            output: logits, float ``[B, C]``; of class 1 of two where ``C`` is 1.
+
+        Raises:
+            InputError: if labels are no classes, or there is not one row of scores for each.
+        """
+        if label.ndim != 1 or label.is_floating_point() or output.ndim != 2 or not output.is_floating_point():
+            raise InputError(
+                f"labels are {label.dtype} {list(label.shape)} and outputs {output.dtype} {list(output.shape)}; other "
+                "figures than accuracy need one class a row, int64 [B], and a score for each class, float [B, C]"
+            )
+        output = output.detach()
+        chosen, is_finite = predicted_class(output, threshold=0)
+        probability = class_probabilities(output)
+        self._make(probability.shape[1])
+        self._classes[0].index_copy_(0, index, label.to(torch.int32))
+        self._classes[1].index_copy_(0, index, torch.where(is_finite, chosen, NONE).to(torch.int32))
+        self._probability.index_copy_(0, index, probability)
+
+    def _make(self, classes: int) -> None:
+        if self._probability.shape[1] == 0:
+            self._probability = self._probability.new_full((len(self._probability), classes), UNKNOWN)
+
+    def commit(self) -> None:
+        """Combine what all processes noted; every process must call it."""
+        max_over_processes_(self._classes)
+        classes = torch.tensor(self._probability.shape[1], device=self._probability.device)
+        self._make(int(max_over_processes_(classes)))  # one that read no row does not know how many there are
+        max_over_processes_(self._probability)
+
+    def outcomes(self, rows: np.ndarray, labels: Sequence[str] | None, positive: str | None) -> Outcomes:
+        """What was predicted of some rows.
+
+        Args:
+            rows: which, bool ``[n]``; all of them must have been read.
+            labels: of the classes, in the order of their numbers; these numbers, if not given.
+            positive: label of the positive class; 1 of the labels 0 and 1, if not given.
+
+        Raises:
+            InputError: if the positive class is no label, or the network gave something that is nan or infinite.
+        """
+        label, prediction = self._classes.cpu().numpy().astype(np.int64)[:, rows]
+        probability = self._probability.cpu().numpy()[rows].astype(np.float64)
+        broken = int((prediction < 0).sum())
+        if broken:
+            raise InputError(
+                f"the network gave nan or infinite scores for {broken:,} of {len(label):,} rows, so other figures than "
+                "accuracy have no value; leave them out to go on"
+            )
+        return _outcomes(label, prediction, probability, class_names(labels, probability.shape[1]), positive)
+
+    def values(
+        self,
+        criteria: Sequence[FigureCriterion],
+        group: np.ndarray,
+        num_groups: int,
+        labels: Sequence[str] | None,
+        positive: str | None,
+        *,
+        min_count: int,
+        shrink: bool,
+    ) -> dict[str, float]:
+        """Criteria of other figures than accuracy, by name; ``nan`` where no group has enough rows.
+
+        Args:
+            criteria: which.
+            group: group of each row that counts, int64 ``[n]``, else -1.
+            num_groups: number of groups.
+            labels: see ``outcomes``.
+            positive: see ``outcomes``.
+            min_count: leave out groups with fewer rows that the figure is about.
+            shrink: take the posterior mean of each group.
+
+        Raises:
+            InputError: if a figure needs what is not there.
+        """
+        counts = group >= 0
+        rows, names = self.outcomes(counts, labels, positive), class_names(labels, self._probability.shape[1])
+        found = {}
+        for one in criteria:
+            one.figure.check(rows, names)
+            found[one.name] = one.of_rows(rows, group[counts], num_groups, min_count=min_count, shrink=shrink)
+        return found
+
+
+def class_names(labels: Sequence[str] | None, classes: int) -> Sequence[str]:
+    """Label of each class by number; its number, where there are no labels."""
+    return labels or [str(number) for number in range(classes)]
+
+
+def check_classes(criterion: FigureCriterion, labels: Sequence[str], positive: str | None) -> None:
+    """Refuse, before anything is trained, a figure that classes do not allow.
+
+    Raises:
+        InputError: if it needs a positive class, or classes that are numbers, and there are none.
+    """
+    none, wide = np.zeros(0, np.int64), np.zeros((0, len(labels)))
+    criterion.figure.check(_outcomes(none, none, wide, labels, positive), labels)
+
+
+def _outcomes(
+    label: np.ndarray, prediction: np.ndarray, probability: np.ndarray, names: Sequence[str], positive: str | None
+) -> Outcomes:
+    number = positive_of(names, positive, class_numbers(names))
+    score = None if number is None or number >= probability.shape[1] else probability[:, number]
+    return Outcomes(label, prediction, number, class_values(names), len(names), score, probability)
