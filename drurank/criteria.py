@@ -35,6 +35,8 @@ __all__ = [
 
 RESERVED = ("loss",)
 """Names that runs log something else under, as ``val_loss``."""
+FIGURE_MARK = "-"
+"""Stands between the name of a criterion and another figure than accuracy, as in ``worst-fpr``; no name has it."""
 SUM_UNIT = "discounted sum of errors"
 """Unit of the criteria that add up errors, which are from 0 to 1."""
 
@@ -144,6 +146,12 @@ def criterion(name: str) -> Criterion:
     found = find_criterion(name)
     if found is not None:
         return found
+    base, of_figure, figure = name.partition(FIGURE_MARK)
+    if of_figure:
+        raise InputError(
+            f"criterion {name!r} is of {figure}, and here only those of accuracy are taken: give {base!r} (a fit's "
+            "select and a monitored key take others, and reports take figure=...)"
+        )
     member = _member(name)
     if member is not None:
         family, _ = member

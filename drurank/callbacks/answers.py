@@ -9,7 +9,8 @@ import numpy as np
 from drurank.figures import Outcomes
 from drurank.figures.classes import class_numbers
 from drurank.report.answers import Answers
-from drurank.training.evaluation import EvaluatedSplit, Evaluation
+from drurank.training.evaluated import EvaluatedSplit
+from drurank.training.evaluation import Evaluation
 
 
 def tested_answers(evaluation: Evaluation) -> Answers:

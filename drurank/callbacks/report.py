@@ -13,9 +13,10 @@ from drurank.callbacks.selection import BestByCriterion
 from drurank.callbacks.validation import split_counts
 from drurank.criterion_keys import logged_criterion
 from drurank.errors import InputError
-from drurank.figures import figure_named
+from drurank.figures import FIGURES, figure_named
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report
+from drurank.report.write import figure_files
 from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, PAGE_FILE, REPORT_FILE
 from drurank.tabular.columns import Names
 from drurank.terminal import say
@@ -93,7 +94,7 @@ class GroupReport(Callback):
         self._classes.begin(trainer, pl_module)
         if self.figures:
             refuse_other_answers(pl_module, f"figure {self.figures[0].name!r}")
-            pl_module.evaluation.keeps_answers = True
+            pl_module.evaluation.keep_answers(self.figures)
 
     def on_test_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -110,6 +111,9 @@ class GroupReport(Callback):
             return
         answers = tested_answers(pl_module.evaluation) if self.figures else None
         further = {one.name: answers.of(one) for one in self.figures} if answers else {}
+        for name in FIGURES:  # of an earlier test, where this one does not write them anew
+            for file in figure_files(name):
+                (folder / file).unlink(missing_ok=True)
         report = write_report(
             folder,
             splits,
@@ -125,7 +129,9 @@ class GroupReport(Callback):
         if self.show:
             print_report(report, splits, folder, further, explains=not self._has_explained)
             self._has_explained = True
-        if self.html:
+        if not self.html:
+            (folder / PAGE_FILE).unlink(missing_ok=True)  # of an earlier test
+        else:
             from drurank.report.page import write_page  # here, since few reports need jinja2
 
             title = f"How groups are served: {pl_module.title}"

@@ -6,15 +6,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from drurank.criteria import SUM_UNIT, Criterion, criterion, find_criterion, known_names
+from drurank.criteria import FIGURE_MARK, SUM_UNIT, Criterion, criterion, find_criterion, known_names
 from drurank.errors import InputError, nearest
 from drurank.figures.base import COMPLEMENT, Outcomes
 from drurank.figures.measures import MEASURES, Measure
 from drurank.figures.shares import ACCURACY, SHARES, Share
 from drurank.groups import Groups
 
-BETWEEN = "-"
-"""Stands between a criterion and its figure, where no name of a person's own metric is likely to have it."""
 _ACCURACY_UNIT = criterion("worst").unit
 _SHARES = {name: share for name, share in SHARES.items() if share is not ACCURACY}
 _FIGURES: dict[str, Share | Measure] = {**_SHARES, **MEASURES}
@@ -76,21 +74,21 @@ def selectable_criterion(name: str) -> Criterion:
     Raises:
         InputError: if there is none.
     """
-    base, between, figure = name.partition(BETWEEN)
+    base, between, figure = name.partition(FIGURE_MARK)
     if not between:
         return criterion(name)
     if figure not in _FIGURES:
         raise InputError(f"criterion {name!r}: there is no figure {figure!r}: {nearest(figure, [*_FIGURES])}")
     found = _of_figure(criterion(base), _FIGURES[figure])
     if found is None:
-        some = [f"{one}{BETWEEN}{figure}" for one in known_names() if _of_figure(criterion(one), _FIGURES[figure])]
+        some = [f"{one}{FIGURE_MARK}{figure}" for one in known_names() if _of_figure(criterion(one), _FIGURES[figure])]
         raise InputError(f"criterion {name!r}: {base} has no meaning for that figure; give one of {', '.join(some)}")
     return found
 
 
 def find_selectable(name: str) -> Criterion | None:
     """The criterion of that name, of accuracy or of another figure; ``None`` if there is none."""
-    base, between, figure = name.partition(BETWEEN)
+    base, between, figure = name.partition(FIGURE_MARK)
     if not between:
         return find_criterion(name)
     of = find_criterion(base)
@@ -108,7 +106,7 @@ def _of_figure(base: Criterion, figure: Share | Measure) -> FigureCriterion | No
     return FigureCriterion(
         **{
             **kept,
-            "name": f"{base.name}{BETWEEN}{figure.name}",
+            "name": f"{base.name}{FIGURE_MARK}{figure.name}",
             "function": (lambda groups: 1 - by.function(groups)) if is_turned else by.function,
             "higher_is_better": by.higher_is_better is not is_turned,
             "unit": units.get(by.unit, f"{by.unit or by.name} ({figure.words})"),

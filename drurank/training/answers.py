@@ -10,7 +10,7 @@ from torch import Tensor
 
 from drurank.checks import NONE
 from drurank.errors import InputError
-from drurank.figures import Outcomes
+from drurank.figures import Measure, Outcomes, Share
 from drurank.figures.classes import class_numbers, class_values, positive_of
 from drurank.figures.selecting import FigureCriterion
 from drurank.metrics.inputs import predicted_class
@@ -92,19 +92,19 @@ class RowAnswers:
     def values(
         self,
         criteria: Sequence[FigureCriterion],
-        group: np.ndarray,
+        group: Tensor,
         num_groups: int,
         labels: Sequence[str] | None,
         positive: str | None,
         *,
         min_count: int,
         shrink: bool,
-    ) -> dict[str, float]:
-        """Criteria of other figures than accuracy, by name; ``nan`` where no group has enough rows.
+    ) -> dict[str, Tensor]:
+        """Criteria of other figures than accuracy, float32 scalars by name; ``nan`` where no group has enough rows.
 
         Args:
             criteria: which.
-            group: group of each row that counts, int64 ``[n]``, else -1.
+            group: group of each row that counts, integer ``[n]``, else -1.
             num_groups: number of groups.
             labels: see ``outcomes``.
             positive: see ``outcomes``.
@@ -114,12 +114,14 @@ class RowAnswers:
         Raises:
             InputError: if a figure needs what is not there.
         """
-        counts = group >= 0
+        code = group.cpu().numpy().astype(np.int64)
+        counts = code >= 0
         rows, names = self.outcomes(counts, labels, positive), class_names(labels, self._probability.shape[1])
         found = {}
         for one in criteria:
             one.figure.check(rows, names)
-            found[one.name] = one.of_rows(rows, group[counts], num_groups, min_count=min_count, shrink=shrink)
+            value = one.of_rows(rows, code[counts], num_groups, min_count=min_count, shrink=shrink)
+            found[one.name] = group.new_tensor(value, dtype=torch.float32)
         return found
 
 
@@ -128,14 +130,16 @@ def class_names(labels: Sequence[str] | None, classes: int) -> Sequence[str]:
     return labels or [str(number) for number in range(classes)]
 
 
-def check_classes(criterion: FigureCriterion, labels: Sequence[str], positive: str | None) -> None:
-    """Refuse, before anything is trained, a figure that classes do not allow.
+def check_classes(figure: Share | Measure, labels: Sequence[str] | None, positive: str | None) -> None:
+    """Refuse, before anything is read, a figure that classes do not allow, where their labels are known.
 
     Raises:
         InputError: if it needs a positive class, or classes that are numbers, and there are none.
     """
+    if labels is None:
+        return
     none, wide = np.zeros(0, np.int64), np.zeros((0, len(labels)))
-    criterion.figure.check(_outcomes(none, none, wide, labels, positive), labels)
+    figure.check(_outcomes(none, none, wide, labels, positive), labels)
 
 
 def _outcomes(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch import Tensor
@@ -15,9 +13,11 @@ from torch import Tensor
 from drurank.criteria import default_criteria
 from drurank.criterion_keys import criterion_of_key, key_of, logged_criterion, resembled_key
 from drurank.errors import InputError, check_count
+from drurank.figures import Measure, Share
 from drurank.figures.selecting import FigureCriterion
 from drurank.metrics import GroupCriteria
 from drurank.training.answers import RowAnswers, check_classes
+from drurank.training.evaluated import EvaluatedSplit, key_prefixes
 from drurank.training.loaders import as_list, split_of
 from drurank.training.record import UNKNOWN, EpochRecord
 from drurank.training.split_loss import SplitLoss
@@ -39,41 +39,6 @@ def key_in_test(key: str) -> str:
     return key if found is None else f"{found[1] or ''}test{key[found.end() :]}"
 
 
-@dataclass(frozen=True)
-class EvaluatedSplit:
-    """A split that was evaluated.
-
-    Attributes:
-        name: as ``ood_val``.
-        prefix: what its keys begin with, ``val`` or ``id_val``, ``test`` or ``id_test``.
-        dataset: its rows.
-        record: which of its rows are correct.
-        criteria: their counts by group.
-        loss: their losses.
-        answers: what was answered for each row; ``None`` where only accuracy is asked for.
-        of_figures: names of the criteria of other figures.
-    """
-
-    name: str
-    prefix: str
-    dataset: Any
-    record: EpochRecord
-    criteria: GroupCriteria
-    loss: SplitLoss
-    answers: RowAnswers | None = None
-    of_figures: tuple[str, ...] = ()
-
-    @property
-    def loss_key(self) -> str:
-        """What its mean loss is logged under, as ``val_loss``."""
-        return f"{self.prefix}_loss"
-
-    @property
-    def criterion_keys(self) -> list[str]:
-        """What its criteria are logged under, as ``val_qdcg10``."""
-        return [key_of(name, self.prefix) for name in (*self.criteria.names, *self.of_figures)]
-
-
 class Evaluation:
     """Notes by row what is correct in each evaluated split, so that a row that a sampler repeats counts once.
 
@@ -90,7 +55,7 @@ class Evaluation:
         check_count("min_count", min_count)
         self.min_count, self.shrink, self.positive = min_count, shrink, positive
         self.keeps_answers = False
-        """Whether what is answered for each row is kept, as for a report of other figures than accuracy."""
+        """Whether what is answered for each row is kept, whatever the criteria."""
         self.of_figures: dict[str, FigureCriterion] = {}
         """The criteria of other figures than accuracy that are computed, by name."""
         self.labels: list[str] | None = None
@@ -159,9 +124,18 @@ class Evaluation:
             return
         if self.shrink:
             asked.refuse_shrunk()
-        if self.labels is not None:
-            check_classes(asked, self.labels, self.positive)
+        check_classes(asked.figure, self.labels, self.positive)
         self.of_figures[asked.name] = asked
+
+    def keep_answers(self, figures: Sequence[Share | Measure]) -> None:
+        """Have the next evaluation keep what is answered for each row, as for a report of other figures than accuracy.
+
+        Raises:
+            InputError: if the classes do not allow one.
+        """
+        for figure in figures:
+            check_classes(figure, self.labels, self.positive)
+        self.keeps_answers = True
 
     def begin(self, loaders: Any, stage: str, training: EpochRecord | None, device: torch.device) -> None:
         """Make empty tables for the splits that the loaders read.
@@ -231,27 +205,21 @@ class Evaluation:
             found.update({key_of(name, split.prefix): value for name, value in split.criteria.compute().items()})
             if split.answers is not None:
                 split.answers.commit()
-                found.update(self._of_figures(split, split.answers))
+                of_figures = split.answers.values(
+                    list(self.of_figures.values()),
+                    split.record.known_group(),
+                    split.record.num_groups,
+                    self.labels,
+                    self.positive,
+                    min_count=self.min_count,
+                    shrink=self.shrink,
+                )
+                found.update({key_of(name, split.prefix): value for name, value in of_figures.items()})
             loss = split.loss.mean()
             if loss is not None and split.loss_key not in self.theirs:
                 self.values[split.loss_key] = loss
         self.values.update(found)
         return found
-
-    def _of_figures(self, split: EvaluatedSplit, answers: RowAnswers) -> dict[str, Tensor]:
-        group = split.record.known_group()
-        values = answers.values(
-            list(self.of_figures.values()),
-            group.cpu().numpy().astype(np.int64),
-            split.record.num_groups,
-            self.labels,
-            self.positive,
-            min_count=self.min_count,
-            shrink=self.shrink,
-        )
-        return {
-            key_of(name, split.prefix): group.new_tensor(value, dtype=torch.float32) for name, value in values.items()
-        }
 
     def leave_to_them(self, trainer: Any, key: str) -> None:
         """A module of a person's own logs this key, which then is theirs, if it is that of a loss of ours.
@@ -327,26 +295,3 @@ def forget_logged(trainer: Any, keys: Collection[str]) -> None:
     results = trainer._results
     for name in [name for name, item in results.items() if item.meta.name in keys]:
         del results[name]
-
-
-def key_prefixes(splits: list[str], stage: str) -> dict[str, str]:
-    """How the criteria of each split are called: ``val`` for OOD validation, else ``val``, else ID, and ``id_val``.
-
-    Args:
-        splits: the evaluation splits there are.
-        stage: ``val`` or ``test``.
-
-    Raises:
-        InputError: if two splits would be called the same.
-    """
-    order = [f"ood_{stage}", stage, f"id_{stage}"]
-    splits = [split for split in splits if split != "train"]
-    first = min(splits, key=lambda split: order.index(split) if split in order else len(order), default=stage)
-    prefixes = {split: stage if split == first else f"id_{stage}" for split in splits}
-    strange = [split for split in splits if split not in order or (split != first and split != order[2])]
-    if strange or len(set(splits)) < len(splits):
-        raise InputError(
-            f"evaluation loaders of splits {splits}; give at most one of {order[0]} or {stage} and one of {order[2]}, "
-            "by GroupedDataset(..., split=...)"
-        )
-    return prefixes

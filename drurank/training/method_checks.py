@@ -15,7 +15,7 @@ from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelP
 from torch import nn
 
 from drurank.errors import InputError
-from drurank.training.evaluation import key_prefixes
+from drurank.training.evaluated import key_prefixes
 from drurank.training.loaders import reads_all
 from drurank.training.resume import waits_for_its_end
 from drurank.training.stages import steps_of_epoch, steps_of_run

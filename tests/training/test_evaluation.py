@@ -18,7 +18,8 @@ from drurank import methods
 from drurank.data import GroupedDataset, evaluation_loader
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM
-from drurank.training.evaluation import Evaluation, key_prefixes
+from drurank.training.evaluated import key_prefixes
+from drurank.training.evaluation import Evaluation
 from drurank.training.losses import CrossEntropy
 from drurank.training.record import EpochRecord
 from drurank.training.split_loss import SplitLoss
