@@ -20,7 +20,7 @@ def add_options(parser: TrainingParser, command: str) -> None:
             type=str | list[str],
             default="qdcg10",
             help="Criteria, separated by commas; the best checkpoint by each is kept, and the last one "
-            f"({describe_criteria()}; --import adds your own).",
+            f"({describe_criteria()}; of other figures than accuracy as worst-fpr; --import adds your own).",
         )
         parser.add_argument(
             "--seeds",
