@@ -133,7 +133,7 @@ def history_rows(method: GroupModule, group_names: list[str], epoch: int) -> pa.
     """One row a training group: what it is ranked by and how much it weighs; see ``GroupHistory``."""
     record, weight = method.record, method.state["weight"]
     accuracy, count = record.group_accuracy(shrink=method.evaluation.shrink)
-    columns = {"count": count, "accuracy": accuracy, "rank": method.group_rank(accuracy)}
+    columns = {"count": count, "accuracy": accuracy, "rank": method.group_rank(method.ranked_accuracy(record))}
     columns |= {"mean_weight": record.group_mean(weight), "max_weight": record.group_max(weight)}
     table = {name: pa.array(value.cpu().numpy(), from_pandas=True) for name, value in columns.items()}
     size = record.num_groups

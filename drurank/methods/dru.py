@@ -11,6 +11,7 @@ from drurank.dcg import RankBy
 from drurank.errors import check_choice, check_number
 from drurank.methods.group_module import AccuracyFrom, GroupModule
 from drurank.ranking import Ties, discounted_weights, rank_groups
+from drurank.training.ranked_figure import RankFigure, said_figure
 from drurank.training.record import EpochRecord
 
 Upweight = Literal["misclassified", "all"]
@@ -36,6 +37,10 @@ class DRU(GroupModule):
         accuracy_from: whose predictions rank the groups. ``evaluation``: a pass over the training set in evaluation
             mode at the epoch's end, one more forward pass. ``training``: those made while the epoch ran, free, but by a
             moving network with dropout on. The class attribute ``accuracy_from``, if not given.
+        rank_by_figure: what the groups are ranked by: ``accuracy``; the mean ``loss`` of their samples; or a rate of
+            errors among the samples of one class, ``fnr`` (of the positive class, those missed) or ``fpr`` (of the
+            others, false alarms). With a rate only samples of that class are upweighted, and a group without any has
+            no rank.
         normalize_weights: scale the weights once an epoch to mean 1 over the ``n`` training samples,
             ``n w_i / sum_j w_j``, so that upweighting does not raise the step size. Without, the objective is the mean
             of ``w_i loss_i`` over the global batch.
@@ -54,6 +59,7 @@ class DRU(GroupModule):
         cutoff: float = 100,
         ties: Ties = "min",
         accuracy_from: AccuracyFrom | None = None,
+        rank_by_figure: RankFigure = "accuracy",
         normalize_weights: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -67,13 +73,15 @@ class DRU(GroupModule):
         highest = 100 if rank_by == "quantile" else math.inf
         check_number("cutoff", cutoff, 0, highest, condition=f"with rank_by={rank_by!r}")
         self.take_accuracy_from(accuracy_from)
+        self.take_rank_figure(rank_by_figure)
         self.rank_by, self.ties = rank_by, ties
         self.upweight, self.cutoff, self.normalize_weights = upweight, cutoff, normalize_weights
 
     @property
     def title(self) -> str:
-        """Its name in the paper's tables, as qDRU+M."""
-        return f"{'q' if self.rank_by == 'quantile' else 'g'}DRU+{'M' if self.upweight == 'misclassified' else 'G'}"
+        """Its name in the paper's tables, as qDRU+M, and the figure that it ranks by, if not accuracy."""
+        kind = "q" if self.rank_by == "quantile" else "g"
+        return f"{kind}DRU+{'M' if self.upweight == 'misclassified' else 'G'}{said_figure(self.rank_by_figure)}"
 
     def group_rank(self, accuracy: Tensor) -> Tensor:
         """Rank of each group as ``rank_by`` and ``ties`` say."""

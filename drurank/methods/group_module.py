@@ -52,6 +52,7 @@ from drurank.training.network import NetworkBuilder
 from drurank.training.nonfinite import NonFiniteWatch, OnNonfinite, check_weights, has_gradient
 from drurank.training.optimization import LRInterval, Optimization
 from drurank.training.progress import FitProgress
+from drurank.training.ranked_figure import RankFigure, check_rank_figure, ranked_group, ranked_value
 from drurank.training.record import EpochRecord
 from drurank.training.requeue import Requeue
 from drurank.training.roll import RollCall, needed
@@ -97,6 +98,8 @@ class GroupModule(LightningModule):
 
     accuracy_from: AccuracyFrom = "evaluation"
     """Whose predictions the record holds: those of a pass at the epoch's end, or those made while it trained."""
+    rank_by_figure: RankFigure = "accuracy"
+    """By what the training groups are ranked."""
     own_loss_epochs: int = 0
     """First epochs in which a ``training_step`` of your own may train on another loss, as in a warm-up."""
     needs_groups: bool = False
@@ -176,6 +179,11 @@ class GroupModule(LightningModule):
             self.accuracy_from = given
         check_choice("accuracy_from", self.accuracy_from, AccuracyFrom)
 
+    def take_rank_figure(self, figure: RankFigure) -> None:
+        """Look at what the training groups are to be ranked by, once ``accuracy_from`` is known."""
+        check_rank_figure(figure, self.accuracy_from, self.evaluation.shrink)
+        self.rank_by_figure = figure
+
     # What a method is made of: overridden by methods and by modules of your own.
 
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
@@ -239,8 +247,12 @@ class GroupModule(LightningModule):
         return True
 
     def ranked_accuracy(self, record: EpochRecord) -> Tensor:
-        """Accuracy by which the training groups are ranked, float ``[..., m]``; nan where nothing is known of one."""
-        return record.group_accuracy(shrink=self.evaluation.shrink)[0]
+        """What the training groups are ranked by, float ``[..., m]``, higher for those that are served better.
+
+        Nan where nothing is known of one. Their accuracy, or what ``rank_by_figure`` says: 1 minus a rate, or minus the
+        mean loss.
+        """
+        return ranked_value(record, self.rank_by_figure, self.evaluation.shrink)
 
     def group_rank(self, accuracy: Tensor) -> Tensor:
         """Rank of groups of these accuracies, 0 for the worst, both float ``[..., m]``; nan where the accuracy is."""
@@ -431,7 +443,7 @@ class GroupModule(LightningModule):
         rows = len(self.record.group)
         self.state["weight"] = contract.checked_weights(self.reweight(self.record), rows, type(self).__name__)
         self.record.news = False
-        unseen = int((self.record.group_accuracy()[1] == 0).sum())
+        unseen = self.record.count_unseen()
         if unseen and self.needs_groups and not self.searching:
             rank_zero_warn(f"training groups without a row drawn so far, which have no rank yet: {unseen}")
 
@@ -469,7 +481,8 @@ class GroupModule(LightningModule):
         if record is not None:
             batch = contract.checked_batch(self.unpack(batch))
             output = self.logits_of(batch["inputs"])
-            record.write(batch["index"], self._correct(output, batch["label"]))
+            losses = self._losses(output, batch["label"]) if record.loss is not None else None
+            record.write(batch["index"], self._correct(output, batch["label"]), losses)
             answers = self.evaluation.answers_of(loader)
             if answers is not None:
                 answers.write(batch["index"], batch["label"], output)
@@ -664,7 +677,10 @@ class GroupModule(LightningModule):
         keeps = keeps_labels(self.trainer.train_dataloader) and not self.relabels
         class_count = train.class_count() if keeps else None
         self.progress = FitProgress(-1, None, fingerprint, train, class_count, begun=self.progress.begun)
-        self.record = EpochRecord(train.group.to(self.device), max(train.num_training_groups, 1))
+        group = ranked_group(train, self.rank_by_figure, self.evaluation.labels, self.evaluation.positive)
+        self.record = EpochRecord(
+            group.to(self.device), max(train.num_training_groups, 1), keeps_loss=self.rank_by_figure == "loss"
+        )
         self.state = self.first_state()
         if restored is not None:
             saving.load_training_state(self, self.trainer, restored)

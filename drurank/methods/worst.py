@@ -11,6 +11,7 @@ from drurank.errors import check_choice
 from drurank.methods.const import check_factor
 from drurank.methods.dru import Upweight
 from drurank.methods.group_module import AccuracyFrom, GroupModule
+from drurank.training.ranked_figure import RankFigure, said_figure
 from drurank.training.record import EpochRecord
 
 
@@ -25,6 +26,7 @@ class Worst(GroupModule):
         upweight: which samples of the group get it: ``misclassified`` (+M) or ``all`` (+G).
         accuracy_from: whose predictions rank the groups, ``evaluation`` or ``training``; see ``DRU``. That of
             the class, if not given.
+        rank_by_figure: what the groups are ranked by, ``accuracy``, ``loss``, ``fnr`` or ``fpr``; see ``DRU``.
         **kwargs: those of ``GroupModule``.
 
     Raises:
@@ -38,18 +40,20 @@ class Worst(GroupModule):
         upweight_factor: float = 2,
         upweight: Upweight = "misclassified",
         accuracy_from: AccuracyFrom | None = None,
+        rank_by_figure: RankFigure = "accuracy",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_choice("upweight", upweight, Upweight)
         self.take_accuracy_from(accuracy_from)
+        self.take_rank_figure(rank_by_figure)
         self.upweight_factor = check_factor(upweight_factor)
         self.upweight = upweight
 
     @property
     def title(self) -> str:
-        """Its name in the paper's tables, Worst+M or Worst+G."""
-        return f"Worst+{'M' if self.upweight == 'misclassified' else 'G'}"
+        """Its name in the paper's tables, Worst+M or Worst+G, and the figure that it ranks by, if not accuracy."""
+        return f"Worst+{'M' if self.upweight == 'misclassified' else 'G'}{said_figure(self.rank_by_figure)}"
 
     def reweight(self, record: EpochRecord) -> Tensor:
         """The factor for the worst groups' samples; see the class."""

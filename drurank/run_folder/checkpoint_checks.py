@@ -217,6 +217,11 @@ def _check_tables(of: str, training: Mapping[str, Any]) -> None:
     for name, table in (("record.correct", correct), ("record.fresh", fresh)):
         if table.dtype != torch.int8 or table.ndim != 1 or len(table) != len(correct):
             raise wrong(of, f"{KEY}.training.{name}", table, REMEDY)
+    loss = training["record"].get("loss")
+    if loss is not None and not (
+        isinstance(loss, Tensor) and loss.dtype == torch.float32 and loss.shape == correct.shape
+    ):
+        raise wrong(of, f"{KEY}.training.record.loss", loss, REMEDY)
     if not weight.is_floating_point() or weight.ndim < 1 or weight.shape[-1] != len(correct):
         raise wrong(of, f"{KEY}.training.state.weight", weight, REMEDY)
     for name, value in training.get("criteria", {}).items():

@@ -18,6 +18,7 @@ from drurank.spread import shrunk_accuracy
 UNKNOWN = -1
 Judge = Callable[[Tensor, Tensor], Tensor]
 """Says of scores ``[B, C]`` and labels ``[B]`` which are correct, bool ``[B]``."""
+LARGEST = torch.finfo(torch.float32).max
 MOST_WAITING = 2**14
 """Scores that wait to be judged; so few that one thread writes them in their order."""
 
@@ -27,34 +28,41 @@ class EpochRecord:
 
     Predictions go to a fresh table by the sample's index, so a sample that a sampler repeats counts once; where two
     processes saw it, it counts as right if either had it right. ``commit`` puts the fresh table in force, and ``news``
-    is then true until weights are made from it. Costs 6 bytes a sample on the device.
+    is then true until weights are made from it. Costs 6 bytes a sample on the device, and 8 more with losses.
 
     Args:
         group: group of each sample, integer ``[n]``, on the device where the tables are to live; negative for none.
         num_groups: number of groups ``m``.
+        keeps_loss: whether the loss of each sample is noted too.
     """
 
-    def __init__(self, group: Tensor, num_groups: int) -> None:
+    def __init__(self, group: Tensor, num_groups: int, *, keeps_loss: bool = False) -> None:
         self.num_groups = num_groups
         self.group = group.clamp(min=-1).to(torch.int32)
         """Group of each sample, int32 ``[n]``, -1 where it has none."""
         self.correct = torch.full_like(self.group, UNKNOWN, dtype=torch.int8)
         """In force, int8 ``[n]``: 1 right, 0 wrong, -1 never seen."""
         self._fresh = self.correct.clone()
+        self.loss = torch.zeros_like(self.group, dtype=torch.float32) if keeps_loss else None
+        """In force, float32 ``[n]``, of samples that were seen; ``None`` where losses are not kept."""
+        self._fresh_loss = None if self.loss is None else self.loss - torch.inf
         self._waiting: list[tuple[Tensor, Tensor, Tensor]] = []
         self._judge: Judge | None = None
         self.news = False
         """Whether predictions came into force that no weights were made from yet."""
 
-    def write(self, index: Tensor, correct: Tensor) -> None:
+    def write(self, index: Tensor, correct: Tensor, losses: Tensor | None = None) -> None:
         """Note a batch's predictions; does not wait for the device.
 
         Args:
             index: the samples' places in the dataset, int64 ``[B]``, in ``[0, n)``.
             correct: whether each was classified correctly, bool ``[B]``.
+            losses: of each, float ``[B]``, where losses are kept; one that is nan or infinite is the largest there is.
         """
         self._settle()
         self._fresh.index_copy_(0, index, correct.to(torch.int8))
+        if self._fresh_loss is not None and losses is not None:
+            self._fresh_loss.index_copy_(0, index, losses.detach().float().nan_to_num(nan=LARGEST))
 
     def write_later(self, index: Tensor, scores: Tensor, label: Tensor, judge: Judge) -> None:
         """Note a batch's scores, to be judged together with those of other batches, which is faster for small ones.
@@ -94,6 +102,8 @@ class EpochRecord:
         take = bool(seen.all() if whole else seen.any())
         if take:
             self.correct = torch.where(seen, self._fresh, self.correct)
+            if self.loss is not None and self._fresh_loss is not None:
+                self.loss = torch.where(seen, max_over_processes_(self._fresh_loss), self.loss)
             self.news = True
         self.forget_fresh()
         return take
@@ -102,6 +112,8 @@ class EpochRecord:
         """Drop what was written since the last commit."""
         self._waiting = []
         self._fresh.fill_(UNKNOWN)
+        if self._fresh_loss is not None:
+            self._fresh_loss.fill_(-torch.inf)
 
     def known_group(self) -> Tensor:
         """Group of each sample that has a prediction in force, int32 ``[..., n]``, else -1."""
@@ -119,6 +131,13 @@ class EpochRecord:
             return shrunk_accuracy(right, count, equal_if_alike=True), count
         return accuracy_from_counts(right, count), count
 
+    def group_loss(self) -> Tensor:
+        """Mean loss of each group's samples that were seen, ``[..., m]``, ``nan`` where none was; losses are kept."""
+        assert self.loss is not None, "made with keeps_loss"
+        known = self.correct != UNKNOWN
+        zeros = torch.zeros(*known.shape[:-1], self.num_groups, dtype=precise(self.loss), device=known.device)
+        return add_group_sums_(zeros, torch.where(known, self.loss, 0.0), self.group) / self._sums(known)
+
     def to_samples(self, group_value: Tensor, *, only_wrong: bool) -> Tensor:
         """Give each sample the value of its group.
 
@@ -134,6 +153,10 @@ class EpochRecord:
         value = group_value.to(torch.float32)[..., index]
         takes = self.correct == 0 if only_wrong else self._seen_by_group()[..., index]
         return torch.where(takes & (self.group >= 0), value, 1.0)
+
+    def count_unseen(self) -> int:
+        """How many groups have samples, of which none was seen; waits for the device."""
+        return int(((self._sums(self.group >= 0) > 0) & ~self._seen_by_group()).sum())
 
     def _seen_by_group(self) -> Tensor:
         """Whether a sample of each group has a prediction in force, bool ``[..., m]``."""
@@ -166,7 +189,8 @@ class EpochRecord:
         fresh = max_over_processes_(self._fresh.clone())
         tables = {"correct": self.correct, "fresh": fresh}
         on_cpu = {name: table.detach().to("cpu", copy=True) for name, table in tables.items()}
-        return {**on_cpu, "news": self.news}
+        loss = {} if self.loss is None else {"loss": self.loss.detach().to("cpu", copy=True)}
+        return {**on_cpu, **loss, "news": self.news}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Copy what ``state_dict`` gave onto this record's device.
@@ -182,4 +206,6 @@ class EpochRecord:
         device = self.correct.device
         self._waiting = []
         self.correct, self._fresh = (state[key].to(device, copy=True) for key in ("correct", "fresh"))
+        if self.loss is not None and "loss" in state:
+            self.loss = state["loss"].to(device, copy=True)
         self.news = state["news"]

@@ -1,4 +1,4 @@
-"""What a test reports of other figures than accuracy: the same as ``report`` does of the rows that ``predict`` writes."""
+"""A test reports other figures than accuracy as ``report`` does of the rows that ``predict`` writes."""
 
 import csv
 

@@ -39,7 +39,7 @@ ROWS = Outcomes(LABEL, SAID, 1, np.array([0.0, 1.0]), 2, SCORE, np.stack([1 - SC
         ("average-mae", (1 / 3 + 1 / 4 + 1) / 3, "min"),
         ("worst-auroc", roc_auc_score(LABEL[3:7], SCORE[3:7]), "max"),
         ("overall-auroc", roc_auc_score(LABEL, SCORE), "max"),
-        ("worst-brier", max(np.mean((SCORE - LABEL)[GROUP == g] ** 2) for g in range(3)), "min"),
+        ("worst-brier", max(np.mean((SCORE - LABEL)[g == GROUP] ** 2) for g in range(3)), "min"),
     ],
 )
 def test_value_is_that_of_the_groups_that_have_one(name, value, mode):

@@ -55,7 +55,9 @@ def test_the_positive_class_may_be_another_one(trainer):
 
 def test_one_output_is_the_logit_of_class_1(trainer):
     train, val = own_loaders()
-    run = trainer(callbacks=[EarlyStopping("val_worst-fpr", mode="min"), EarlyStopping("val_overall-brier", mode="min")])
+    run = trainer(
+        callbacks=[EarlyStopping("val_worst-fpr", mode="min"), EarlyStopping("val_overall-brier", mode="min")]
+    )
     module = ERM(network=nn.Linear(3, 1), loss=nn.BCEWithLogitsLoss(reduction="none"))
     module.sample_losses = lambda output, label: module.loss(output[:, 0], label.float())
     run.fit(module, train, val)
@@ -99,7 +101,11 @@ def test_scores_that_are_not_finite_have_no_figure(bad):
 
 @pytest.mark.parametrize(
     ("label", "output"),
-    [(torch.zeros(2, 3), torch.zeros(2, 3)), (torch.zeros(2).long(), torch.zeros(2)), (torch.zeros(2), torch.zeros(2, 2))],
+    [
+        (torch.zeros(2, 3), torch.zeros(2, 3)),
+        (torch.zeros(2).long(), torch.zeros(2)),
+        (torch.zeros(2), torch.zeros(2, 2)),
+    ],
     ids=["several labels", "no class dimension", "float labels"],
 )
 def test_what_names_no_class_is_refused(label, output):
@@ -138,6 +144,4 @@ def test_shrunk_figures_are_of_shares(trainer):
 
 def test_the_worst_value_is_not_kept(trainer):
     with pytest.raises(InputError, match="val_worst-fpr is monitored with mode='max'"):
-        trainer(callbacks=[EarlyStopping("val_worst-fpr", mode="max")]).fit(
-            ERM(network=network()), datamodule=small()
-        )
+        trainer(callbacks=[EarlyStopping("val_worst-fpr", mode="max")]).fit(ERM(network=network()), datamodule=small())
