@@ -132,10 +132,10 @@ class GroupReport(Callback):
         if not self.html:
             (folder / PAGE_FILE).unlink(missing_ok=True)  # of an earlier test
         else:
-            from drurank.report.page import write_page  # here, since few reports need jinja2
+            from drurank.report.page import Section, write_page  # here, since few reports need jinja2
 
             title = f"How groups are served: {pl_module.title}"
-            write_page(folder / PAGE_FILE, report, splits, further, title=title)
+            write_page(folder / PAGE_FILE, [Section(report, splits, further)], title=title)
             say(f"Page: {folder / PAGE_FILE}")
 
 

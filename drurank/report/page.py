@@ -6,6 +6,7 @@ import base64
 import datetime
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,43 +33,67 @@ from drurank.words import counted, in_digits, in_range, joined, short
 TEMPLATE = "page.html.j2"
 
 
-def write_page(
-    file: Path,
-    report: Mapping[str, Any],
-    splits: Sequence[SplitCounts],
-    figures: Mapping[str, Sequence[Served]] | None = None,
-    *,
-    title: str,
-    command: str | None = None,
-) -> None:
+@dataclass(frozen=True)
+class Section:
+    """What a page tells of the groups by one column, or several crossed.
+
+    Attributes:
+        report: the content of ``report.json``.
+        splits: counts by split.
+        figures: further figure to each split.
+        by: which columns these groups are of, where a page has several sections.
+    """
+
+    report: Mapping[str, Any]
+    splits: Sequence[SplitCounts]
+    figures: Mapping[str, Sequence[Served]] = field(default_factory=dict)
+    by: str = ""
+
+    @property
+    def begin(self) -> str:
+        """Begins what is said of it."""
+        return f"By {self.by}: " if self.by else ""
+
+    def parts(self, place: int) -> Iterator[dict[str, Any]]:
+        """Its figures as the template takes them, of the section of this place on the page."""
+        for number, (content, splits) in enumerate([(self.report, self.splits), *self._further()]):
+            said = () if number else (splits[0].split,)
+            part = _part(content, splits, f"{place}-{number}", said=said)
+            yield {**part, "title": f"{self.begin}{part['title']}"}
+
+    def _further(self) -> Iterator[tuple[Mapping[str, Any], Sequence[Served]]]:
+        return ((self.report["figures"][name], splits) for name, splits in self.figures.items())
+
+    def lines(self) -> list[str]:
+        """Its summary."""
+        first = self.splits[0]
+        lines = summary(first, self.report["splits"][first.split])
+        for content, splits in self._further():
+            lines.insert(-1, on_worst(splits[0], content["splits"][splits[0].split]))
+        return [f"{self.begin}{line}" if number == 0 else line for number, line in enumerate(lines)]
+
+
+def write_page(file: Path, sections: Sequence[Section], *, title: str, command: str | None = None) -> None:
     """Write the page.
 
     Args:
         file: where to.
-        report: the content of ``report.json``.
-        splits: counts by split.
-        figures: further figure to each split.
+        sections: of groups by one column or several crossed, one or more.
         title: of the page.
         command: that made it, if one did.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # here, since few reports need it
 
-    first = splits[0]
-    parts = [_part(report, splits, 0, said=[first.split])]
-    lines = summary(first, report["splits"][first.split])
-    if "dropped" in report:
-        lines.insert(0, f"{said_dropped(report['dropped'])}.")
-    for place, (name, counts) in enumerate((figures or {}).items(), start=1):
-        of_figure = report["figures"][name]
-        parts.append(_part(of_figure, counts, place))
-        lines.insert(-1, on_worst(counts[0], of_figure["splits"][counts[0].split]))
+    report = sections[0].report
+    lines = [f"{said_dropped(report['dropped'])}."] if "dropped" in report else []
+    lines += [line for section in sections for line in section.lines()]
     page = Environment(
         loader=PackageLoader("drurank.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).get_template(TEMPLATE)
     text = page.render(
         title=visible(title),
         summary=[visible(line) for line in lines],
-        parts=parts,
+        parts=[part for place, section in enumerate(sections) for part in section.parts(place)],
         made=_made(report, command),
     )
     replace_file(file, lambda path: path.write_text(text, encoding="utf-8"))
@@ -123,7 +148,7 @@ def _next(split: SplitCounts, content: Mapping[str, Any]) -> str:
     )
 
 
-def _part(content: Mapping[str, Any], splits: Sequence[Served], place: int, said: Sequence[str] = ()) -> dict[str, Any]:
+def _part(content: Mapping[str, Any], splits: Sequence[Served], place: str, said: Sequence[str] = ()) -> dict[str, Any]:
     """A figure as the template takes it; of the splits in ``said`` the summary tells how groups differ."""
     from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
 

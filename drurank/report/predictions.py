@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from drurank.criteria import criterion, default_criteria
-from drurank.errors import check_count
+from drurank.errors import check_choice, check_count
 from drurank.figures import Measure, figure_named
 from drurank.files import refuse_existing
 from drurank.report.answers import Answers, counted_splits
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
-from drurank.report.counts import SplitCounts
+from drurank.report.page import Section, write_page
 from drurank.report.scores import with_scores
-from drurank.report.served import Served
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
 from drurank.tabular.columns import Column, Names, refuse_unknown
 from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
 from drurank.tabular.several import check_head
 from drurank.terminal import say
-from drurank.words import as_names
+from drurank.words import as_names, joined
+
+By = Literal["crossed", "each"]
+NO_LETTER, LONGEST = r"\W+", 40
+"""What the name of a folder has no part of, and the most letters of a column's name in it."""
 
 
 def report_predictions(
@@ -34,6 +38,7 @@ def report_predictions(
     label: str = "label",
     prediction: str = "prediction",
     group: Names = "group",
+    by: By = "crossed",
     split: str | None = None,
     on: Names = None,
     labels: Names = None,
@@ -62,7 +67,9 @@ def report_predictions(
         predictions: the table, one row per sample, or per count of samples.
         label: column of the right class.
         prediction: column of the predicted class.
-        group: column of the group, or several (with commas); their combinations are then the groups.
+        group: column of the group, or several (with commas).
+        by: how several columns make groups: crossed, by their combinations; or each, by every column for itself and
+            then by their combinations, each in a folder of its own.
         split: column of the split; each split is reported by itself. Without it all rows are reported together.
         on: splits to report (with commas), as ood_test; all, if not given.
         labels: all classes (with commas), needed if a predicted class is the label of no row.
@@ -86,7 +93,7 @@ def report_predictions(
         text_encoding: encoding of a text file, if not UTF-8.
 
     Returns:
-        The content of report.json.
+        The content of report.json; with ``by="each"`` by the columns, as ``sex`` and ``sex,age``.
 
     Raises:
         InputError: if a column or a split is missing, a cell that is needed is blank, a prediction is not among the
@@ -94,44 +101,58 @@ def report_predictions(
     """
     names = _checked(criteria, min_count)
     figures = [figure_named(name) for name in as_names(figure)]
-    folder = _folder(predictions, output, html, overwrite, [one.name for one in figures])
+    check_choice("by", by, By)
+    groupings = _groupings(as_names(group), by)
+    folder = _folder(predictions, output, html, overwrite, [one.name for one in figures], list(groupings.values()))
     others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     table = _read(predictions, check, delimiter, text_encoding)
     table, places, dropped = _complete(predictions, table, [label], as_names(group), drop_missing)
     times = None if count is None else counts_of_column(Column(predictions, count, table[count], places))
-    answers = Answers.of_table(
-        predictions, table, label, prediction, as_names(group), split, as_names(labels), positive, times, places
-    )
-    if score or any(isinstance(one, Measure) and one.needs for one in figures):
-        answers = with_scores(answers, predictions, table, score)
-    only = named_splits(on, split, list(answers.rows))
-    splits, further = answers.counts(only=only), {one.name: answers.of(one, only) for one in figures}
-    about: dict[str, Any] = {
-        "predictions": predictions,
-        "label": label,
-        "prediction": prediction,
-        "group": as_names(group),
-    }
-    is_told = positive is not None or any(one.figure.positive for each in further.values() for one in each)
-    about |= _given(
-        split=split,
-        on=as_names(on),
-        labels=as_names(labels),
-        criteria=as_names(criteria),
-        figure=[one.name for one in figures],
-        positive=answers.positive if is_told else None,
-        score=score,
-        count=count,
-        delimiter=delimiter,
-        text_encoding=text_encoding,
-    )
-    about |= dropped
     _say_of_split(table, split)
-    report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further)
-    print_report(report, splits, folder, further)
-    _write_page(html, report, splits, further)
-    return report
+    sections = []
+    for columns, place in groupings.items():
+        answers = Answers.of_table(
+            predictions, table, label, prediction, list(columns), split, as_names(labels), positive, times, places
+        )
+        if score or any(isinstance(one, Measure) and one.needs for one in figures):
+            answers = with_scores(answers, predictions, table, score)
+        only = named_splits(on, split, list(answers.rows))
+        splits, further = answers.counts(only=only), {one.name: answers.of(one, only) for one in figures}
+        about: dict[str, Any] = {
+            "predictions": predictions,
+            "label": label,
+            "prediction": prediction,
+            "group": list(columns),
+        }
+        is_told = positive is not None or any(one.figure.positive for each in further.values() for one in each)
+        about |= _given(
+            split=split,
+            on=as_names(on),
+            labels=as_names(labels),
+            criteria=as_names(criteria),
+            figure=[one.name for one in figures],
+            positive=answers.positive if is_told else None,
+            score=score,
+            count=count,
+            delimiter=delimiter,
+            text_encoding=text_encoding,
+        )
+        about |= dropped
+        report = write_report(
+            folder / place, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further
+        )
+        by_columns = joined(columns) if len(groupings) > 1 else ""
+        sections.append(Section(report, splits, further, by_columns))
+        if by_columns:
+            say(f"\nBy {by_columns}:")
+        print_report(report, splits, folder / place, further, explains=len(sections) == 1)
+    _write_page(html, sections)
+    return (
+        {",".join(columns): one.report for columns, one in zip(groupings, sections, strict=True)}
+        if by == "each"
+        else dict(sections[0].report)
+    )
 
 
 def report_counts(
@@ -195,7 +216,7 @@ def report_counts(
     _say_of_split(table, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
-    _write_page(html, report, splits)
+    _write_page(html, [Section(report, splits)])
     return report
 
 
@@ -208,13 +229,21 @@ def _checked(criteria: Names, min_count: int) -> tuple[str, ...]:
     return names
 
 
-def _folder(source: str, output: str | None, html: str | None, overwrite: bool, figures: Sequence[str] = ()) -> Path:
+def _folder(
+    source: str,
+    output: str | None,
+    html: str | None,
+    overwrite: bool,
+    figures: Sequence[str] = (),
+    places: Sequence[str] = ("",),
+) -> Path:
     """Where to write, with nothing there that is replaced unasked."""
     path = Path(os.path.expanduser(source)).absolute()
     folder = Path(os.path.expanduser(output)) if output else path.with_name(f"{path.stem}_report")
     files = [*REPORT_FILES, *(name for figure in figures for name in figure_files(figure))]
     pages = [Path(os.path.expanduser(html))] if html else []
-    refuse_existing([*(folder / name for name in files), *pages], overwrite=overwrite, inputs=[str(path)])
+    written = [folder / place / name for place in places for name in files]
+    refuse_existing([*written, *pages], overwrite=overwrite, inputs=[str(path)])
     return folder
 
 
@@ -244,18 +273,22 @@ def _complete(
     return table.take(pa.array(kept)), kept, {"dropped": dropped}
 
 
-def _write_page(
-    html: str | None,
-    report: Mapping[str, Any],
-    splits: Sequence[SplitCounts],
-    figures: Mapping[str, Sequence[Served]] | None = None,
-) -> None:
+def _groupings(columns: Sequence[str], by: By) -> dict[tuple[str, ...], str]:
+    """Columns that make groups together, to the folder in that of the report."""
+    if by == "crossed" or len(columns) < 2:
+        return {tuple(columns): ""}
+    found: dict[tuple[str, ...], str] = {}
+    for number, name in enumerate(columns, start=1):
+        found[(name,)] = f"by_{number}_{re.sub(NO_LETTER, '_', name)[:LONGEST]}"
+    return {**found, tuple(columns): "crossed"}
+
+
+def _write_page(html: str | None, sections: Sequence[Section]) -> None:
     if html is None:
         return
-    from drurank.report.page import write_page  # here, since few reports need jinja2
-
+    report = sections[0].report
     source = Path(str(report.get("predictions", report.get("counts")))).name
-    write_page(Path(os.path.expanduser(html)), report, splits, figures, title=f"How groups are served: {source}")
+    write_page(Path(os.path.expanduser(html)), sections, title=f"How groups are served: {source}")
     say(f"Page: {html}")
 
 
