@@ -147,7 +147,7 @@ def criterion(name: str) -> Criterion:
     if found is not None:
         return found
     base, of_figure, figure = name.partition(FIGURE_MARK)
-    if of_figure:
+    if of_figure and find_criterion(base) is not None:
         raise InputError(
             f"criterion {name!r} is of {figure}, and here only those of accuracy are taken: give {base!r} (a fit's "
             "select and a monitored key take others, and reports take figure=...)"

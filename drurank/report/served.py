@@ -15,6 +15,9 @@ from drurank.figures import Figure
 from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ
 from drurank.noise import Noise
 
+MOST_TOLD = 100
+"""Groups that are told from chance that a report names."""
+
 
 class Served(Protocol):
     """Groups of one split, with a figure of each.
@@ -138,12 +141,15 @@ def told_worst(groups: Sequence[str], worst: int, surest: int, is_told: np.ndarr
 
     Returns:
         ``served_worst``: its ``group``, and whether that is ``beyond_chance``; ``None`` where there is one group only.
-        ``worse_than_chance``: the other one; ``None`` where there is none.
+        ``worse_than_chance``: the other one; ``None`` where there is none. ``beyond_chance``: how many groups are told,
+        and the names of the first of them.
     """
     alone = len(groups) < 2
+    told = [] if alone else [groups[int(place)] for place in np.flatnonzero(is_told)[:MOST_TOLD]]
     return {
         "served_worst": None if alone else {"group": groups[worst], "beyond_chance": bool(is_told[worst])},
         "worse_than_chance": groups[surest] if is_told[surest] else None,
+        "beyond_chance": {"number": 0 if alone else int(is_told.sum()), "groups": told},
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,11 @@ from drurank.study.chosen import Chosen
 from drurank.study.result import Counts
 from drurank.study.stepwise import Difference
 
+PAIRED_ROWS = "Groups: rows are paired, so a group's interval is about the rows that one of the two alone has right."
+UNPAIRED_ROWS = (
+    "Groups: which rows each has right is not known here, so a group's interval is wider than it need be; "
+    "`report --predictions` with the predictions of both (`predict`) pairs the rows."
+)
 DRAWS = 4000
 ENDS = (2.5, 97.5)
 DIGITS = 3
@@ -20,6 +25,19 @@ ONE_RUN = (
     "About these two models: what another seed of training would do is not counted; methods are compared over several "
     "seeds."
 )
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Rows of each group of which one of two models is right.
+
+    Attributes:
+        gained: those that the second alone has right, int64 ``[m]``.
+        lost: those that the first alone has right, int64 ``[m]``.
+    """
+
+    gained: np.ndarray
+    lost: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -75,6 +93,7 @@ def compare_counts(
     remarks: Sequence[str] = (),
     about: Sequence[str] = (),
     by: str | None = None,
+    changed: Changed | None = None,
 ) -> Comparison:
     """Two models by their counts on the same groups.
 
@@ -87,10 +106,12 @@ def compare_counts(
         remarks: sentences on what is compared.
         about: sentences on which models the two are.
         by: criterion that chose them, on validation.
+        changed: rows of each group of which one of the two is right, where that is known.
     """
     correct = np.stack([one.correct for one in counts])[:, None]
     side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count, groups=counts[0].groups)
-    return compare_chosen(side, names, split, cells, remarks, about, by)
+    found = compare_chosen(side, names, split, cells, remarks, about, by)
+    return found if changed is None else replace(found, groups=compare(*counts, changed=changed))
 
 
 def compare_chosen(
@@ -150,11 +171,13 @@ def _test_of(side: Chosen) -> str:
     )
 
 
-def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:
+def compare(first: Counts, second: Counts, *, changed: Changed | None = None, seed: int = 0) -> pa.Table:
     """Which groups the second serves better or worse than the first.
 
     Each accuracy of a group has the posterior of that group's rows alone (Jeffreys' prior); ``low`` and ``high`` are
-    the ends of 95 % of the differences, to three digits. Of many groups that are served alike, about one in twenty is
+    the ends of 95 % of the differences, to three digits. Where it is known which rows changed, the difference is that
+    of the shares of rows that the second alone and that the first alone has right, which are drawn together (Jeffreys'
+    prior of three shares). Of many groups that are served alike, about one in twenty is
     called otherwise.
 
     Each group is looked at by itself, so that many small groups may all be ``like`` where a difference over all of them
@@ -163,6 +186,7 @@ def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:
     Args:
         first: counts of one candidate; of several seeds, their mean.
         second: counts of the other, of the same groups.
+        changed: rows of each group of which one of the two is right, where that is known.
         seed: of the random draws.
 
     Returns:
@@ -175,9 +199,15 @@ def compare(first: Counts, second: Counts, *, seed: int = 0) -> pa.Table:
     if first.groups != second.groups or not np.array_equal(first.count, second.count):
         raise InputError("the two were tested on other groups or rows; compare like with like")
     rng = np.random.default_rng(seed)
-    drawn = [rng.beta(c.correct + 0.5, c.count - c.correct + 0.5, size=(DRAWS, len(c.count))) for c in (first, second)]
+    if changed is None:
+        drawn = [rng.beta(c.correct + 0.5, c.count - c.correct + 0.5, (DRAWS, len(c.count))) for c in (first, second)]
+        difference = drawn[1] - drawn[0]
+    else:
+        gained, lost = changed.gained, changed.lost
+        some = [rng.gamma(rows + 0.5, size=(DRAWS, len(rows))) for rows in (gained, lost, first.count - gained - lost)]
+        difference = (some[0] - some[1]) / sum(some)
     # Draws fix no more digits, and tables show these, so that they and the verdicts agree.
-    low, high = np.percentile(drawn[1] - drawn[0], ENDS, axis=0).round(DIGITS) + 0.0
+    low, high = np.percentile(difference, ENDS, axis=0).round(DIGITS) + 0.0
     accuracy = [c.correct / c.count for c in (first, second)]
     verdict = np.where(low > 0, "better", np.where(high < 0, "worse", "like"))
     table = pa.table(

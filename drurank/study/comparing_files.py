@@ -18,7 +18,7 @@ from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.run_folder.links import refuse_links
 from drurank.splits import TEST
-from drurank.study.comparing import ONE_RUN, Comparison, compare_counts
+from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, UNPAIRED_ROWS, Changed, Comparison, compare_counts
 from drurank.study.constant import answer_in, no_better
 from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
@@ -71,7 +71,7 @@ def compare_runs(
     names = str(first), str(second)
     same_groups(counts, names, split)
     answers = {name: [answer_in(folder / REPORT_FILE, split)] for name, folder in zip(names, folders, strict=True)}
-    remarks = (*no_better(answers, split), ONE_RUN)
+    remarks = (*no_better(answers, split), ONE_RUN, UNPAIRED_ROWS)
     about = [
         f"{place}: {report['method']}, {report['checkpoint']}."
         for place, report in zip(("First", "Second"), reports, strict=True)
@@ -166,10 +166,21 @@ def compare_predictions(
             one.split,
             cells,
             min_count,
-            (*dropped, *_said(names, (one, other))),
+            (*dropped, *_said(names, (one, other)), PAIRED_ROWS),
+            changed=_changed(answers, one),
         )
         for one, other in zip(*found, strict=True)
     ]
+
+
+def _changed(answers: Sequence[Answers], split: SplitCounts) -> Changed:
+    """Rows of each group of a split of which one of two is right, in the order of the groups' names."""
+    right = [each.outcomes.label == each.outcomes.prediction for each in answers]
+    here, code, groups = answers[0].rows[split.split], answers[0].code, answers[0].groups
+    number = {name: place for place, name in enumerate(groups)}
+    place = [number[name] for name in sorted(split.groups)]
+    rows = [np.bincount(code[here & new & ~old], minlength=len(groups)) for old, new in (right, right[::-1])]
+    return Changed(rows[0][place], rows[1][place])
 
 
 def _said(names: tuple[str, str], counts: tuple[SplitCounts, SplitCounts]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def test_one_page_has_a_section_for_each(table):
 
 
 def test_one_column_is_reported_as_usual(table):
-    path, rows = table
+    path, _ = table
     words = ["report", "--predictions", str(path), "--label", "y", "--prediction", "p", "--group", "age"]
     found = main([*words, "--by", "each"])
     assert list(found) == ["age"]

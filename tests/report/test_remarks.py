@@ -5,8 +5,10 @@ import pytest
 from scipy.stats import binom
 
 from drurank.criteria import default_criteria
+from drurank.figures import FIGURES, Outcomes
 from drurank.report import SplitCounts
-from drurank.report.remarks import remarks
+from drurank.report.remarks import on_worst, remarks
+from drurank.report.values import SplitValues
 from drurank.spread import fit_spread
 from drurank.words import in_digits, in_range
 
@@ -139,3 +141,38 @@ def test_tstat_without_an_estimate_is_explained_where_others_have_one():
 
 def test_groups_that_min_count_leaves_out_are_counted():
     assert "2 of 62 groups left out for having too few rows" in said(alike((1, 2), (0, 2)), min_count=3)
+
+
+def test_every_group_that_is_told_from_chance_is_named():
+    # Of 200 rows each, .9 right but in two groups, where half and six tenths are; a third of 10 rows may be chance.
+    split = SplitCounts(
+        "s", [f"g{i}" for i in range(8)], np.array([180, 100, 120, 180, 180, 180, 180, 8]), np.array([200] * 7 + [10])
+    )
+    summary = split.summary(["average", "worst"])
+    assert summary["beyond_chance"] == {"number": 2, "groups": ["g1", "g2"]}
+    said = on_worst(split, summary)
+    assert "g1, with 100 of 200 rows right (.500)" in said
+    assert said.endswith("worse than chance alone would make a group of its size. So are g2 (.600).")
+
+
+def test_a_worst_group_of_few_rows_does_not_hide_one_that_is_told():
+    split = SplitCounts("s", ["small", "large", "a", "b"], np.array([0, 60, 180, 180]), np.array([1, 200, 200, 200]))
+    said = on_worst(split, split.summary(["average"]))
+    assert said.endswith("may be chance. Worse than chance alone would make groups of their sizes: large (.300).")
+
+
+def test_probabilities_that_are_off_everywhere_are_not_called_chance():
+    rng = np.random.default_rng(0)
+    code = np.repeat(np.arange(16), 60)
+    score = rng.uniform(0.4, 0.6, len(code))
+    label = (rng.random(len(code)) < np.clip(score + 0.25, 0, 1)).astype(np.int64)  # a quarter more often than said
+    rows = Outcomes(label, np.ones_like(label), 1, None, 2, score, np.stack([1 - score, score], axis=1))
+    figure = FIGURES["calibration_error"]
+    split = SplitValues.of_rows("s", [f"g{i}" for i in range(16)], figure, figure.prepare(rows), code)
+    said = on_worst(split, split.summary(["average", "worst"]))
+    assert "Probabilities are off in the groups as a whole: their mean calibration error is .2" in said
+    assert "where right ones would give .1" in said
+    label = (rng.random(len(code)) < score).astype(np.int64)
+    rows = Outcomes(label, np.ones_like(label), 1, None, 2, score, np.stack([1 - score, score], axis=1))
+    split = SplitValues.of_rows("s", [f"g{i}" for i in range(16)], figure, figure.prepare(rows), code)
+    assert "as a whole" not in on_worst(split, split.summary(["average", "worst"]))

@@ -15,7 +15,7 @@ from drurank.cli.compare_shown import figures, print_comparison, verdict
 from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.study import Study, compare, compare_in_study, compare_runs, find, study_table
-from drurank.study.comparing import ONE_RUN
+from drurank.study.comparing import ONE_RUN, Changed
 from drurank.study.comparing_files import compare_predictions
 from drurank.study.result import Counts
 from drurank.study.shipping import recommend
@@ -58,6 +58,32 @@ def test_the_interval_of_a_group_is_that_of_two_posteriors():
         sd = np.sqrt(p * (1 - p) / 42 + q * (1 - q) / 42)
         assert table["low"][place] == pytest.approx(q - p - 1.96 * sd, abs=0.02)
         assert table["high"][place] == pytest.approx(q - p + 1.96 * sd, abs=0.02)
+
+
+def test_where_rows_are_paired_those_alone_count_that_changed():
+    first, second = (Counts(("a", "b"), np.array(right), np.array([100, 100])) for right in ([70, 70], [80, 80]))
+    changed = Changed(np.array([10, 30]), np.array([0, 20]))
+    table = compare(first, second, changed=changed).to_pydict()
+    low, high = np.array(table["low"]), np.array(table["high"])
+    assert table["group"] == ["a", "b"]
+    for place, (gained, lost) in enumerate([(10, 0), (30, 20)]):
+        drawn = np.random.default_rng(1).dirichlet([gained + 0.5, lost + 0.5, 100 - gained - lost + 0.5], 200_000)
+        want = np.percentile(drawn[:, 0] - drawn[:, 1], [2.5, 97.5])
+        assert [low[place], high[place]] == pytest.approx(want, abs=0.01)
+    assert table["verdict"] == ["better", "like"]
+    assert compare(first, second)["verdict"].to_pylist() == ["like", "like"]
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0.05, 0.15), (0.02, 0.02), (0.3, 0.2), (0.0, 0.1)])
+def test_paired_intervals_hold_the_difference(gained, lost):
+    rng, rows, m = np.random.default_rng(0), 120, 2000
+    drawn = rng.multinomial(rows, [gained, lost, 0.4, 0.6 - gained - lost], m)
+    changed, names = Changed(drawn[:, 0], drawn[:, 1]), tuple(f"g{i:04}" for i in range(m))
+    counts = [Counts(names, drawn[:, 2] + drawn[:, place], np.full(m, rows)) for place in (1, 0)]
+    table = compare(*counts, changed=changed)
+    low, high = table["low"].to_numpy(), table["high"].to_numpy()
+    held = ((low <= gained - lost) & (gained - lost <= high)).mean()
+    assert held >= 0.92
 
 
 def test_a_group_is_better_or_worse_by_the_ends_that_are_shown():
