@@ -162,7 +162,7 @@ def _on_others(split: Served, content: Mapping[str, Any]) -> Iterator[str]:
     named = sorted(others, key=lambda name: split.accuracy[place[name]])[:NAMED]
     said = [f"{short(name)} ({in_digits(split.value[place[name]])})" for name in named]
     more = [f"{number - len(named):,} more"] if number > len(named) else []
-    so = "So are" if content["served_worst"]["beyond_chance"] else f"{LIKEWISE}:"
+    so = f"So {'is' if number == 1 else 'are'}" if content["served_worst"]["beyond_chance"] else f"{LIKEWISE}:"
     yield f"{so} {joined([*said, *more])}."
 
 

@@ -152,7 +152,7 @@ def test_every_group_that_is_told_from_chance_is_named():
     assert summary["beyond_chance"] == {"number": 2, "groups": ["g1", "g2"]}
     said = on_worst(split, summary)
     assert "g1, with 100 of 200 rows right (.500)" in said
-    assert said.endswith("worse than chance alone would make a group of its size. So are g2 (.600).")
+    assert said.endswith("worse than chance alone would make a group of its size. So is g2 (.600).")
 
 
 def test_a_worst_group_of_few_rows_does_not_hide_one_that_is_told():
