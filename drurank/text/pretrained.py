@@ -63,12 +63,15 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
 
     with _quiet():
         if config is None:
+            _refuse_fetching(name, _load(AutoConfig, "encoder", name))
             said = {"output_loading_info": True, "ignore_mismatched_sizes": True}
             encoder, found = _load(AutoModel, "encoder", name, dtype=torch.float32, **said)
             _refuse_lacking(name, found)
         else:
             kind = {key: value for key, value in config.items() if key != "model_type"}
-            encoder = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **kind), dtype=torch.float32)
+            made = AutoConfig.for_model(config["model_type"], **kind)
+            _refuse_fetching(name, made)
+            encoder = AutoModel.from_config(made, dtype=torch.float32, trust_remote_code=False)
     if encoder.main_input_name != "input_ids" or not hasattr(encoder.config, "hidden_size"):
         raise InputError(f"{name} is a {encoder.config.model_type}, not a text encoder; give one such as {DEFAULT}")
     if encoder.config.is_encoder_decoder:
@@ -84,14 +87,14 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
     return encoder.train()  # they are loaded in evaluation mode, which Lightning would keep
 
 
-def refuse_unknown_tokens(largest: int, encoder: Any, name: str, tokenizer: str) -> None:
+def refuse_unknown_tokens(largest: int, encoder: Any, name: str, tokenizer: str | None) -> None:
     """Refuse texts with a token that the encoder has no embedding for.
 
     Args:
         largest: the largest number of the texts' tokens.
         encoder: what ``load_encoder`` gave.
         name: of the encoder: local folder, or name on the hub.
-        tokenizer: the same of what cut the texts.
+        tokenizer: the same of what cut the texts; ``None`` where it is not to be loaded.
 
     Raises:
         InputError: naming the token and the remedy.
@@ -99,6 +102,8 @@ def refuse_unknown_tokens(largest: int, encoder: Any, name: str, tokenizer: str)
     known = encoder.config.vocab_size
     if largest < known:
         return
+    if tokenizer is None:
+        raise InputError(f"the texts have token {largest:,}, and the encoder has embeddings for {known:,} tokens")
     token = load_tokenizer(tokenizer).convert_ids_to_tokens(largest)
     remedy = f"give tokenizer={name!r}"
     if name == tokenizer:
@@ -138,6 +143,23 @@ def _refuse_lacking(name: str, found: dict[str, Any]) -> None:
             f"{len(lacking):,} of the encoder's weights, {min(lacking)!r} among them, are missing from {name} or have "
             "another shape; give a folder whose config.json and weights were saved together"
         )
+
+
+def _refuse_fetching(name: str, config: Any) -> None:
+    """Stop if an encoder would load more from the hub as it is made: code of its own, or weights of another model."""
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING
+
+    kind = MODEL_MAPPING.get(type(config), None)
+    if kind is not None and getattr(kind, "main_input_name", "input_ids") != "input_ids":
+        raise InputError(f"{name} is a {config.model_type}, not a text encoder; give one such as {DEFAULT}")
+    parts = [config, *(getattr(config, part, None) for part in config.sub_configs)]
+    for option in ("_attn_implementation", "_experts_implementation", "use_pretrained_backbone"):
+        for value in (getattr(part, option, None) for part in parts):
+            if value is True or "/" in str(value):
+                raise InputError(
+                    f"the configuration of {name} has {option.strip('_')}: {value}, which would be loaded from the "
+                    "hub; remove that from its config.json, or give another encoder"
+                )
 
 
 def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
