@@ -21,6 +21,8 @@ LONGEST_CELL = 1 << 24
 """Characters of a cell of CSV: a quote that is left open makes one cell of the rest of a file."""
 MOST_VALUES = 200_000
 """Values of a YAML file, each counted as often as an alias repeats it."""
+MOST_ENTRIES = 300_000
+"""Files and folders that are looked through for those of a pattern."""
 CHUNK = 1 << 24
 
 

@@ -1,6 +1,6 @@
 """Pretrained encoders and their tokenizers, from a local folder, the hub's local cache, or the hub.
 
-The hub is asked only for what is not found locally; code that a folder brings is never run.
+The hub is asked only for what is not found locally, which is said; code that a folder brings is never run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import nn
 
 from drurank.errors import InputError
 from drurank.extras import check_installed
+from drurank.hub import say_asked
 
 DEFAULT = "distilbert-base-uncased"
 OF_FILES = ("_file", "_path", "_dir")
@@ -180,6 +181,7 @@ def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
                 f"no {what} can be loaded from the folder {name}: {said}; give one that save_pretrained wrote, with "
                 "config.json, the weights and the tokenizer's files"
             ) from error
+    say_asked(what, name)
     _ask_hub(what, name)
     try:
         return kind.from_pretrained(name, **options)

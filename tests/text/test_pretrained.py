@@ -8,6 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from drurank.errors import InputError
+from drurank.hub import say_asked
 from drurank.networks import MLP, Sizes, TextClassifier
 from drurank.networks.factory import is_plain
 from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
@@ -236,6 +237,18 @@ def test_an_encoder_that_would_load_more_from_the_hub_is_refused(tmp_path, more,
     file.write_text(json.dumps(config))
     with pytest.raises(InputError, match=said):
         TextClassifier(sizes(folder), config=config if is_given else None)
+
+
+@pytest.mark.parametrize(("load", "what"), [(load_tokenizer, "tokenizer"), (load_encoder, "encoder")])
+def test_a_hub_is_asked_only_once_that_is_said(caplog, monkeypatch, load, what):
+    def ask(*_):
+        assert f"there is no file or folder some/one: asking the hub for the {what} of that name" in caplog.messages
+        raise InputError("asked")
+
+    monkeypatch.setattr("drurank.text.pretrained._ask_hub", ask)
+    say_asked.cache_clear()
+    with pytest.raises(InputError, match="asked"):
+        load("some/one")
 
 
 def test_what_reads_pictures_is_refused_before_it_is_made(monkeypatch, tiny):
