@@ -21,6 +21,10 @@ LONGEST_CELL = 1 << 24
 """Characters of a cell of CSV: a quote that is left open makes one cell of the rest of a file."""
 MOST_VALUES = 200_000
 """Values of a YAML file, each counted as often as an alias repeats it."""
+MOST_TEXT = 1 << 25
+"""Bytes of a YAML or JSON file of a run or a study."""
+MOST_FIGURES = 3_000_000
+"""Figures in the ``metrics.csv`` of a run that is gone on with."""
 MOST_ENTRIES = 300_000
 """Files and folders that are looked through for those of a pattern."""
 CHUNK = 1 << 24
@@ -53,6 +57,21 @@ def refuse_growth(path: str | Path, size: int, grown: int, what: str = "bytes") 
             f"{path} has {size:,} bytes and becomes {grown:,} {what} or more, as files do that are made to fill the "
             f"memory; {LIFT}"
         )
+
+
+def refuse_large(file: Path, most: int | None = None) -> None:
+    """Refuse a file of more bytes, which become some fifty times as many once it is parsed.
+
+    Args:
+        file: that is read as a whole.
+        most: bytes that are taken; ``MOST_TEXT``, if not given.
+
+    Raises:
+        InputError: naming it.
+    """
+    size, most = file.stat().st_size, MOST_TEXT if most is None else most
+    if size > most and not are_lifted():
+        raise InputError(f"{file} has {size:,} bytes, and none of its kind needs more than {most:,}; {LIFT}")
 
 
 class LimitedGzip(gzip.GzipFile):

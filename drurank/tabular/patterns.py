@@ -35,8 +35,8 @@ def _refuse_endless(pattern: str) -> None:
     recursive = parts.count(RECURSIVE)
     if recursive > MOST_RECURSIVE:
         raise InputError(
-            f"the pattern {pattern} has {RECURSIVE} {recursive} times; give it {MOST_RECURSIVE} times at most, and name the folders "
-            f"between, or {limits.LIFT}"
+            f"the pattern {pattern} has {RECURSIVE} {recursive} times; give it {MOST_RECURSIVE} times at most and "
+            f"name the folders between, or {limits.LIFT}"
         )
     depth = math.inf if recursive else len(parts) - first
     if depth == 1:
