@@ -13,7 +13,9 @@ import drurank.limits as limits
 from drurank.errors import InputError
 from drurank.files import read_json
 from drurank.limits import count_values
+from drurank.tabular.delimited import iter_rows
 from drurank.tabular.reading import read_table
+from drurank.tabular.text import TextFile
 from drurank.yaml_files import read_options, read_text, read_yaml
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -52,6 +54,18 @@ def test_compressed_text_that_becomes_much_is_refused(tmp_path, name):
     write_gzip(tmp_path / name)
     with pytest.raises(InputError, match=r"t\.\w+\.gz has [\d,]+ bytes and becomes [\d,]+ bytes or more.*=off"):
         read_table(str(tmp_path / name))
+
+
+def test_compressed_text_is_refused_before_much_of_it_is_parsed(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "FREE", 900_000)
+    monkeypatch.setattr(limits, "EARLY", 10_000)
+    write_gzip(tmp_path / "t.csv.gz")
+    rows, parsed = iter_rows(TextFile("t.csv.gz", tmp_path / "t.csv.gz", None), ","), []
+    with pytest.raises(InputError, match="becomes 1,000,004 bytes or more"):
+        parsed.extend(rows)
+    assert len(parsed) < 10_000, "of 250,000 rows"
+    monkeypatch.setattr(limits, "FREE", 1_100_000)
+    assert read_table(str(tmp_path / "t.csv.gz")).num_rows == 250_000
 
 
 def test_limit_can_be_lifted(tmp_path, lifted):
