@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drurank.errors import InputError
+from drurank.limits import refuse_large
 from drurank.shapes import check_shape
 
 try:
@@ -230,9 +231,10 @@ def read_json(path: Path, remedy: str, shape: Mapping[str, Any] | None = None) -
         shape: keys and kinds of the values that are read of it, see ``check_shape``; any, if not given.
 
     Raises:
-        InputError: naming the file and the remedy, if it is not JSON, of another shape, or no file.
+        InputError: naming the file and the remedy, if it is not JSON, of another shape, too large, or no file.
     """
     refuse_pipe(path, remedy)
+    refuse_large(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

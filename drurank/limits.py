@@ -9,7 +9,7 @@ import csv
 import gzip
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from drurank.errors import InputError
 
@@ -21,6 +21,15 @@ LONGEST_CELL = 1 << 24
 """Characters of a cell of CSV: a quote that is left open makes one cell of the rest of a file."""
 MOST_VALUES = 200_000
 """Values of a YAML file, each counted as often as an alias repeats it."""
+MOST_TEXT = 1 << 25
+"""Bytes of a YAML or JSON file of a run or a study."""
+MOST_FIGURES = 3_000_000
+"""Figures in the ``metrics.csv`` of a run that is gone on with."""
+MOST_ENTRIES = 300_000
+"""Files and folders that are looked through for those of a pattern."""
+EARLY, SUSPECT = 1 << 22, 20
+"""Bytes of a compressed file, and times what they were read from, from which on all of it is unpacked at once to see
+whether it is too much: rows are parsed a hundred times as slowly."""
 CHUNK = 1 << 24
 
 
@@ -53,12 +62,28 @@ def refuse_growth(path: str | Path, size: int, grown: int, what: str = "bytes") 
         )
 
 
+def refuse_large(file: Path, most: int | None = None) -> None:
+    """Refuse a file of more bytes, which become some fifty times as many once it is parsed.
+
+    Args:
+        file: that is read as a whole.
+        most: bytes that are taken; ``MOST_TEXT``, if not given.
+
+    Raises:
+        InputError: naming it.
+    """
+    size, most = file.stat().st_size, MOST_TEXT if most is None else most
+    if size > most and not are_lifted():
+        raise InputError(f"{file} has {size:,} bytes, and none of its kind needs more than {most:,}; {LIFT}")
+
+
 class LimitedGzip(gzip.GzipFile):
     """The content of a gzip file, refused as soon as it is too much."""
 
     def __init__(self, path: str, file: Path) -> None:
         super().__init__(file, "rb")
-        self._path, self._size = path, file.stat().st_size
+        self._path, self._file, self._size = path, file, file.stat().st_size
+        self._is_scanned, self._packed = False, cast(Any, self.fileobj)
 
     def read(self, size: int | None = -1) -> bytes:
         """As that of any file; all of it in pieces."""
@@ -74,7 +99,13 @@ class LimitedGzip(gzip.GzipFile):
         return self._checked(super().read1(size))
 
     def _checked(self, piece: bytes) -> bytes:
-        refuse_growth(self._path, self._size, self.tell())
+        grown = self.tell()
+        refuse_growth(self._path, self._size, grown)
+        if not self._is_scanned and grown > EARLY and grown > SUSPECT * self._packed.tell() and not are_lifted():
+            self._is_scanned = True
+            with gzip.open(self._file) as whole:
+                while whole.read(CHUNK):
+                    refuse_growth(self._path, self._size, whole.tell())
         return piece
 
 

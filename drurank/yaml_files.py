@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from drurank.errors import InputError
-from drurank.limits import LIFT, MOST_VALUES, are_lifted, count_values
+from drurank.limits import LIFT, MOST_VALUES, are_lifted, count_values, refuse_large
 
 TEXTS = frozenset(
     {
@@ -89,13 +91,14 @@ class TextLoader(CoreLoader):
         Raises:
             yaml.constructor.ConstructorError: if a key is given twice, of which only the last would count.
         """
-        keys = [key for key, _ in node.value]
-        for place, key in enumerate(keys):
+        seen = set[str]()
+        for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
-                if key.value in [one.value for one in keys[:place]]:
+                if key.value in seen:
                     raise yaml.constructor.ConstructorError(
                         None, None, f"the key {key.value!r} is given twice", key.start_mark
                     )
+                seen.add(key.value)
                 key.tag = f"{TAG}str"
         mapping: dict[Any, Any] = super().construct_mapping(node, deep)
         return mapping
@@ -167,8 +170,10 @@ def read_options(file: Path, remedy: str) -> dict[str, Any]:
     """The options in a YAML file that a run has written.
 
     Raises:
-        InputError: naming the file and the remedy, if it cannot be read as YAML of plain values, or holds no mapping.
+        InputError: naming the file and the remedy, if it cannot be read as YAML of plain values, or holds no mapping;
+            or if it is too large.
     """
+    refuse_large(file)
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
@@ -210,12 +215,24 @@ def _limited(content: str, loader: type[CoreLoader]) -> Any:
     """The composed document.
 
     Raises:
-        yaml.YAMLError: if its aliases make too many values of it.
+        yaml.YAMLError: if it has too many values, or its aliases make too many of it.
     """
+    if len(content) > MOST_VALUES and _has_too_many(content, loader) and not are_lifted():
+        raise yaml.YAMLError(f"it has more than {MOST_VALUES:,} values; {LIFT}")
     node = _composed(content, loader)
     if "*" in content and count_values(node) > MOST_VALUES and not are_lifted():
         raise yaml.YAMLError(f"its aliases make more than {MOST_VALUES:,} values of it; {LIFT}")
     return node
+
+
+def _has_too_many(content: str, loader: type[CoreLoader]) -> bool:
+    """Whether it has more values than are taken, told without the memory that they need."""
+    for reader in (_quick(loader), loader):  # type: ignore[arg-type]  # as in ``_composed``
+        with suppress(yaml.YAMLError, UnicodeError):
+            events = yaml.parse(content, reader)
+            values = (event for event in events if isinstance(event, yaml.NodeEvent))
+            return next(islice(values, MOST_VALUES, None), None) is not None
+    return False
 
 
 def is_plain(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Small files that become large, or take long, are refused in a sentence; the limits can be lifted."""
 
 import gzip
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,12 @@ import yaml
 
 import drurank.limits as limits
 from drurank.errors import InputError
+from drurank.files import read_json
 from drurank.limits import count_values
+from drurank.tabular.delimited import iter_rows
 from drurank.tabular.reading import read_table
-from drurank.yaml_files import read_text, read_yaml
+from drurank.tabular.text import TextFile
+from drurank.yaml_files import read_options, read_text, read_yaml
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
@@ -31,6 +35,11 @@ def lifted(monkeypatch):
     monkeypatch.setenv("DRURANK_LIMITS", "off")
 
 
+@pytest.fixture
+def lifted_later(monkeypatch):
+    return lambda: monkeypatch.setenv("DRURANK_LIMITS", "off")
+
+
 def write_gzip(path):
     with gzip.open(path, "wt") as file:
         file.write("a,b\n" if path.name.startswith("t.csv") else "[\n")
@@ -45,6 +54,18 @@ def test_compressed_text_that_becomes_much_is_refused(tmp_path, name):
     write_gzip(tmp_path / name)
     with pytest.raises(InputError, match=r"t\.\w+\.gz has [\d,]+ bytes and becomes [\d,]+ bytes or more.*=off"):
         read_table(str(tmp_path / name))
+
+
+def test_compressed_text_is_refused_before_much_of_it_is_parsed(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "FREE", 900_000)
+    monkeypatch.setattr(limits, "EARLY", 10_000)
+    write_gzip(tmp_path / "t.csv.gz")
+    rows, parsed = iter_rows(TextFile("t.csv.gz", tmp_path / "t.csv.gz", None), ","), []
+    with pytest.raises(InputError, match="becomes 1,000,004 bytes or more"):
+        parsed.extend(rows)
+    assert len(parsed) < 10_000, "of 250,000 rows"
+    monkeypatch.setattr(limits, "FREE", 1_100_000)
+    assert read_table(str(tmp_path / "t.csv.gz")).num_rows == 250_000
 
 
 def test_limit_can_be_lifted(tmp_path, lifted):
@@ -93,3 +114,47 @@ def test_yaml_with_some_aliases_is_read():
 def test_configuration_of_aliases_is_refused(refused, tmp_path):
     (tmp_path / "c.yaml").write_text(f"model: DRU\ndata: {{class_path: Shortcut, init_args: {{a: 1}}}}\n{BOMB}")
     assert "aliases make more than" in refused("fit", "--config", tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda number: "".join(f"k{place}: 1\n" for place in range(number // 2)),
+        lambda number: f"[{'1,' * number}1]",
+        lambda number: f"a: \x85\nb: [{'1,' * number}1]",  # a letter that the reader in C refuses
+    ],
+    ids=["keys", "list", "odd"],
+)
+def test_more_values_than_any_configuration_has_are_not_composed(monkeypatch, lifted_later, make):
+    monkeypatch.setattr("drurank.yaml_files.MOST_VALUES", 1000)
+    assert read_yaml(make(900)) is not None
+    text = make(3000)
+    with monkeypatch.context() as patch:
+        patch.setattr(yaml, "compose", lambda *_: pytest.fail("composed"))
+        for read in (read_yaml, read_text):
+            with pytest.raises(yaml.YAMLError, match="has more than 1,000 values; if it is right, set"):
+                read(text)
+    lifted_later()
+    assert read_yaml(text) is not None
+
+
+def test_a_configuration_or_a_json_file_that_is_too_large_is_not_read(tmp_path, monkeypatch, lifted_later):
+    monkeypatch.setattr(limits, "MOST_TEXT", 20)
+    options, content = tmp_path / "config.yaml", tmp_path / "selection.json"
+    options.write_text(f"a: {'x' * 20}")
+    content.write_text(f"[{'1,' * 20}1]")
+    for read, file in ((read_options, options), (read_json, content)):
+        with pytest.raises(InputError, match=rf"{file.name} has .. bytes, and none of its kind needs more"):
+            read(file, "give another")
+    lifted_later()
+    assert read_options(options, "") == {"a": "x" * 20}
+    assert read_json(content, "") == [1] * 21
+
+
+def test_keys_of_a_large_mapping_are_compared_once_each():
+    text = "".join(f"k{place}: 1\n" for place in range(20_000))
+    before = time.process_time()
+    assert len(read_text(text)) == 20_000
+    assert time.process_time() - before < 5
+    with pytest.raises(yaml.YAMLError, match="the key 'k7' is given twice"):
+        read_text(f"{text}k7: 2\n")

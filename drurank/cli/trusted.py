@@ -26,6 +26,7 @@ from torch import nn
 from torchmetrics import Metric
 from typeshed_client import get_search_context
 
+from drurank.acting import why_acting
 from drurank.errors import InputError
 from drurank.imports import is_named, need, trust_changes, trusted_packages, why_not_trusted
 from drurank.methods import GroupModule
@@ -101,6 +102,9 @@ def check_kinds(settings: Any) -> None:
         if not isinstance(found, type) or not issubclass(found, kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds) if kinds is not ANY_KIND else "Module, or name it"
             raise InputError(f"--{option} names {class_path}; give a class derived from {wanted}")
+        acting = why_acting(class_path, found)
+        if acting is not None:
+            raise InputError(f"--{option} names {class_path}; {acting}")
 
 
 def _imported(class_path: str) -> Any:

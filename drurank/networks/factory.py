@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from torch import nn
 
+from drurank.acting import why_acting
 from drurank.errors import InputError
 from drurank.networks import Sizes
 
@@ -138,11 +139,11 @@ def differences(one: dict[str, Any], other: dict[str, Any] | None) -> str:
 def find_factory(description: dict[str, Any]) -> partial[nn.Module]:
     """The factory that ``describe_factory`` described.
 
-    Only modules that are imported already are looked at, and only ``nn.Module`` classes taken, so that a checkpoint
-    cannot run code of its choosing.
+    Only modules that are imported already are looked at, and only ``nn.Module`` classes taken that do not act as they
+    are made, so that a checkpoint cannot run code of its choosing.
 
     Raises:
-        InputError: if the class is not found so.
+        InputError: if the class is not found so, or would act.
     """
     module, _, name = description["class_path"].rpartition(".")
     target: Any = sys.modules.get(module)
@@ -152,6 +153,15 @@ def find_factory(description: dict[str, Any]) -> partial[nn.Module]:
             f"the checkpoint's network {description['class_path']} is not imported; import {module} first, "
             "or give network=..."
         )
+    acting = why_acting(description["class_path"], target)
+    if acting is not None:
+        raise InputError(f"the checkpoint's network is {description['class_path']}; {acting}, or give network=...")
     if not all(isinstance(name, str) for name in description["init_args"]):
         raise InputError(f"the checkpoint is damaged: its network has the arguments {description['init_args']!r:.200}")
+    needed = getattr(target, "rebuilt_by", None)
+    if needed is not None and description["init_args"].get(needed) is None:
+        raise InputError(
+            f"the checkpoint is damaged: it lacks {needed!r} of its network {target.__name__}, which would be loaded "
+            "from a folder or the hub in its place; give another checkpoint of the run, or network=..."
+        )
     return partial(target, **description["init_args"])

@@ -47,6 +47,8 @@ class TextClassifier(nn.Module):
 
     highest_rate = 1e-4
     """Learning rate above which fine-tuning almost always destroys the pretrained weights."""
+    rebuilt_by = "config"
+    """The argument that a checkpoint must hold."""
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class TextClassifier(nn.Module):
         self.encoder: Any = load_encoder(name, config)
         if config is None and pretrained not in (None, sizes.tokenizer):
             _refuse_other_tokens(name, sizes)
-        _refuse_sizes(name, self.encoder, sizes)
+        _refuse_sizes(name, self.encoder, sizes, names_token=config is None)
         if pooling == "first" and _reads_on_only(self.encoder):
             raise InputError(
                 f"the encoder {name} reads from left to right, so its first token sees nothing of the text; give "
@@ -152,9 +154,10 @@ def _refuse_other_tokens(name: str, sizes: Sizes) -> None:
         )
 
 
-def _refuse_sizes(name: str, encoder: Any, sizes: Sizes) -> None:
+def _refuse_sizes(name: str, encoder: Any, sizes: Sizes, *, names_token: bool) -> None:
+    """Stop if the encoder takes other tokens or shorter texts; a checkpoint's own tokenizer is not asked for a name."""
     largest = sizes.vocabulary - 1 if sizes.largest_token is None else sizes.largest_token
-    refuse_unknown_tokens(largest, encoder, name, sizes.tokenizer)
+    refuse_unknown_tokens(largest, encoder, name, sizes.tokenizer if names_token else None)
     refuse_longer(sizes.max_length, encoder, name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,15 @@ from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from lightning.pytorch.utilities.rank_zero import rank_zero_only, rank_zero_warn
 
+from drurank import limits
 from drurank.errors import InputError
 from drurank.files import begins_with, replace_file
+from drurank.limits import refuse_large
 from drurank.run_folder.layout import METRICS_FILE
 from drurank.run_folder.place import claim
+
+MOST_BYTES = 1 << 27
+"""Of the metrics of a run that is gone on with."""
 
 
 class RunLogger(CSVLogger):
@@ -94,7 +100,7 @@ class MetricsWriter(ExperimentWriter):
         pass
 
     def _rewrite_with_new_header(self, fieldnames: list[str]) -> None:
-        rows = _metrics_in(Path(self.log_dir), self._before_step)
+        rows = _metrics_in(Path(self.log_dir), self._before_step, says=True)
         self._before_step = None
         fieldnames[:] = sorted({*fieldnames, *(key for row in rows for key in row)})
         replace_file(Path(self.metrics_file_path), lambda beside: _write_metrics(beside, fieldnames, rows))
@@ -107,23 +113,59 @@ def _write_metrics(file: Path, names: list[str], rows: list[dict[str, Any]]) -> 
         writer.writerows(rows)
 
 
-def _metrics_in(folder: Path, before_step: int | None) -> list[dict[str, Any]]:
+def _metrics_in(folder: Path, before_step: int | None, *, says: bool = False) -> list[dict[str, Any]]:
+    """The figures of each row of a run's metrics of a step before this one.
+
+    Args:
+        folder: of the run.
+        before_step: the first step that is left out; none, if not given.
+        says: whether to warn of what cannot be read.
+
+    Raises:
+        InputError: if the file is none of metrics, or too large.
+    """
     file = folder / METRICS_FILE
     if not file.is_file():
         return []
+    kept, torn, figures = list[dict[str, Any]](), 0, 0
     try:
+        refuse_large(file, MOST_BYTES)
         with file.open(newline="", encoding="utf-8") as lines:
-            header, *rows = [*csv.reader(line for line in lines if line.endswith("\n"))] or [[]]
-        if rows and ("step" not in header or len(set(header)) < len(header)):
-            raise ValueError(f"its first line is {','.join(header)[:80]!r}")
-        # Without the rows that a kill or a full disk tore.
-        whole = [row for row in rows if len(row) == len(header)]
-        found = [{key: cell for key, cell in zip(header, row, strict=True) if cell} for row in whole]
-        steps = [int(row["step"]) for row in found]
-        return [row for row, step in zip(found, steps, strict=True) if before_step is None or step < before_step]
+            rows = csv.reader(_whole_lines(lines))
+            header = next(rows, None)
+            if header is not None and ("step" not in header or len(set(header)) < len(header)):
+                raise ValueError(f"its first line is {','.join(header)[:80]!r}")
+            for row in rows:
+                if header is None or len(row) != len(header):
+                    torn += 1  # by a kill or a full disk
+                    continue
+                found = {key: cell for key, cell in zip(header, row, strict=True) if cell}
+                figures += len(found)
+                if figures > limits.MOST_FIGURES and not limits.are_lifted():
+                    raise InputError(
+                        f"{file} has more than {limits.MOST_FIGURES:,} figures; move it away to go on without them, or "
+                        f"{limits.LIFT}"
+                    )
+                step = int(found["step"])
+                if before_step is None or step < before_step:
+                    kept.append(found)
+    except InputError:
+        raise
     except (ValueError, KeyError, csv.Error) as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(f"{file} is damaged ({said}); move it away to go on without earlier figures") from error
+    if says and (torn or (header is None and file.stat().st_size)):
+        lost = f"{torn:,} rows that are not whole" if torn else "what it holds, which is no whole line"
+        rank_zero_warn(f"{file} is written anew without {lost}")
+    return kept
+
+
+def _whole_lines(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if len(line) > limits.LONGEST_CELL and not limits.are_lifted():
+            raise ValueError(f"it has a line of more than {limits.LONGEST_CELL:,} characters")
+        if line.endswith("\n"):
+            yield line
 
 
 def is_first_process() -> bool:

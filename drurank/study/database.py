@@ -15,6 +15,7 @@ from typing import Any
 from drurank.errors import InputError
 from drurank.files import refuse_pipe
 from drurank.study.folder import DATABASE_FILE
+from drurank.study.schema import refuse_computed
 
 HEARTBEAT = 5
 """Seconds between two signs of life of a worker."""
@@ -64,12 +65,16 @@ def opened(url: str, name: str, grace: int) -> tuple[Any, Any]:
     """The database, its tables created if missing, and Optuna's study in it."""
     import optuna
     from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+    from sqlalchemy.engine import make_url
 
     with naming_database(url), quiet():
         refuse_journal_of_several(url)
+        options = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
+        if (address := make_url(url)).get_backend_name() == "sqlite":
+            refuse_computed(address, options)
         storage = RDBStorage(
             url,
-            engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else None,
+            engine_kwargs=options,
             heartbeat_interval=min(HEARTBEAT, max(grace // 3, 1)),
             grace_period=grace,
             heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(max_retry=RETRIES),

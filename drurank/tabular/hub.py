@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.extras import check_installed
+from drurank.hub import say_asked
 from drurank.tabular.arrow import from_datasets
 
 SECONDS = 10
@@ -13,7 +14,7 @@ SECONDS = 10
 
 
 def read_hub(name: str, split: str) -> pa.Table:
-    """Load a data set from the hub, or from the local cache where it was loaded before.
+    """Load a data set from the hub, or from the local cache where it was loaded before; says so first.
 
     Args:
         name: as ``yelp_review_full`` or ``owner/name``.
@@ -22,6 +23,7 @@ def read_hub(name: str, split: str) -> pa.Table:
     Raises:
         InputError: if it is not found or cannot be loaded.
     """
+    say_asked("data set", name)
     why = _why_not(name)
     try:
         if why is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.tabular.columns import Column, Files
+from drurank.tabular.patterns import files_matching
 from drurank.tabular.reading import read_head, read_table, suffix_of
 
 
@@ -111,14 +111,14 @@ def files_of(path: str) -> list[str]:
     """The files that a path names, sorted: itself, those of a pattern as ``part-*.json``, or several with commas.
 
     Raises:
-        InputError: if one is named twice.
+        InputError: if one is named twice, or too much has to be looked through for those of a pattern.
     """
     if _is_there(path):
         return [path]
     files: list[str] = []
     for piece in path.split(","):
         name = os.path.expanduser(piece.strip())
-        files += [name] if _is_there(name) else glob.glob(name, recursive=True) or [name]
+        files += [name] if _is_there(name) else files_matching(name) or [name]
     files.sort()
     twice = [file for file, other in pairwise(files) if file == other]
     if twice:

@@ -1,6 +1,6 @@
 """Pretrained encoders and their tokenizers, from a local folder, the hub's local cache, or the hub.
 
-The hub is asked only for what is not found locally; code that a folder brings is never run.
+The hub is asked only for what is not found locally, which is said; code that a folder brings is never run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import nn
 
 from drurank.errors import InputError
 from drurank.extras import check_installed
+from drurank.hub import say_asked
 
 DEFAULT = "distilbert-base-uncased"
 OF_FILES = ("_file", "_path", "_dir")
@@ -63,12 +64,15 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
 
     with _quiet():
         if config is None:
+            _refuse_fetching(name, _load(AutoConfig, "encoder", name))
             said = {"output_loading_info": True, "ignore_mismatched_sizes": True}
             encoder, found = _load(AutoModel, "encoder", name, dtype=torch.float32, **said)
             _refuse_lacking(name, found)
         else:
             kind = {key: value for key, value in config.items() if key != "model_type"}
-            encoder = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **kind), dtype=torch.float32)
+            made = AutoConfig.for_model(config["model_type"], **kind)
+            _refuse_fetching(name, made)
+            encoder = AutoModel.from_config(made, dtype=torch.float32, trust_remote_code=False)
     if encoder.main_input_name != "input_ids" or not hasattr(encoder.config, "hidden_size"):
         raise InputError(f"{name} is a {encoder.config.model_type}, not a text encoder; give one such as {DEFAULT}")
     if encoder.config.is_encoder_decoder:
@@ -84,14 +88,14 @@ def load_encoder(name: str, config: dict[str, Any] | None = None) -> Any:
     return encoder.train()  # they are loaded in evaluation mode, which Lightning would keep
 
 
-def refuse_unknown_tokens(largest: int, encoder: Any, name: str, tokenizer: str) -> None:
+def refuse_unknown_tokens(largest: int, encoder: Any, name: str, tokenizer: str | None) -> None:
     """Refuse texts with a token that the encoder has no embedding for.
 
     Args:
         largest: the largest number of the texts' tokens.
         encoder: what ``load_encoder`` gave.
         name: of the encoder: local folder, or name on the hub.
-        tokenizer: the same of what cut the texts.
+        tokenizer: the same of what cut the texts; ``None`` where it is not to be loaded.
 
     Raises:
         InputError: naming the token and the remedy.
@@ -99,6 +103,8 @@ def refuse_unknown_tokens(largest: int, encoder: Any, name: str, tokenizer: str)
     known = encoder.config.vocab_size
     if largest < known:
         return
+    if tokenizer is None:
+        raise InputError(f"the texts have token {largest:,}, and the encoder has embeddings for {known:,} tokens")
     token = load_tokenizer(tokenizer).convert_ids_to_tokens(largest)
     remedy = f"give tokenizer={name!r}"
     if name == tokenizer:
@@ -140,6 +146,23 @@ def _refuse_lacking(name: str, found: dict[str, Any]) -> None:
         )
 
 
+def _refuse_fetching(name: str, config: Any) -> None:
+    """Stop if an encoder would load more from the hub as it is made: code of its own, or weights of another model."""
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING
+
+    kind = MODEL_MAPPING.get(type(config), None)
+    if kind is not None and getattr(kind, "main_input_name", "input_ids") != "input_ids":
+        raise InputError(f"{name} is a {config.model_type}, not a text encoder; give one such as {DEFAULT}")
+    parts = [config, *(getattr(config, part, None) for part in config.sub_configs)]
+    for option in ("_attn_implementation", "_experts_implementation", "use_pretrained_backbone"):
+        for value in (getattr(part, option, None) for part in parts):
+            if value is True or "/" in str(value):
+                raise InputError(
+                    f"the configuration of {name} has {option.strip('_')}: {value}, which would be loaded from the "
+                    "hub; remove that from its config.json, or give another encoder"
+                )
+
+
 def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -158,6 +181,7 @@ def _load(kind: Any, what: str, name: str, **options: Any) -> Any:
                 f"no {what} can be loaded from the folder {name}: {said}; give one that save_pretrained wrote, with "
                 "config.json, the weights and the tokenizer's files"
             ) from error
+    say_asked(what, name)
     _ask_hub(what, name)
     try:
         return kind.from_pretrained(name, **options)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from drurank.data import Shortcut
+from drurank.errors import InputError
 from drurank.methods import DRU
 from runs import SMALL, read_csv
 
@@ -63,6 +64,18 @@ def test_checkpoint_cannot_name_what_is_called(made, tmp_path, path):
     del saved["drurank_written"]  # by which the change would be found first
     torch.save(saved, tmp_path / "named.ckpt")
     with pytest.raises(ValueError, match="is not imported"):
+        DRU.load_from_checkpoint(tmp_path / "named.ckpt")
+
+
+@pytest.mark.parametrize("rebuild", [{}, {"pooling": "mean"}, {"config": None}])
+def test_checkpoint_loads_no_encoder_of_its_choosing(made, tmp_path, rebuild):
+    saved = torch.load(made / "checkpoints/last.ckpt", weights_only=True)
+    network = {"class_path": "drurank.networks.text_classifier.TextClassifier", "init_args": {"pretrained": "some/one"}}
+    saved["drurank"] |= {"network": network, "rebuild": rebuild}
+    saved["drurank"]["sizes"] = {"in_features": 0, "num_classes": 2, "vocabulary": 80, "max_length": 9}
+    del saved["drurank_written"]
+    torch.save(saved, tmp_path / "named.ckpt")
+    with pytest.raises(InputError, match="it lacks 'config' of its network TextClassifier"):
         DRU.load_from_checkpoint(tmp_path / "named.ckpt")
 
 

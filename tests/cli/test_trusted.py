@@ -16,6 +16,7 @@ from drurank.cli import main
 from drurank.cli.trusted import KINDS, check_kinds
 from drurank.errors import InputError
 from drurank.imports import trust, why_not_trusted
+from drurank.networks.factory import find_factory
 from drurank.study import Plan
 from runs import ROOT, SMALL, plain
 from studies import finish, rehearse, written
@@ -359,6 +360,16 @@ def test_class_of_its_kind_is_taken(option, class_path):
                     check_kinds(nested(option, other))
 
 
+ACTING = [
+    "torchmetrics.Metric",
+    "torchmetrics.text.bert.BERTScore",
+    "torchmetrics.text.infolm.InfoLM",
+    "torchmetrics.functional.image.lpips._LPIPS",
+    "lightning.pytorch.demos.boring_classes.BoringModel",
+]
+"""Modules that act as they are made, or are made of such."""
+
+
 KINDS_OF_HARM = [
     *HARMFUL,
     "os.popen",
@@ -396,12 +407,36 @@ KINDS_OF_HARM = [
 ]
 
 
-@pytest.mark.parametrize("class_path", KINDS_OF_HARM)
+@pytest.mark.parametrize("class_path", [*KINDS_OF_HARM, *ACTING])
 def test_no_option_takes_what_may_do_harm(monkeypatch, class_path):
     monkeypatch.setattr(imports, "_named", set())
     for option in (*(f"model.{name}" for name in OPTIONS), "model", "data", *ELSEWHERE):
         with pytest.raises(InputError, match=f"--{option} names {re.escape(class_path)}; "):
             check_kinds(nested(option, class_path))
+
+
+def test_every_metric_and_module_of_torchmetrics_is_one_that_a_person_names(monkeypatch):
+    def below(kind):
+        return {kind, *(each for one in kind.__subclasses__() for each in below(one))}
+
+    found = [kind for kind in below(torch.nn.Module) if kind.__module__.startswith("torchmetrics.")]
+    assert len(found) > 100
+    monkeypatch.setattr(imports, "_named", set())
+    for kind in found:
+        path = f"{kind.__module__}.{kind.__qualname__}"
+        with pytest.raises(InputError, match="if you trust what the file names, add --import torchmetrics, or give"):
+            find_factory({"class_path": path, "init_args": {}})
+        trust(path, "network")
+        assert find_factory({"class_path": path, "init_args": {}}).func is kind
+        check_kinds(nested("model.network", path))
+
+
+def test_a_module_that_acts_and_is_named_is_known_by_each_of_its_names(monkeypatch):
+    monkeypatch.setattr(imports, "_named", set())
+    trust("torchmetrics.text.bert.BERTScore", "network")
+    check_kinds(nested("model.network", "torchmetrics.text.BERTScore"))
+    with pytest.raises(InputError, match=r"names torchmetrics\.text\.InfoLM; that is a metric"):
+        check_kinds(nested("model.network", "torchmetrics.text.InfoLM"))
 
 
 def spec_of(class_path):
@@ -453,6 +488,15 @@ def test_nothing_of_any_kind_is_called_by_any_route(copied, evil, refused, tmp_p
     # Of a function that lacks an argument the option is named.
     assert class_path.rpartition(".")[2] in said or said.startswith(f"--model.{option}.")
     assert unharmed(tmp_path)
+
+
+@pytest.mark.parametrize("route", [by_resume, by_run, by_checkpoint], ids=lambda route: route.__name__)
+@pytest.mark.parametrize("class_path", ACTING)
+def test_no_module_that_acts_is_made_where_a_file_alone_names_it(copied, refused, monkeypatch, route, class_path):
+    monkeypatch.setattr(imports, "_named", set())
+    said = refused(*route(copied, "network", class_path))
+    assert class_path.rpartition(".")[2] in said
+    assert f"if you trust what the file names, add --import {class_path.partition('.')[0]}" in said
 
 
 @pytest.mark.slow
@@ -527,13 +571,14 @@ def test_a_candidate_that_lies_in_the_folder_of_a_study_calls_and_imports_nothin
     name, study = evil(f"evil_candidate_{stack_size}"), shutil.copytree(undisturbed, tmp_path / "study")
     specs = [(option, {"class_path": "os.system", "init_args": {"command": "touch owned"}}) for option in OPTIONS]
     specs += [("network", {"class_path": f"{name}.Net"}), ("loss", STARTS)]
+    specs[0] = ("network", {"class_path": "torchmetrics.text.bert.BERTScore"})
     unfinished = sorted(study.glob("candidates/*/manifest.json"))
     for manifest, (option, spec) in zip(unfinished, specs, strict=True):
         manifest.unlink()
         with_class(manifest.parent / "version_0/config.yaml", option, spec)
     reasons = finish(undisturbed.parent / "s.yaml", study, stack_size).reasons()
     for manifest, (_, spec) in zip(unfinished, specs, strict=True):
-        assert spec["class_path"] in reasons[manifest.parent.name]
+        assert spec["class_path"].rpartition(".")[2] in reasons[manifest.parent.name]
     assert unharmed(tmp_path)
     assert name not in sys.modules
 

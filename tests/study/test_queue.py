@@ -350,8 +350,45 @@ DAMAGE = {
     "number of a trial": "UPDATE trials SET number = 'x'",
     "direction": "UPDATE study_directions SET direction = 'UP'",
     "version": "UPDATE alembic_version SET version_num = 'v0.9.0.a'",
-    "rows": "CREATE TRIGGER t AFTER INSERT ON trials BEGIN DELETE FROM trials; END",
 }
+
+
+ENDLESS = "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT"
+COMPUTED = {
+    "the view trials": ["DROP TABLE {t}", f"CREATE VIEW {{t}} AS {ENDLESS} x AS trial_id FROM a"],
+    "the view TRIALS": ["DROP TABLE {t}", f"CREATE VIEW TRIALS AS {ENDLESS} x AS trial_id FROM a"],
+    "the view version_info": [
+        "DROP TABLE version_info",
+        f"CREATE VIEW version_info AS {ENDLESS} 1 AS version_info_id, 12 AS schema_version FROM a",
+    ],
+    "the view alembic_version": ["DROP TABLE alembic_version", f"CREATE VIEW alembic_version AS {ENDLESS} x FROM a"],
+    "the trigger odd": ["CREATE TRIGGER odd AFTER INSERT ON {t} BEGIN DELETE FROM {t}; END"],
+    "the virtual table trials": ["DROP TABLE {t}", "CREATE VIRTUAL TABLE {t} USING fts5(trial_id, number, state)"],
+    "the computed column trials.odd": ["ALTER TABLE {t} ADD COLUMN odd GENERATED ALWAYS AS (hex(zeroblob(9)))"],
+}
+
+
+@pytest.mark.parametrize(("what", "commands"), COMPUTED.items(), ids=COMPUTED)
+def test_a_database_that_computes_its_rows_is_refused(tmp_path, what, commands):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    queue = Queue(tmp_path / "study", plan.digest)
+    queue.put(plan.candidates[:1])
+    with queue.storage.engine.begin() as connection:
+        for command in commands:
+            connection.execute(sqlalchemy.text(command.format(t="trials")))
+    with pytest.raises(InputError, match=rf"study\.db has {what}, as no database of a study has; remove the file"):
+        Queue(tmp_path / "study", plan.digest)
+
+
+def test_what_else_a_database_holds_is_its_owners(tmp_path):
+    plan = Plan.read(written(tmp_path / "s.yaml", seeds=[0]))
+    storage = f"sqlite:///{tmp_path}/mine.db"
+    with sqlalchemy.create_engine(storage).begin() as connection:
+        for command in ("CREATE TABLE mine(a INT, b AS (a + 1))", f"CREATE VIEW more AS {ENDLESS} x FROM a"):
+            connection.execute(sqlalchemy.text(command))
+    queue = Queue(tmp_path / "study", plan.digest, storage)
+    queue.put(plan.candidates)
+    assert queue.count() == {"WAITING": len(plan.candidates)}
 
 
 def use(queue, plan):

@@ -8,6 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from drurank.errors import InputError
+from drurank.hub import say_asked
 from drurank.networks import MLP, Sizes, TextClassifier
 from drurank.networks.factory import is_plain
 from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
@@ -217,6 +218,51 @@ def test_the_longest_text_is_what_the_positions_hold(tmp_path):
     assert network(torch.full((1, 62), 5)).shape == (1, 5)
     with pytest.raises(InputError, match="takes 62"):
         TextClassifier(sizes(tmp_path / "tiny", max_length=63), config=config.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"attn_implementation": "some/one"}, "attn_implementation: some/one, which would be loaded from the hub"),
+        ({"_attn_implementation": "some/one"}, "attn_implementation: some/one"),
+        ({"experts_implementation": "some/one"}, "experts_implementation: some/one"),
+        ({"use_pretrained_backbone": True}, "use_pretrained_backbone: True"),
+    ],
+)
+@pytest.mark.parametrize("is_given", [True, False], ids=["of a checkpoint", "of a folder"])
+def test_an_encoder_that_would_load_more_from_the_hub_is_refused(tmp_path, more, said, is_given):
+    folder = write_tiny(tmp_path / "tiny")
+    file = folder / "config.json"
+    config = {**json.loads(file.read_text()), **more}
+    file.write_text(json.dumps(config))
+    with pytest.raises(InputError, match=said):
+        TextClassifier(sizes(folder), config=config if is_given else None)
+
+
+@pytest.mark.parametrize(("load", "what"), [(load_tokenizer, "tokenizer"), (load_encoder, "encoder")])
+def test_a_hub_is_asked_only_once_that_is_said(caplog, monkeypatch, load, what):
+    def ask(*_):
+        assert f"there is no file or folder some/one: asking the hub for the {what} of that name" in caplog.messages
+        raise InputError("asked")
+
+    monkeypatch.setattr("drurank.text.pretrained._ask_hub", ask)
+    say_asked.cache_clear()
+    with pytest.raises(InputError, match="asked"):
+        load("some/one")
+
+
+def test_what_reads_pictures_is_refused_before_it_is_made(monkeypatch, tiny):
+    monkeypatch.setattr(AutoModel, "from_config", lambda *_, **__: pytest.fail("it was made"))
+    config = {"model_type": "detr", "backbone": "resnet50", "use_pretrained_backbone": False}
+    with pytest.raises(InputError, match="is a detr, not a text encoder"):
+        TextClassifier(sizes(tiny), config=config)
+
+
+def test_a_checkpoints_tokenizer_is_not_loaded_to_name_a_token(monkeypatch, tiny):
+    monkeypatch.setattr("drurank.text.pretrained.load_tokenizer", lambda _: pytest.fail("it was loaded"))
+    options = {"model_type": "distilbert", "vocab_size": 80, "dim": 16, "hidden_dim": 16, "n_layers": 1, "n_heads": 2}
+    with pytest.raises(InputError, match="token 80, and the encoder has embeddings for 80 tokens"):
+        TextClassifier(Sizes(0, 5, vocabulary=81, max_length=64, tokenizer="some/one"), config=options)
 
 
 @pytest.mark.parametrize(
