@@ -14,7 +14,9 @@ from drurank.criterion_keys import logged_criterion
 from drurank.errors import InputError
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report
+from drurank.report.card import write_card
 from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, REPORT_FILE
+from drurank.terminal import say
 
 
 class GroupReport(Callback):
@@ -29,10 +31,12 @@ class GroupReport(Callback):
 
     Args:
         show: whether to print the tables.
+        card: whether a test also writes ``model_card.md``: the report as a section of a model card, as the Hugging Face
+            hub has them.
     """
 
-    def __init__(self, show: bool = True) -> None:
-        self.show = show
+    def __init__(self, show: bool = True, card: bool = False) -> None:
+        self.show, self.card = show, card
         self._history: dict[int, dict[str, float]] = {}
         self._classes = TestedClasses()
         self._has_explained = False
@@ -104,6 +108,10 @@ class GroupReport(Callback):
         if self.show:
             print_report(report, splits, folder, explains=not self._has_explained)
             self._has_explained = True
+        if self.card:
+            file = write_card(folder, report, splits)
+            send_file(file, trainer.loggers, trainer.global_step)
+            say(f"Model card: {file}")
 
 
 def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:

@@ -133,7 +133,8 @@ class GroupCLI(LightningCLI):
             if isinstance(config.get(name), str):
                 config[name] = made_of_path(f"--trainer.{name}", config[name], base)
         given = as_list(config.get("callbacks"))
-        callbacks: list[Callback] = [GroupReport(), self._begun]
+        card = self.subcommand == "test" and bool(self._get(self.config_init, "card"))
+        callbacks: list[Callback] = [GroupReport(card=card), self._begun]
         if not any(isinstance(one, GroupHistory) for one in given):
             callbacks.insert(0, GroupHistory())
         if self.subcommand == "predict":

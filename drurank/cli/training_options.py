@@ -44,6 +44,14 @@ def add_options(parser: TrainingParser, command: str) -> None:
         parser.set_defaults(verbose=False)  # They end with our own tables.
     if command == "test":
         parser.add_argument(
+            "--card",
+            type=bool,
+            default=False,
+            help="Whether model_card.md is written beside each report: the report as a section of a model card, as the "
+            "Hugging Face hub has them.",
+        )
+        parser.let_stand_alone("card")
+        parser.add_argument(
             "--run",
             type=str | None,
             default=None,

@@ -16,11 +16,13 @@ from drurank.errors import check_count
 from drurank.figures import Measure, figure_named
 from drurank.files import refuse_existing
 from drurank.report.answers import Answers, counted_splits
+from drurank.report.card import write_card
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
 from drurank.report.counts import SplitCounts
 from drurank.report.scores import with_scores
 from drurank.report.served import Served
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
+from drurank.run_folder.layout import CARD_FILE
 from drurank.tabular.columns import Column, Names, refuse_unknown
 from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
@@ -47,6 +49,7 @@ def report_predictions(
     drop_missing: bool = False,
     output: str | None = None,
     html: str | None = None,
+    card: bool = False,
     overwrite: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
@@ -81,6 +84,8 @@ def report_predictions(
             refused.
         output: folder to write to; <name of the table>_report beside the table, if not given.
         html: file of the report as one page that needs nothing beside it, if given.
+        card: whether model_card.md is written too: the report as a section of a model card, as the Hugging Face hub has
+            them.
         overwrite: whether files of an earlier report there are replaced.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
@@ -94,7 +99,7 @@ def report_predictions(
     """
     names = _checked(criteria, min_count)
     figures = [figure_named(name) for name in as_names(figure)]
-    folder = _folder(predictions, output, html, overwrite, [one.name for one in figures])
+    folder = _folder(predictions, output, html, card, overwrite, [one.name for one in figures])
     others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     table = _read(predictions, check, delimiter, text_encoding)
@@ -131,6 +136,8 @@ def report_predictions(
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about, figures=further)
     print_report(report, splits, folder, further)
     _write_page(html, report, splits, further)
+    if card:
+        say(f"Model card: {write_card(folder, report, splits, further)}")
     return report
 
 
@@ -147,6 +154,7 @@ def report_counts(
     drop_missing: bool = False,
     output: str | None = None,
     html: str | None = None,
+    card: bool = False,
     overwrite: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
@@ -169,6 +177,8 @@ def report_counts(
         drop_missing: whether rows without a group are left out, and counted in the report; else they are refused.
         output: folder to write to; <name of the table>_report beside the table, if not given.
         html: file of the report as one page that needs nothing beside it, if given.
+        card: whether model_card.md is written too: the report as a section of a model card, as the Hugging Face hub has
+            them.
         overwrite: whether files of an earlier report there are replaced.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
@@ -180,7 +190,7 @@ def report_counts(
         InputError: if a column or a split is missing, a cell is blank or no count, more are correct than there are, or
             a file exists.
     """
-    names, folder = _checked(criteria, min_count), _folder(counts, output, html, overwrite)
+    names, folder = _checked(criteria, min_count), _folder(counts, output, html, card, overwrite)
     columns = [*as_names(group), count, correct, *([split] if split else [])]
     table = _read(counts, partial(refuse_unknown, counts, names=columns), delimiter, text_encoding)
     table, places, dropped = _complete(counts, table, [], as_names(group), drop_missing)
@@ -196,6 +206,8 @@ def report_counts(
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
     _write_page(html, report, splits)
+    if card:
+        say(f"Model card: {write_card(folder, report, splits)}")
     return report
 
 
@@ -208,11 +220,14 @@ def _checked(criteria: Names, min_count: int) -> tuple[str, ...]:
     return names
 
 
-def _folder(source: str, output: str | None, html: str | None, overwrite: bool, figures: Sequence[str] = ()) -> Path:
+def _folder(
+    source: str, output: str | None, html: str | None, card: bool, overwrite: bool, figures: Sequence[str] = ()
+) -> Path:
     """Where to write, with nothing there that is replaced unasked."""
     path = Path(os.path.expanduser(source)).absolute()
     folder = Path(os.path.expanduser(output)) if output else path.with_name(f"{path.stem}_report")
     files = [*REPORT_FILES, *(name for figure in figures for name in figure_files(figure))]
+    files += [CARD_FILE] if card else []
     pages = [Path(os.path.expanduser(html))] if html else []
     refuse_existing([*(folder / name for name in files), *pages], overwrite=overwrite, inputs=[str(path)])
     return folder

@@ -23,6 +23,7 @@ TEST_FOLDER = "test"
 """One folder a criterion, each with the report of a test."""
 GROUPS_CSV, GROUPS_PARQUET, REPORT_FILE = "groups.csv", "groups.parquet", "report.json"
 PREDICTIONS_FILE = "predictions.parquet"
+CARD_FILE = "model_card.md"
 
 
 def validation_file(folder: Path, epoch: int) -> Path:

@@ -263,7 +263,7 @@ class Odd(One):
 """
 
 
-def test_a_single_score_is_a_probability_and_what_torch_cannot_take_is_said(run, table, tmp_path, monkeypatch, refused):
+def test_a_single_score_is_a_probability_and_what_torch_cannot_take_is_said(run, table, tmp_path, monkeypatch, capsys):
     Path("scores.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
     frame = pd.read_csv(table).query("y != 'maybe'")
@@ -288,7 +288,11 @@ def test_a_single_score_is_a_probability_and_what_torch_cannot_take_is_said(run,
     about = read_json("out/encoding.json")
     found = function_of("torch", Path("out"), about)(**encoded(about, frame))
     np.testing.assert_allclose(found, Predictor.load("runs/version_0")("two.csv").probability, atol=1e-5)
-    said = refused("export", "--import", "scores", "--to", "torch", "--run", "runs/version_1", "--output", "odd")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        run("export", "--import", "scores", "--to", "torch", "--run", "runs/version_1", "--output", "odd")
+    said = capsys.readouterr().err.splitlines()[-1].removeprefix("error: ")
+    assert stop.value.code == 2
     assert said.startswith("torch.export cannot take the network Odd (")
     assert said.endswith("change it, or give --to safetensors for its weights alone")
     assert not Path("odd").exists()
