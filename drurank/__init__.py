@@ -5,15 +5,17 @@ After each epoch the training groups are ranked by accuracy and their samples we
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = ["callbacks", "criteria", "data", "methods", "metrics", "networks", "ranking", "training"]
+__all__ = ["Predictor", "callbacks", "criteria", "data", "methods", "metrics", "networks", "ranking", "training"]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     # Imported when first used, so that ranking and metrics alone do not wait for Lightning.
+    if name == "Predictor":
+        return import_module("drurank.predictor").Predictor
     if name in __all__:
         return import_module(f"drurank.{name}")
     raise AttributeError(f"module 'drurank' has no attribute {name!r}")

@@ -152,10 +152,10 @@ def _table(rows: dict[str, Tensor], dataset: Any, label_names: list[str] | None,
     columns = {
         "row": pa.array(dataset.rows[rows["index"]].numpy()),
         "split": pa.array([dataset.split] * len(rows["index"]), pa.string()),
-        "group": _named(rows["group"], dataset.group_names),
+        "group": named(rows["group"], dataset.group_names),
         SEEN: _seen(rows["group"], dataset.num_seen),
-        "label": _named(rows["label"], names),
-        "prediction": _named(rows["prediction"], names),
+        "label": named(rows["label"], names),
+        "prediction": named(rows["prediction"], names),
     }
     fields = [pa.field(name, array.type) for name, array in columns.items()]
     if by_class:
@@ -178,6 +178,7 @@ def _without_empty(table: pa.Table) -> pa.Table:
     return table.drop_columns([name for name in OF_DATA if table[name].null_count == table.num_rows])
 
 
-def _named(number: Tensor, names: Sequence[str]) -> pa.Array:
+def named(number: Tensor, names: Sequence[str]) -> pa.Array:
+    """Names of these numbers, int64 ``[n]``; null where one is negative."""
     found = np.array([*names, None], dtype=object)[number.clamp(min=-1).numpy()]
     return pa.array(found, pa.string())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -16,8 +17,9 @@ from drurank.errors import InputError
 from drurank.figures import FIGURES, figure_named
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report
+from drurank.report.card import write_card
 from drurank.report.write import figure_files
-from drurank.run_folder.layout import CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, PAGE_FILE, REPORT_FILE
+from drurank.run_folder.layout import CARD_FILE, CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, PAGE_FILE, REPORT_FILE
 from drurank.tabular.columns import Names
 from drurank.terminal import say
 from drurank.training.preflight import refuse_other_answers
@@ -41,13 +43,15 @@ class GroupReport(Callback):
             fpr, precision, npv, off_by_more_than_one, f1, balanced_accuracy, mae, auroc, log_loss, brier,
             calibration_error. Most need the model's ``positive``.
         html: whether a test writes the report as one page too, ``report.html``.
+        card: whether a test also writes ``model_card.md``: the report as a section of a model card, as the Hugging Face
+            hub has them.
 
     Raises:
         InputError: if there is no such figure.
     """
 
-    def __init__(self, show: bool = True, figure: Names = None, html: bool = False) -> None:
-        self.show, self.html = show, html
+    def __init__(self, show: bool = True, figure: Names = None, html: bool = False, card: bool = False) -> None:
+        self.show, self.html, self.card = show, html, card
         self.figures = [figure_named(name) for name in as_names(figure)]
         self._history: dict[int, dict[str, float]] = {}
         self._classes = TestedClasses()
@@ -111,9 +115,7 @@ class GroupReport(Callback):
             return
         answers = tested_answers(pl_module.evaluation) if self.figures else None
         further = {one.name: answers.of(one) for one in self.figures} if answers else {}
-        for name in FIGURES:  # of an earlier test, where this one does not write them anew
-            for file in figure_files(name):
-                (folder / file).unlink(missing_ok=True)
+        _forget_earlier(folder)
         report = write_report(
             folder,
             splits,
@@ -129,14 +131,22 @@ class GroupReport(Callback):
         if self.show:
             print_report(report, splits, folder, further, explains=not self._has_explained)
             self._has_explained = True
-        if not self.html:
-            (folder / PAGE_FILE).unlink(missing_ok=True)  # of an earlier test
-        else:
+        if self.html:
             from drurank.report.page import Section, write_page  # here, since few reports need jinja2
 
             title = f"How groups are served: {pl_module.title}"
             write_page(folder / PAGE_FILE, [Section(report, splits, further)], title=title)
             say(f"Page: {folder / PAGE_FILE}")
+        if self.card:
+            card = write_card(folder, report, splits, further)
+            send_file(card, trainer.loggers, trainer.global_step)
+            say(f"Model card: {card}")
+
+
+def _forget_earlier(folder: Path) -> None:
+    """Remove what an earlier test was asked for and this one may not write anew."""
+    for name in [*(file for figure in FIGURES for file in figure_files(figure)), PAGE_FILE, CARD_FILE]:
+        (folder / name).unlink(missing_ok=True)
 
 
 def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "report": "report on predictions that any program made",
     "split": "write a table again with a column that splits it by group",
     "inspect": "check data before training",
+    "export": "write a trained network for other programs, as ONNX",
     "study": "train many candidates on one dataset and compare them",
 }
 """Other commands, and what they do; ``drurank.cli.<command>`` runs them."""

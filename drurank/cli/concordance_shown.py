@@ -8,11 +8,11 @@ from dataclasses import asdict, fields
 
 from rich.table import Table
 
+from drurank.markdown import markdown, markdown_table
 from drurank.study.choosing import Checkpoints, CriterionConcordance, criteria_concordance, standing_for
 from drurank.study.concordance import Concordance
 from drurank.study.finished import Study
 from drurank.study.latex import latex_table, tex
-from drurank.study.markdown import markdown, markdown_table
 from drurank.study.tables import Format
 from drurank.terminal import Terminal, say
 from drurank.words import as_names

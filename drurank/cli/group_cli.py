@@ -56,7 +56,7 @@ NAMED = {"strategy": Strategy, "profiler": Profiler}
 """Options of the trainer that take a name of Lightning's or a class."""
 OF_PREDICT = ("keep", "output", "by_class", "overwrite")
 """Options of ``predict``, those of ``PredictionWriter``."""
-OF_TEST = ("figure", "html")
+OF_TEST = ("figure", "html", "card")
 """Options of ``test``, those of ``GroupReport``."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 

@@ -35,7 +35,7 @@ def run(words: list[str]) -> Any:
     make: Callable[..., Any] = report_counts if any(_names_counts(word) for word in words) else report_predictions
     parser = SentenceParser(prog=usage("report"), description=WHAT)
     parser.add_function_arguments(make)
-    parser.let_stand_alone("shrink", "overwrite", "drop_missing")
+    parser.let_stand_alone("shrink", "overwrite", "drop_missing", "card")
     settings = vars(parser.parse_args(first))
     with named_as_flags(parser.all_options):
         return make(**settings) if second is None else _compare(settings, second)

@@ -59,12 +59,10 @@ def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
     folder = Path(run) if run else run_of(checkpoint) if checkpoint else None
     if folder is None or not (folder / CONFIG_FILE).is_file():
         if run:
-            raise _no_run(Path(run))
+            raise no_run(Path(run))
         return words, None
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
-    config = sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
-    if words[0] != "fit":
-        check_form(folder / CONFIG_FILE, config)
+    config = saved_config(folder, kept, to_fit=words[0] == "fit")
     if words[0] != "fit" and not (words[0] == "test" and run):
         config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
     if words[0] != "fit":
@@ -75,13 +73,30 @@ def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
                 f"{'is' if len(left) == 1 else 'are'} not taken to {words[0]}; type what you want of it, or give "
                 f"config={str(folder / CONFIG_FILE)!r}"
             )
-    for named in (config.get(key) for key in ("model", "data")):
-        if isinstance(named, dict):
-            refuse_missing(str(named.get("class_path", "")))
     return [words[0], "--config", dump_yaml(config), *words[1:]], folder / CONFIG_FILE
 
 
-def _no_run(folder: Path) -> InputError:
+def saved_config(folder: Path, kept: list[str], *, to_fit: bool) -> dict[str, Any]:
+    """Those sections of a run's configuration that are kept.
+
+    Args:
+        folder: of the run, which may be of somebody else.
+        kept: names of the sections.
+        to_fit: whether it is to be trained with, for which a form that `fit` does not write will do.
+
+    Raises:
+        InputError: if it is damaged, or of code that is not imported.
+    """
+    config = sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
+    if not to_fit:
+        check_form(folder / CONFIG_FILE, config)
+    for named in (config.get(key) for key in ("model", "data")):
+        if isinstance(named, dict):
+            refuse_missing(str(named.get("class_path", "")))
+    return config
+
+
+def no_run(folder: Path) -> InputError:
     """What to give in place of a folder that is of no run."""
     from drurank.study.folder import CANDIDATE_FOLDER, PLAN_FILE, RUN_FOLDER  # here, since most runs are of no study
 

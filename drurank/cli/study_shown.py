@@ -13,13 +13,13 @@ from drurank.cli.program import program
 from drurank.errors import InputError
 from drurank.files import refuse_existing, replace_file
 from drurank.imports import import_words
+from drurank.markdown import code, markdown, markdown_table
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE
 from drurank.study.choosing import criteria_concordance
 from drurank.study.chosen import Test
 from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.finished import Study
 from drurank.study.folder import files_read
-from drurank.study.markdown import code, markdown, markdown_table
 from drurank.study.shipping import BASELINE, Recommendation, export_best
 from drurank.study.tables import Format, StudyTable
 from drurank.study.tabulating import default_cells, study_table

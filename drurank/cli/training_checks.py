@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from torch.nn.parameter import is_lazy
 from drurank.cli.early import needed_weights
 from drurank.cli.run_folder import OF_THIS_PROCESS
 from drurank.data import GroupDataModule
+from drurank.data.encoded import saved_state
 from drurank.errors import InputError
 from drurank.methods import GroupModule
 from drurank.networks import Sizes
@@ -119,7 +119,7 @@ def check_evaluation(
     preflight.check_run(model, trainer, data)
     if not isinstance(data, GroupDataModule):
         return
-    state = next((saved[name] for name in _kin(type(data)) if name in saved), None)
+    state = saved_state(type(data), saved)
     if state is not None:
         data.load_state_dict(state)
     data.setup(stage.value)
@@ -146,9 +146,3 @@ def _try_network(model: GroupModule, data: LightningDataModule, sizes: Sizes | N
         is_whole = not any(map(is_lazy, network.parameters()))
         if is_whole and type(model).configure_optimizers is GroupModule.configure_optimizers:
             model.optimization.configure(network, network, lambda *_: None)
-
-
-def _kin(data: type) -> list[str]:
-    """Names of a data module and of its kin, which save the same state: WILDS is Text."""
-    family = [data, *data.__mro__[1:], *data.__subclasses__()]
-    return [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,6 +15,18 @@ from drurank.data.module import GroupDataModule
 from drurank.errors import InputError
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules import refuse
+
+
+def saved_state(data: type, checkpoint: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a checkpoint holds of data of this class or of its kin, which saves the same: WILDS is Text.
+
+    Args:
+        data: class of the data.
+        checkpoint: the whole of it.
+    """
+    family = [data, *data.__mro__[1:], *data.__subclasses__()]
+    kin = [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]
+    return next((checkpoint[name] for name in kin if name in checkpoint), None)
 
 
 class EncodedData(GroupDataModule):
@@ -45,13 +59,22 @@ class EncodedData(GroupDataModule):
         Raises:
             InputError: if they are to be evaluated and nothing says how training encoded them.
         """
-        if self._encoder is None and self._stage() not in (None, "fit"):
+        if self._stage() not in (None, "fit"):
+            self.check_encoded()
+        return list(self._index)
+
+    def check_encoded(self) -> None:
+        """Refuse to read other rows than a fit's where nothing says how training encoded them.
+
+        Raises:
+            InputError: saying what to give.
+        """
+        if self._encoder is None:
             kind = type(self).__name__
             raise InputError(
                 f"{self.path}: no encoding of a {kind.lower()} came with the model; give a checkpoint that learnt from "
                 f"one, as ckpt_path=..., or {kind}.load_from_checkpoint(<checkpoint>, {self.required})"
             )
-        return list(self._index)
 
     @abstractmethod
     def fit_encoder(self, data: GroupedRows) -> Names:

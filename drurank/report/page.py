@@ -25,7 +25,7 @@ from drurank.report.remarks import (
     remarks_on_groups,
 )
 from drurank.report.served import Served
-from drurank.report.tables import BETTER, events_heading
+from drurank.report.shown import FROM_TO, criteria_rows, group_rows
 from drurank.tabular.dropping import said_dropped
 from drurank.terminal import visible
 from drurank.words import counted, in_digits, in_range, joined, short
@@ -160,12 +160,7 @@ def _part(content: Mapping[str, Any], splits: Sequence[Served], place: str, said
         "title": capital(figure.heading),
         "picture": base64.b64encode(buffer.getvalue()).decode("ascii"),
         "alt": f"{capital(figure.heading)} of the groups of {shown}, the worst first, beside what chance would give.",
-        "criteria": [
-            [name, "all rows" if split == ALL else split, BETTER[entry["better"]], *_cells(entry)]
-            for name in next(iter(content["splits"].values()))["criteria"]
-            for split, entry in ((split, each["criteria"][name]) for split, each in content["splits"].items())
-        ]
-        + [row for split, each in content["splits"].items() for row in _answers(split, each)],
+        "criteria": criteria_rows(content["splits"]),
         "remarks": remarks(content["splits"], said=said),
         "drop": _drop(content["drop"]),
         "splits": [
@@ -173,21 +168,6 @@ def _part(content: Mapping[str, Any], splits: Sequence[Served], place: str, said
             for number, split in enumerate(splits)
         ],
     }
-
-
-def _answers(split: str, content: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Lines of the balanced accuracy and of the best constant answer, where they are known."""
-    answer, where = content["constant_answer"], "all rows" if split == ALL else split
-    if answer:
-        yield ["balanced", where, "higher", in_digits(content["balanced_accuracy"]), "", ""]
-        yield ["constant answer", where, "", in_digits(answer["value"]), "", ""]
-
-
-def _cells(entry: Mapping[str, Any]) -> list[str]:
-    floor = entry["floor"]
-    true = f"{in_digits(entry['estimate'])} ({in_range(entry['interval'])})" if entry["interval"] else ""
-    chance = f"{in_digits(floor['median'])} ({in_range(floor['interval'])})" if floor else ""
-    return [in_digits(entry["value"]), true, chance]
 
 
 def _drop(drop: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -204,33 +184,16 @@ def _drop(drop: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _split(split: Served, content: Mapping[str, Any], name: str, *, is_first: bool) -> dict[str, Any]:
-    low, high = split.value_interval
-    shrunk = split.figure.shown(split.shrunk)
-    order = np.lexsort((split.interval[1], split.accuracy))
-    columns = {split.figure.name: split.value, "from": low, "to": high}
-    columns |= dict(zip(("by chance from", "by chance to"), split.chance, strict=True))
-    if not np.isnan(split.shrunk).all():
-        columns["shrunk"] = shrunk
-    rows = [
-        [
-            visible(split.groups[i]),
-            f"{split.count[i]:,}",
-            *([] if split.events is None else [f"{split.events[i]:,}"]),
-            *(in_digits(column[i]) for column in columns.values()),
-        ]
-        for i in order
-    ]
-    headings = ["group", "rows", *events_heading(split), *columns]
-    rows += [[visible(group), "0", *[""] * (len(headings) - 2)] for group in split.without]
+    headings, rows = group_rows(split)
     where = "" if split.split == ALL else f" in {split.split}"
     return {
         "id": name,
         "title": f"{counted(len(split.groups), 'group')}{where}",
         "columns": headings,
-        "rows": rows,
+        "rows": [[visible(name), *cells] for name, *cells in rows],
         "remarks": [
             *([] if is_first else [on_worst(split, content)]),
-            "From, to: 5 to 95 % by the group's own rows.",
+            FROM_TO,
             *remarks_on_groups(split, explains=is_first),
         ],
     }

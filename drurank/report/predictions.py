@@ -17,10 +17,12 @@ from drurank.errors import check_choice, check_count
 from drurank.figures import Measure, figure_named
 from drurank.files import refuse_existing
 from drurank.report.answers import Answers, counted_splits
+from drurank.report.card import write_card
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
 from drurank.report.page import Section, write_page
 from drurank.report.scores import with_scores
 from drurank.report.write import REPORT_FILES, figure_files, print_report, write_report
+from drurank.run_folder.layout import CARD_FILE
 from drurank.tabular.columns import Column, Names, refuse_unknown
 from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
@@ -52,6 +54,7 @@ def report_predictions(
     drop_missing: bool = False,
     output: str | None = None,
     html: str | None = None,
+    card: bool = False,
     overwrite: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
@@ -88,6 +91,8 @@ def report_predictions(
             refused.
         output: folder to write to; <name of the table>_report beside the table, if not given.
         html: file of the report as one page that needs nothing beside it, if given.
+        card: whether model_card.md is written too: the report as a section of a model card, as the Hugging Face hub has
+            them.
         overwrite: whether files of an earlier report there are replaced.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
@@ -103,7 +108,9 @@ def report_predictions(
     figures = [figure_named(name) for name in as_names(figure)]
     check_choice("by", by, By)
     groupings = _groupings(as_names(group), by)
-    folder = _folder(predictions, output, html, overwrite, [one.name for one in figures], list(groupings.values()))
+    folder = _folder(
+        predictions, output, html, card, overwrite, [one.name for one in figures], list(groupings.values())
+    )
     others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     table = _read(predictions, check, delimiter, text_encoding)
@@ -147,6 +154,8 @@ def report_predictions(
         if by_columns:
             say(f"\nBy {by_columns}:")
         print_report(report, splits, folder / place, further, explains=len(sections) == 1)
+        if card:
+            say(f"Model card: {write_card(folder / place, report, splits, further)}")
     _write_page(html, sections)
     return (
         {",".join(columns): one.report for columns, one in zip(groupings, sections, strict=True)}
@@ -168,6 +177,7 @@ def report_counts(
     drop_missing: bool = False,
     output: str | None = None,
     html: str | None = None,
+    card: bool = False,
     overwrite: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
@@ -190,6 +200,8 @@ def report_counts(
         drop_missing: whether rows without a group are left out, and counted in the report; else they are refused.
         output: folder to write to; <name of the table>_report beside the table, if not given.
         html: file of the report as one page that needs nothing beside it, if given.
+        card: whether model_card.md is written too: the report as a section of a model card, as the Hugging Face hub has
+            them.
         overwrite: whether files of an earlier report there are replaced.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
@@ -201,7 +213,7 @@ def report_counts(
         InputError: if a column or a split is missing, a cell is blank or no count, more are correct than there are, or
             a file exists.
     """
-    names, folder = _checked(criteria, min_count), _folder(counts, output, html, overwrite)
+    names, folder = _checked(criteria, min_count), _folder(counts, output, html, card, overwrite)
     columns = [*as_names(group), count, correct, *([split] if split else [])]
     table = _read(counts, partial(refuse_unknown, counts, names=columns), delimiter, text_encoding)
     table, places, dropped = _complete(counts, table, [], as_names(group), drop_missing)
@@ -217,6 +229,8 @@ def report_counts(
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
     _write_page(html, [Section(report, splits)])
+    if card:
+        say(f"Model card: {write_card(folder, report, splits)}")
     return report
 
 
@@ -233,6 +247,7 @@ def _folder(
     source: str,
     output: str | None,
     html: str | None,
+    card: bool,
     overwrite: bool,
     figures: Sequence[str] = (),
     places: Sequence[str] = ("",),
@@ -241,6 +256,7 @@ def _folder(
     path = Path(os.path.expanduser(source)).absolute()
     folder = Path(os.path.expanduser(output)) if output else path.with_name(f"{path.stem}_report")
     files = [*REPORT_FILES, *(name for figure in figures for name in figure_files(figure))]
+    files += [CARD_FILE] if card else []
     pages = [Path(os.path.expanduser(html))] if html else []
     written = [folder / place / name for place in places for name in files]
     refuse_existing([*written, *pages], overwrite=overwrite, inputs=[str(path)])

@@ -24,6 +24,7 @@ TEST_FOLDER = "test"
 GROUPS_CSV, GROUPS_PARQUET, REPORT_FILE = "groups.csv", "groups.parquet", "report.json"
 PAGE_FILE = "report.html"
 PREDICTIONS_FILE = "predictions.parquet"
+CARD_FILE = "model_card.md"
 
 
 def validation_file(folder: Path, epoch: int) -> Path:

@@ -13,8 +13,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from drurank.criteria import criterion
+from drurank.markdown import markdown, markdown_table
 from drurank.study.latex import latex_table, tex
-from drurank.study.markdown import markdown, markdown_table
 
 Format = Literal["markdown", "latex", "csv"]
 Column = tuple[str, str]

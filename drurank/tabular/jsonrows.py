@@ -36,7 +36,7 @@ def read_json(text: TextFile) -> pa.Table:
     with text.decoding(), text.open() as file:
         first = next((mark for mark in iter(lambda: file.read(1), "") if not mark.isspace()), "")
     with text.decoding(), text.open() as file:
-        return _table(text.path, _array(text.path, file.read()) if first == "[" else _lines(text.path, file))
+        return table_of(text.path, _array(text.path, file.read()) if first == "[" else _lines(text.path, file))
 
 
 def _lines(path: str, file: TextIO) -> Iterator[dict[str, Any]]:
@@ -102,8 +102,16 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 DECODER = json.JSONDecoder(object_pairs_hook=_without_twins)
 
 
-def _table(path: str, rows: Iterator[dict[str, Any]]) -> pa.Table:
-    """The rows as a table, typed block by block."""
+def table_of(path: str, rows: Iterator[dict[str, Any]]) -> pa.Table:
+    """The rows as a table, typed block by block.
+
+    Args:
+        path: what they are called in messages.
+        rows: each by the names of its cells.
+
+    Raises:
+        InputError: if there is none, or a column holds values of several kinds.
+    """
     columns: dict[str, list[pa.Array]] = {}
     done = 0
     while block := list(islice(rows, BLOCK)):
@@ -135,7 +143,8 @@ def _fault(path: str, name: str, arrays: list[pa.Array], cells: list[Any], error
     for row, cell in enumerate(chain(*(array.to_pylist() for array in arrays), cells)):
         if cell is None:
             continue
-        at, kind = f"{where}, row {row} (the first is 0): {json.dumps(cell)[:80]}", KINDS[type(cell)]
+        at = f"{where}, row {row} (the first is 0): {json.dumps(cell, default=str)[:80]}"
+        kind = KINDS.get(type(cell), f"a {type(cell).__name__}")
         first = first or kind
         if kind != first:
             return InputError(f"{at} is {kind}, and the cells before are each {first}; write one kind in a column")

@@ -32,6 +32,7 @@ COMMANDS = {
     "compare": (["study", "compare", "--folder", "{study}", *COMPARED, "--output", "c.csv"], "c.csv"),
     "plot": (["study", "plot", "--folder", "{study}", "--output", "drawn"], "drawn/methods.png"),
     "predict": (["predict", "--run", "{run}", "--output", "p.csv", "--trainer.accelerator", "cpu"], "p.csv"),
+    "export": (["export", "--to", "safetensors", "--run", "{run}", "--output", "o"], "o/README.md"),
 }
 
 
@@ -148,15 +149,16 @@ OUTPUTS = {
     "report --html": (["report", "--predictions", "t.csv", *COLUMNS, "--output", "r"], "file"),
     "inspect --output": (["inspect", *DATA], "groups.csv"),
     "predict --output": (["predict", "--run", "{run}", "--trainer.accelerator", "cpu"], "file"),
+    "export --output": (["export", "--to", "safetensors", "--run", "{run}"], "model.safetensors"),
     "study compare --output": (["study", "compare", *OF_STUDY, *COMPARED], "file"),
     "study plot --output": (["study", "plot", *OF_STUDY], "groups.png"),
     "study export-best --output": (["study", "export-best", *OF_STUDY], "config.yaml"),
     "study run --output": (["study", "run", "--config", "s.yaml"], "plan.json"),
 }
 """Every option of the command line that names what is written: the words before it, and a file that it would write."""
-NO_OUTPUT = {*(f"{command} --ckpt_path" for command in TRAINING), "split --cache_dir"}
-"""Files that are read, and a cache, whose files have names that are digests."""
-OVERWRITE = {"split", "report", "inspect", "predict", "study compare", "study plot"}
+NO_OUTPUT = {*(f"{command} --ckpt_path" for command in (*TRAINING, "export")), "split --cache_dir", "export --to"}
+"""Files that are read, a cache, whose files have names that are digests, and a format."""
+OVERWRITE = {"split", "report", "inspect", "predict", "export", "study compare", "study plot"}
 """Commands that replace files if told so."""
 
 

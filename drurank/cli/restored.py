@@ -1,0 +1,138 @@
+"""The method and the data of a checkpoint, ready to predict, without a trainer."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch import LightningDataModule
+
+import drurank.methods
+from drurank.cli.class_paths import options_of
+from drurank.cli.run_folder import no_run, saved_config
+from drurank.cli.training_parser import RunParser
+from drurank.cli.trusted import check_kinds
+from drurank.data import GroupDataModule, Table, Text
+from drurank.data.encoded import saved_state
+from drurank.data.file import FileData
+from drurank.errors import InputError, nearest
+from drurank.imports import why_not_trusted
+from drurank.methods import GroupModule
+from drurank.run_folder.checkpoint_checks import KEY
+from drurank.run_folder.checkpoint_io import read_checkpoint
+from drurank.run_folder.layout import CONFIG_FILE, SELECTION_FILE
+from drurank.run_folder.links import refuse_links
+from drurank.run_folder.place import run_of
+from drurank.run_folder.selection import read_selection
+
+UNNAMED = "the rows"
+"""What data is called whose file nothing names."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a checkpoint holds.
+
+    Attributes:
+        file: the checkpoint.
+        folder: of its run, where a fit on the command line made it.
+        method: with the network and its weights, in evaluation mode, on the CPU.
+        data: as the run reads it, with the encoding; ``None`` where neither the run nor the checkpoint says.
+    """
+
+    file: Path
+    folder: Path | None
+    method: GroupModule
+    data: LightningDataModule | None
+
+
+def restore(given: str | Path, criterion: str | None = None, **options: Any) -> Restored:
+    """What a run's folder or a checkpoint holds.
+
+    Args:
+        given: folder of a run that `fit` made, or a checkpoint.
+        criterion: by which criterion of the run's selection its checkpoint is chosen; the first, if not given.
+        **options: of the data, in place of the run's.
+
+    Raises:
+        InputError: if it is neither, is damaged, names classes that are not trusted, or has no such criterion.
+    """
+    file, folder = _checkpoint_of(Path(given).expanduser(), criterion)
+    checkpoint = read_checkpoint(file)
+    if folder is None or not (folder / CONFIG_FILE).is_file():
+        return Restored(file, None, _method_of(file, checkpoint), _data_of(checkpoint, options))
+    config = saved_config(folder, ["model", "data"], to_fit=False)
+    config["data"]["init_args"] = {**(config["data"].get("init_args") or {}), **options}
+    parser = RunParser()
+    parser.add_subclass_arguments(GroupModule, "model", fail_untyped=False, required=True)
+    parser.add_subclass_arguments(LightningDataModule, "data", fail_untyped=False, required=True)
+    settings = parser.parse_object(config)
+    check_kinds(settings)
+    made = parser.instantiate(settings)
+    _load(made.model, checkpoint)
+    _encode(made.data, checkpoint)
+    return Restored(file, folder, made.model, made.data)
+
+
+def _checkpoint_of(given: Path, criterion: str | None) -> tuple[Path, Path | None]:
+    """The checkpoint, and the folder of its run if it has one."""
+    if not given.is_dir():
+        if not given.is_file():
+            raise InputError(f"there is no run or checkpoint {given}; give the folder of a run that `fit` made")
+        if criterion is not None:
+            raise InputError(f"criterion is {criterion!r} and {given} one checkpoint; leave it out, or give its run")
+        folder = run_of(given)
+        if folder is not None:
+            refuse_links(folder)
+        return given, folder
+    refuse_links(given)
+    if not (given / SELECTION_FILE).is_file():
+        raise no_run(given)
+    selection = read_selection(given)
+    name = next(iter(selection)) if criterion is None else criterion
+    if name not in selection:
+        raise InputError(f"{given} kept no checkpoint by criterion {name!r}; {nearest(name, selection)}")
+    return selection[name]["file"], given
+
+
+def _load(method: GroupModule, checkpoint: dict[str, Any]) -> None:
+    method.on_load_checkpoint(checkpoint)
+    method.load_state_dict(checkpoint["state_dict"], strict=method.strict_loading)
+    method.eval()
+
+
+def _encode(data: LightningDataModule, checkpoint: dict[str, Any]) -> None:
+    state = saved_state(type(data), checkpoint)
+    if isinstance(data, GroupDataModule) and state is not None:
+        data.load_state_dict(state)
+
+
+def _method_of(file: Path, checkpoint: dict[str, Any]) -> GroupModule:
+    """The method of a checkpoint that no configuration describes: ours, or a class that is imported already."""
+    path = checkpoint[KEY]["method"]
+    module, _, name = path.rpartition(".")
+    why = why_not_trusted(path)
+    if why is not None:
+        raise InputError(f"{file}: {why}")
+    found: Any = getattr(drurank.methods if module == drurank.methods.__name__ else sys.modules.get(module), name, None)
+    if not (isinstance(found, type) and issubclass(found, GroupModule)):
+        raise InputError(f"{file} was made with {path}, which is not imported; import {module} first")
+    method = found.load_from_checkpoint(file, map_location="cpu", weights_only=True)
+    method.eval()
+    return method
+
+
+def _data_of(checkpoint: dict[str, Any], options: dict[str, Any]) -> FileData | None:
+    """Data of a checkpoint that no configuration describes, with these options; its path is to be given."""
+    for cls in (Table, Text):
+        if cls.__qualname__ in checkpoint:
+            known = [name for name in options_of(f"{cls.__module__}.{cls.__qualname__}") if name != "path"]
+            for name in options:
+                if name not in known:
+                    raise InputError(f"{cls.__name__} has no option {name!r}; {nearest(name, known)}")
+            data = cls(UNNAMED, **{"label": "label", **options})
+            _encode(data, checkpoint)
+            return data
+    return None

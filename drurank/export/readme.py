@@ -1,0 +1,66 @@
+"""The page that lies beside an exported network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from drurank.export.formats import FILES, OUTPUT, To
+
+ONNX = """```python
+import onnxruntime
+
+session = onnxruntime.InferenceSession("model.onnx")
+(probabilities,) = session.run(["{output}"], {{{feed}}})
+```"""
+TORCH = """```python
+import torch
+
+model = torch.export.load("model.pt2").module()
+probabilities = model({names})
+```"""
+SAFETENSORS = """The file has the weights of `{class_path}` and no operations:
+
+```python
+from safetensors.torch import load_model
+
+load_model(network, "model.safetensors")  # a network of that class; its arguments are in encoding.json
+probabilities = network({names}).softmax(dim=1)  # of a single score: its sigmoid is the probability of class 1
+```"""
+USE: dict[To, str] = {"onnx": ONNX, "torch": TORCH, "safetensors": SAFETENSORS}
+
+
+def readme(to: To, checkpoint: Path, encoding: Mapping[str, Any], checked: str) -> str:
+    """How to use the files of a folder.
+
+    Args:
+        to: format of the network.
+        checkpoint: that it was made of.
+        encoding: the content of ``encoding.json``.
+        checked: a sentence on what was compared.
+    """
+    inputs = encoding["inputs"]
+    names = ", ".join(one["name"] for one in inputs)
+    feed = ", ".join(f'"{one["name"]}": {one["name"]}' for one in inputs)
+    use = USE[to].format(output=OUTPUT, names=names, feed=feed, class_path=encoding["network"]["class_path"])
+    shapes = [f"- `{one['name']}`: {one['dtype']} `{one['shape']}`".replace("'", "") for one in inputs]
+    labels = ", ".join(f"{number} is {name}" for number, name in enumerate(encoding["labels"]))
+    return "\n".join(
+        [
+            f"# {FILES[to]}, from {checkpoint.name}",
+            "",
+            f"`{OUTPUT}` has a column for each class: {labels}.",
+            "",
+            use,
+            "",
+            "Inputs:",
+            "",
+            *shapes,
+            "",
+            "`encoding.json` says how the columns of a table or texts become these; its `how` explains its entries.",
+            "",
+            checked,
+            "",
+        ]
+    )

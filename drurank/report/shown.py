@@ -1,0 +1,73 @@
+"""Criteria and groups of a report as rows of cells, for pages and model cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from drurank.report.counts import ALL
+from drurank.report.served import Served
+from drurank.report.tables import BETTER, events_heading
+from drurank.words import in_digits, in_range
+
+FROM_TO = "From, to: 5 to 95 % by the group's own rows."
+"""What two of the columns of groups are."""
+
+
+def criteria_rows(splits: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Each criterion of each split, and the answers that need no model.
+
+    Args:
+        splits: name to ``summary``.
+
+    Returns:
+        Rows of: criterion, split, whether higher or lower is better, observed, true, by chance.
+    """
+    return [
+        [name, _called(split), BETTER[each["criteria"][name]["better"]], *_cells(each["criteria"][name])]
+        for name in next(iter(splits.values()))["criteria"]
+        for split, each in splits.items()
+    ] + [row for split, each in splits.items() for row in _answers(split, each)]
+
+
+def group_rows(split: Served) -> tuple[list[str], list[list[str]]]:
+    """The columns of a table of groups, and a row for each, the worst first and those without a value last."""
+    low, high = split.value_interval
+    shrunk = split.figure.shown(split.shrunk)
+    order = np.lexsort((split.interval[1], split.accuracy))
+    columns = {split.figure.name: split.value, "from": low, "to": high}
+    columns |= dict(zip(("by chance from", "by chance to"), split.chance, strict=True))
+    if not np.isnan(split.shrunk).all():
+        columns["shrunk"] = shrunk
+    rows = [
+        [
+            split.groups[i],
+            f"{split.count[i]:,}",
+            *([] if split.events is None else [f"{split.events[i]:,}"]),
+            *(in_digits(column[i]) for column in columns.values()),
+        ]
+        for i in order
+    ]
+    headings = ["group", "rows", *events_heading(split), *columns]
+    return headings, rows + [[group, "0", *[""] * (len(headings) - 2)] for group in split.without]
+
+
+def _called(split: str) -> str:
+    return "all rows" if split == ALL else split
+
+
+def _answers(split: str, content: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Lines of the balanced accuracy and of the best constant answer, where they are known."""
+    answer, where = content["constant_answer"], _called(split)
+    if answer:
+        yield ["balanced", where, "higher", in_digits(content["balanced_accuracy"]), "", ""]
+        yield ["constant answer", where, "", in_digits(answer["value"]), "", ""]
+
+
+def _cells(entry: Mapping[str, Any]) -> list[str]:
+    floor = entry["floor"]
+    true = f"{in_digits(entry['estimate'])} ({in_range(entry['interval'])})" if entry["interval"] else ""
+    chance = f"{in_digits(floor['median'])} ({in_range(floor['interval'])})" if floor else ""
+    return [in_digits(entry["value"]), true, chance]
