@@ -50,10 +50,16 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", warning)
 
 
+def pytest_collection():
+    """What is collected stays, so the garbage collector need not walk through it again and again."""
+    gc.disable()
+
+
 def pytest_collection_finish():
-    """What is imported by now stays, so the garbage collector need not walk through it again and again."""
+    """What is imported by now stays too."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):
