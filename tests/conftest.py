@@ -2,6 +2,7 @@
 
 import gc
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,12 +70,13 @@ def pytest_collection_modifyitems(items):
     if missing:
         raise pytest.UsageError(f"SLOW of tests/conftest.py names what is not there: {', '.join(missing)}")
 
-    def place(item):
-        return next((number for number, path in enumerate(slow) if item.path.is_relative_to(path)), len(slow))
+    @cache
+    def place(file):
+        return next((number for number, path in enumerate(slow) if file.is_relative_to(path)), len(slow))
 
-    items.sort(key=place)
+    items.sort(key=lambda item: place(item.path))
     for item in items:
-        if place(item) < len(slow):
+        if place(item.path) < len(slow):
             item.add_marker("slow")
 
 
