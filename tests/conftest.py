@@ -2,6 +2,7 @@
 
 import gc
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,10 +51,16 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", warning)
 
 
+def pytest_collection():
+    """What is collected stays, so the garbage collector need not walk through it again and again."""
+    gc.disable()
+
+
 def pytest_collection_finish():
-    """What is imported by now stays, so the garbage collector need not walk through it again and again."""
+    """What is imported by now stays too."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):
@@ -63,12 +70,13 @@ def pytest_collection_modifyitems(items):
     if missing:
         raise pytest.UsageError(f"SLOW of tests/conftest.py names what is not there: {', '.join(missing)}")
 
-    def place(item):
-        return next((number for number, path in enumerate(slow) if item.path.is_relative_to(path)), len(slow))
+    @cache
+    def place(file):
+        return next((number for number, path in enumerate(slow) if file.is_relative_to(path)), len(slow))
 
-    items.sort(key=place)
+    items.sort(key=lambda item: place(item.path))
     for item in items:
-        if place(item) < len(slow):
+        if place(item.path) < len(slow):
             item.add_marker("slow")
 
 

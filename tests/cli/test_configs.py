@@ -138,9 +138,11 @@ def test_every_data_configuration_runs(run, tmp_path, name):
 )
 def test_every_method_configuration_runs(run, tmp_path, name, title):
     epochs = 2 if name == "jtt" else 1  # 1 of its first stage
-    run("fit", "--config", CONFIGS / f"method/{name}.yaml", *SMALL, "--trainer.max_epochs", epochs)
-    run("test", "--run", "runs/version_0")
-    assert read_json(tmp_path / "runs/version_0/test/qdcg10/report.json")["method"] == title
+    fitted = run("fit", "--config", CONFIGS / f"method/{name}.yaml", *SMALL, "--trainer.max_epochs", epochs)
+    assert fitted.model.title == title  # that of reports
+    if name in ("qdru_m", "dfr"):  # the others are tested in methods/test_every_method.py
+        run("test", "--run", "runs/version_0")
+        assert read_json(tmp_path / "runs/version_0/test/qdcg10/report.json")["method"] == title
 
 
 def test_every_method_configuration_is_run_above():

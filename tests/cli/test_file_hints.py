@@ -6,6 +6,7 @@ import yaml
 from drurank.cli import main
 from drurank.cli.file_hints import in_study_file
 from studies import ERM, words_of, written
+from warm import ended
 
 
 @pytest.mark.parametrize(
@@ -26,21 +27,19 @@ def test_options_of_fit_are_entries_of_the_file(said, written):
         assert yaml.safe_load(entry)
 
 
-def test_study_run_names_them_so(tmp_path, capsys):
+def test_study_run_names_them_so(tmp_path):
     """Numbers with commas between thousands: the hint, put into the file, lifts the error."""
     rows = [f'{s},g{s}{n % 2},{n % 2},"1,{n:03}"' for s in ("train", "ood_val", "ood_test") for n in range(20)]
     (tmp_path / "t.csv").write_text("\n".join(["split,group,y,x", *rows]) + "\n", encoding="utf-8")
     options = {"path": str(tmp_path / "t.csv"), "label": "y", "group": "group", "split": "split"}
     data = {"class_path": "Table", "init_args": options}
     path = written(tmp_path / "s.yaml", data=data, candidates=ERM, seeds=[0])
-    with pytest.raises(SystemExit):
-        main(words_of(path, tmp_path / "study"))
-    said = capsys.readouterr().err
+    _, said = ended(["-m", "drurank", *words_of(path, tmp_path / "study")], tmp_path / "log")
     assert '`data: {init_args: {thousands: ","}}`' in said
     assert "--data" not in said
 
 
-def test_study_run_names_all_errors_of_the_data_and_the_command_that_lists_them(tmp_path, capsys):
+def test_study_run_names_all_errors_of_the_data_and_the_command_that_lists_them(tmp_path):
     """A wrong split, a blank group and marked numbers; what the message says makes the table one that can be learnt."""
     rows = [[s, f"g{s}{n % 2}", n % 2, f'"1,{n:03}"'] for s in ("train", "ood_val", "ood_test") for n in range(20)]
     rows[0][0], rows[1][1] = "trian", ""
@@ -48,9 +47,7 @@ def test_study_run_names_all_errors_of_the_data_and_the_command_that_lists_them(
     (tmp_path / "t.csv").write_text("\n".join(["split,group,y,x", *lines]) + "\n", encoding="utf-8")
     options = {"path": str(tmp_path / "t.csv"), "label": "y", "group": "group", "split": "split"}
     path = written(tmp_path / "s.yaml", data={"class_path": "Table", "init_args": options}, candidates=ERM, seeds=[0])
-    with pytest.raises(SystemExit):
-        main(words_of(path, tmp_path / "study"))
-    said = capsys.readouterr().err
+    _, said = ended(["-m", "drurank", *words_of(path, tmp_path / "study")], tmp_path / "log")
     assert said.startswith(
         f"error: {path}: ERM: the data has 3 errors: (1) {tmp_path / 't.csv'}: column 'split', row 0"
     )
@@ -61,7 +58,6 @@ def test_study_run_names_all_errors_of_the_data_and_the_command_that_lists_them(
     assert {"data": {"init_args": {"split_names": {"trian": "train"}}}} in entries
     advised = said.strip().partition("; to see all that is wrong with the data: ")[2]
     assert advised.endswith(f" inspect --config {path}`")
-    capsys.readouterr()
     found = main(["inspect", "--config", str(path)]).findings
     assert [one.code for one in found if one.severity == "error"] == [
         "split_spelling", "unusable_columns", "blank_group"

@@ -14,7 +14,7 @@ from drurank.cli import main
 from drurank.study import Plan, Study, study_table
 from drurank.study.queue import Queue
 from studies import ERM, finish, manifests, without_times, words_of, written
-from warm import Program, children, groups_of, is_there
+from warm import Program, children, ended, groups_of, is_there
 
 
 def test_the_commands_are_listed(capsys):
@@ -36,8 +36,8 @@ def test_a_plan_that_is_refused_changes_no_table(undisturbed, tmp_path):
     shutil.copytree(undisturbed, tmp_path / "study")
     before = study_table(Study.load(tmp_path / "study"), "qdcg10").render("csv")
     path = written(tmp_path / "s.yaml", trainer={"max_epochz": 3})
-    with pytest.raises(SystemExit):
-        main(words_of(path, tmp_path / "study"))
+    status, said = ended(["-m", "drurank", *words_of(path, tmp_path / "study")], tmp_path / "log")
+    assert status == 2, said
     assert study_table(Study.load(tmp_path / "study"), "qdcg10").render("csv") == before
 
 
@@ -51,14 +51,12 @@ def test_what_is_asked_of_a_checkpoint_of_a_study_writes_nothing_into_it(undistu
         assert (tmp_path / "runs/version_0").is_dir()
 
 
-def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path, capfd):
+def test_a_failed_candidate_is_recorded_with_its_reason_and_stops_no_other(tmp_path):
     rates = {"model": "ERM", "optimizer": "SGD", "model.optimizer.lr": [1e30, 0.01]}
     path = written(tmp_path / "s.yaml", candidates=[rates], seeds=[0], criteria=["worst"])
     finish(path, tmp_path / "study")
-    with pytest.raises(SystemExit) as stop:
-        main(words_of(path, tmp_path / "study"))  # nothing is left to run
-    assert stop.value.code == 1
-    said = capfd.readouterr().out
+    status, said = ended(["-m", "drurank", *words_of(path, tmp_path / "study")], tmp_path / "log")
+    assert status == 1, "nothing is left to run"
     failed = "ERM optimizer.lr=1e+30 optimizer=SGD"
     assert "1 of 2 candidates are finished" in said
     assert "--retry_failed" in said

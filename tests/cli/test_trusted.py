@@ -12,14 +12,14 @@ import torch
 import yaml
 
 from drurank import imports
-from drurank.cli import main
 from drurank.cli.trusted import KINDS, check_kinds
 from drurank.errors import InputError
 from drurank.imports import trust, why_not_trusted
 from drurank.networks.factory import find_factory
 from drurank.study import Plan
 from runs import ROOT, SMALL, plain
-from studies import finish, rehearse, written
+from studies import finish, rehearse, words_of, written
+from warm import ended
 
 MODULE = """
 open({mark!r}, "w").close()
@@ -478,12 +478,18 @@ ROUTES = (by_configuration, by_command_line, by_resume, by_run, by_checkpoint)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.__name__)
-@pytest.mark.parametrize("class_path", KINDS_OF_HARM)
-def test_nothing_of_any_kind_is_called_by_any_route(copied, evil, refused, tmp_path, monkeypatch, route, class_path):
+@pytest.mark.parametrize(
+    ("route", "option", "class_path"),
+    [
+        (ROUTES[place % len(ROUTES)], OPTIONS[place % len(OPTIONS)], class_path)
+        for place, class_path in enumerate(KINDS_OF_HARM)
+    ],
+)
+def test_nothing_of_any_kind_is_called_by_any_route(
+    copied, evil, refused, tmp_path, monkeypatch, route, option, class_path
+):
+    """Each kind by one route, and by each route every option; all of them refuse by ``check_kinds``, see above."""
     monkeypatch.setattr(imports, "_named", set())
-    place = KINDS_OF_HARM.index(class_path) + ROUTES.index(route)
-    option = OPTIONS[place % len(OPTIONS)]
     said = refused(*route(copied, option, class_path))
     # Of a function that lacks an argument the option is named.
     assert class_path.rpartition(".")[2] in said or said.startswith(f"--model.{option}.")
@@ -584,8 +590,7 @@ def test_a_candidate_that_lies_in_the_folder_of_a_study_calls_and_imports_nothin
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_a_study_calls_no_function(evil, capsys, monkeypatch, tmp_path, option):
-    monkeypatch.setattr("drurank.imports._imported", [])  # modules of the tests before are not its workers'
+def test_a_study_calls_no_function(evil, tmp_path, option):
     plan = {
         "data": {"class_path": "Shortcut", "init_args": {"groups": [6, 4, 4], "group_size": 10}},
         "criteria": ["qdcg10"],
@@ -593,7 +598,7 @@ def test_a_study_calls_no_function(evil, capsys, monkeypatch, tmp_path, option):
         "candidates": [{"model": "DRU", f"model.{option}": "os.system", f"model.{option}.command": "touch owned"}],
     }
     (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
-    with pytest.raises(SystemExit):
-        main(["study", "run", "--config", str(tmp_path / "plan.yaml"), "--output", str(tmp_path / "study")])
-    assert "os.system" in capsys.readouterr().err
+    status, said = ended(["-m", "drurank", *words_of(tmp_path / "plan.yaml", tmp_path / "study")], tmp_path / "log")
+    assert status == 2
+    assert "os.system" in said
     assert unharmed(tmp_path)

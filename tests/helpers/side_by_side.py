@@ -12,7 +12,7 @@ from drurank.callbacks import best_by
 from drurank.data import Shortcut
 from drurank.stacked.engine import Fit, run_together
 
-DATA = {"groups": [6, 4, 4], "group_size": 40, "batch_size": 8}
+DATA = {"groups": [6, 4, 4], "group_size": 16, "batch_size": 8}
 
 
 def shortcut(**options):

@@ -82,6 +82,18 @@ class Program:
         self._process.join()
 
 
+def ended(words, log, seconds=100):
+    """Exit status of a program, and all that it printed.
+
+    Args:
+        words: as of ``Program``.
+        log: file for what it prints.
+        seconds: that it may take.
+    """
+    with Program(words, log) as program:
+        return program.wait(seconds), Path(log).read_text(encoding="utf-8")
+
+
 def wait_for_all(programs, seconds):
     """Exit statuses; as soon as one fails, or after some seconds, of the others that still run ``None``."""
     limit = time.monotonic() + seconds

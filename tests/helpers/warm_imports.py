@@ -1,14 +1,19 @@
 """Imported by the server of warm.py: what programs import, and pictures of one dot."""
 
+import array_api_compat.numpy
+import array_api_compat.torch  # noqa: F401
+import matplotlib.backends.backend_agg  # noqa: F401
 import optuna  # noqa: F401
 import pandas  # noqa: F401
 import sqlalchemy  # noqa: F401
 import torch
+from PIL import Image
 
 import drurank.cli.study_checks
 import drurank.cli.training  # noqa: F401
 from drawing import save_dot
 from drurank.report import pictures
 
+Image.preinit()  # imports what reads and writes the usual kinds
 torch.set_num_threads(1)
 pictures.save_picture = save_dot

@@ -1,5 +1,6 @@
 """The page of a report, read as a browser reads it."""
 
+import contextlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drawing import RENDER, saved_by
 from drurank.cli import main
 from drurank.report import report_predictions
 
@@ -59,11 +61,17 @@ def write(path, groups, rows):
     Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    with contextlib.chdir(tmp_path_factory.mktemp("page")), saved_by(RENDER):
+        write("p.csv", [EVIL, *[f"clinic {k}" for k in range(30)]], 20)
+        main(["report", "--predictions", "p.csv", "--figure", "fpr", "--html", "out.html"])
+        return Path("out.html").read_text(encoding="utf-8")
+
+
 @pytest.fixture
-def page():
-    write("p.csv", [EVIL, *[f"clinic {k}" for k in range(30)]], 20)
-    main(["report", "--predictions", "p.csv", "--figure", "fpr", "--html", "out.html"])
-    return Page(Path("out.html").read_text(encoding="utf-8"))
+def page(text):
+    return Page(text)
 
 
 def test_it_has_every_group_of_each_figure_the_worst_first(page):
@@ -104,8 +112,7 @@ def test_of_groups_served_alike_it_says_that_none_stands_out():
     assert "no group stands out by more than chance" in Page(Path("out.html").read_text("utf-8")).summary[-1]
 
 
-def test_it_needs_nothing_beside_it_and_runs_no_name(page):
-    text = Path("out.html").read_text(encoding="utf-8")
+def test_it_needs_nothing_beside_it_and_runs_no_name(page, text):
     assert "<script>alert" not in text
     assert "\x1b" not in text
     assert not re.search(r"(?:src|href)=\"(?!data:)|https?://|@import|url\(", text)
@@ -123,7 +130,7 @@ def test_a_screen_reader_finds_its_way(page):
             assert attrs["aria-label"]
 
 
-def test_with_ten_thousand_groups_it_stays_small():
+def test_with_ten_thousand_groups_it_stays_small(pictures):
     write("p.csv", [f"a clinic of a longer name, number {k}" for k in range(10_000)], 4)
     report_predictions("p.csv", html="out.html")
     text = Path("out.html").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from lightning.pytorch.loggers import CSVLogger, MLFlowLogger, TensorBoardLogger
 from matplotlib.image import imread
 from scipy.stats import binom
 
+from drawing import RENDER, saved_by
 from drurank.callbacks import GroupReport
 from drurank.callbacks.pictures import send_picture
 from drurank.cli import main
@@ -51,7 +52,7 @@ def reported(*words, rows=ROWS, name="p.csv", header="g,y,yhat,s"):
 # ---- from predictions
 
 
-def test_figures_stand_beside_accuracy(capsys):
+def test_figures_stand_beside_accuracy(capsys, pictures):
     report = reported("--split", "s", "--figure", "fpr,tpr")
     assert list(report["figures"]) == ["fpr", "tpr"]
     assert report["splits"] == reported("--split", "s")["splits"]  # accuracy is as it is alone
@@ -89,7 +90,7 @@ def test_figures_replace_no_file_unasked():
         report_predictions("p.csv", "y", "yhat", "g", figure="fpr")
 
 
-def test_report_of_predictions_has_the_criteria_of_each_split(capsys):
+def test_report_of_predictions_has_the_criteria_of_each_split(capsys, pictures):
     report = reported("--split", "s")
     assert list(report["splits"]) == ["ood_test", "id_test"]
     for split, correct, count in (("ood_test", [3, 2], [4, 4]), ("id_test", [9, 4], [10, 5])):
@@ -204,7 +205,7 @@ def test_groups_by_two_columns_are_their_combinations():
     assert [row["group"] for row in read_csv("p_report/groups.csv")] == ["a | x", "a | y", "b | x"]
 
 
-def test_overall_and_its_noise_are_of_all_rows_even_where_groups_are_left_out():
+def test_overall_and_its_noise_are_of_all_rows_even_where_groups_are_left_out(pictures):
     rows = [(f"g{g}", "1", "1" if i < 90 else "0", "s") for g in range(10) for i in range(100)]
     rows += [(f"h{g}", "1", "1" if g < 10 else "0", "s") for g in range(500) for i in range(2)] + [
         ("g0", "0", "0", "s")
@@ -225,13 +226,13 @@ def test_sums_over_unlike_numbers_of_groups_are_not_compared():
     assert drop["qdcg10"]["value"] == pytest.approx(0, abs=0.05)
 
 
-def test_names_are_shown_as_they_are(capsys):
+def test_names_are_shown_as_they_are(capsys, pictures):
     reported("--split", "s", rows=[("[/x]", "1", "1", "[/y]"), ("[red]", "0", "1", "[/y]")])
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("[/x]", "[/y]", "[red]"))
 
 
-def test_many_splits_are_shown_two_by_two_and_drawn_in_rows(capsys):
+def test_many_splits_are_shown_two_by_two_and_drawn_in_rows(capsys, pictures):
     rows = [("g", "1", "1", f"part{s:02d}") for s in range(15)] + [("g", "0", "1", "part00")]
     reported("--split", "s", rows=rows)
     shown = capsys.readouterr().out
@@ -381,7 +382,7 @@ def test_a_split_column_that_is_not_named_is_mentioned(capsys):
     assert "Note:" not in capsys.readouterr().out
 
 
-def test_of_one_group_no_difference_is_said(capsys):
+def test_of_one_group_no_difference_is_said(capsys, pictures):
     reported(rows=[("a", "1", "1", "s")] * 5 + [("a", "0", "1", "s")])
     shown = " ".join(capsys.readouterr().out.split())
     assert "With one group, nothing can be said" in shown
@@ -407,8 +408,9 @@ def test_surer_group_of_equal_accuracy_is_the_worse_or_better(capsys):
 def finished(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     words = ["--trainer.default_root_dir", folder]
-    run("fit", *SMALL, "--model", "DRU", "--trainer.max_epochs", "2", *words)
-    run("test", "--run", folder / "version_0")
+    with saved_by(RENDER):
+        run("fit", *SMALL, "--model", "DRU", "--trainer.max_epochs", "2", *words)
+        run("test", "--run", folder / "version_0")
     run("predict", "--ckpt_path", folder / "version_0/checkpoints/qdcg10.ckpt", *words)
     return folder
 

@@ -1,5 +1,6 @@
 """Scores and probabilities beside predictions, and reports of the figures that need them."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from matplotlib.pyplot import imread
 from sklearn import metrics
 
+from drawing import RENDER, saved_by
 from drurank.cli import main
 from drurank.errors import InputError
 from drurank.report import report_predictions
@@ -36,14 +38,21 @@ def values(report, name, by="overall"):
     return report["figures"][name]["splits"]["all"]["criteria"][by]["value"]
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scores")
+    with contextlib.chdir(folder), saved_by(RENDER):
+        saved(table(p=SCORE))
+        main(["report", "--predictions", "p.csv", "--score", "p", "--figure", FIGURES, "--html", "out.html"])
+    return folder
+
+
 @pytest.fixture
-def report():
-    saved(table(p=SCORE))
-    main(["report", "--predictions", "p.csv", "--score", "p", "--figure", FIGURES, "--html", "out.html"])
-    return read_json("p_report/report.json")
+def report(written):
+    return read_json(written / "p_report/report.json")
 
 
-def test_report_has_each_figure_with_its_files(report):
+def test_report_has_each_figure_with_its_files(report, written):
     assert list(report["figures"]) == FIGURES.split(",")
     by_group = [metrics.roc_auc_score(LABEL[one == GROUP], SCORE[one == GROUP]) for one in "abc"]
     assert values(report, "auroc") == pytest.approx(metrics.roc_auc_score(LABEL, SCORE))
@@ -51,20 +60,24 @@ def test_report_has_each_figure_with_its_files(report):
     assert values(report, "auroc", "gap") == pytest.approx(max(by_group) - min(by_group))
     assert values(report, "brier") == pytest.approx(metrics.brier_score_loss(LABEL, SCORE))
     assert values(report, "log_loss") == pytest.approx(metrics.log_loss(LABEL, SCORE))
-    rows = {row["group"]: row for row in read_csv("p_report/groups_auroc.csv")}
+    rows = {row["group"]: row for row in read_csv(written / "p_report/groups_auroc.csv")}
     assert [float(rows[one]["value"]) for one in "abc"] == pytest.approx(by_group)
     for row in rows.values():
         assert float(row["low"]) < float(row["value"]) < float(row["high"])
         assert float(row["chance_low"]) < float(row["chance_high"])
     for name in report["figures"]:
-        assert imread(f"p_report/groups_{name}.png").std() > 0
-        assert pq.read_table(f"p_report/groups_{name}.parquet").num_rows == 3
-    page = Path("out.html").read_text("utf-8")
+        assert imread(written / f"p_report/groups_{name}.png").std() > 0
+        assert pq.read_table(written / f"p_report/groups_{name}.parquet").num_rows == 3
+    page = (written / "out.html").read_text("utf-8")
     of_class = ("AUROC", "Brier score", "Log loss", "Calibration error", "F1", "False positive rate")
     for words in (*(f"{name} (positive: 1)" for name in of_class), "Balanced accuracy", "Mean absolute error"):
         assert f"<h2>{words}</h2>" in page
     assert len(re.findall("by chance from", page)) == 9
-    about = {name for name in report["figures"] if read_csv(f"p_report/groups_{name}.csv")[0].get("positive") == "1"}
+    about = {
+        name
+        for name in report["figures"]
+        if read_csv(written / f"p_report/groups_{name}.csv")[0].get("positive") == "1"
+    }
     assert about == {*FIGURES.split(",")} - {"balanced_accuracy", "mae"}
 
 

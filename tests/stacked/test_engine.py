@@ -28,9 +28,9 @@ METHODS = {
     "greedy": lambda **o: GroupDRO("sagawa", alpha=0.5, **o),
     "CVaR": lambda **o: CVaR(0.3, **o),
     "ChiSquare": lambda **o: ChiSquare(0.5, **o),
-    "JTT": lambda **o: JTT(first_stage_epochs=3, **o),
+    "JTT": lambda **o: JTT(first_stage_epochs=2, **o),
 }
-EPOCHS, STEPS = 7, 30
+EPOCHS, STEPS = 5, 12
 RATES = [0.001, 0.003]
 
 
@@ -67,7 +67,7 @@ def test_candidate_of_a_stack_equals_the_same_candidate_alone(alone_and_stacked,
     alone, stacked = (fits[number] for fits in alone_and_stacked[:2])
     assert alone.error is None
     assert stacked.error is None
-    assert stacked.trainer.global_step == alone.trainer.global_step == STEPS * EPOCHS == 210
+    assert stacked.trainer.global_step == alone.trainer.global_step == STEPS * EPOCHS == 60
     assert distance(alone.method, stacked.method) < 1e-5
     torch.testing.assert_close(alone.method.state, stacked.method.state, rtol=1e-4, atol=1e-5)
     assert torch.equal(alone.method.record.correct, stacked.method.record.correct)
@@ -87,7 +87,7 @@ def test_a_stack_goes_on_from_its_last_checkpoints(tmp_path, alone_and_stacked):
     numbers = (0, 2, 5, 10)
     half = [every_method(tmp_path)[number] for number in numbers]
     for one in half:
-        one.epochs = 4
+        one.epochs = 3
     fit_stacked(half)
     again = [every_method(tmp_path)[number] for number in numbers]
     for one in again:
@@ -185,7 +185,7 @@ def test_buffers_are_those_of_the_candidate(tmp_path, monkeypatch):
     assert sizes == [2] * 3
     for one, other in zip(alone, stacked, strict=True):
         assert distance(one.method, other.method) < 1e-5
-    assert int(stacked[0].method.network.layers[1].num_batches_tracked) == 90
+    assert int(stacked[0].method.network.layers[1].num_batches_tracked) == 36
 
 
 def test_dropout_is_drawn_for_each_candidate_by_itself(tmp_path):

@@ -7,12 +7,11 @@ import shutil
 
 import pytest
 
-from drurank.cli import main
 from drurank.errors import InputError
 from drurank.study import Plan, Study
 from runs import CONFIGS, plain, read_json, same
 from studies import ERM, SMALL, finish, manifests, rehearse, words_of, written
-from warm import Program
+from warm import Program, ended
 
 
 def test_every_candidate_is_run_and_noted(undisturbed, tmp_path):
@@ -72,13 +71,12 @@ def test_checkpoints_are_removed_when_asked_and_the_tables_stay(undisturbed, tmp
     assert found.groups.equals(same[found.manifest["key"]].groups)
 
 
-def test_an_option_that_a_method_lacks_is_said_before_anything_is_run(tmp_path, capsys):
+def test_an_option_that_a_method_lacks_is_said_before_anything_is_run(tmp_path):
     candidates = [{"model": "ERM"}, {"model": "DRU", "cutof": [5, 10]}]
     path = written(tmp_path / "s.yaml", candidates=candidates)
-    with pytest.raises(SystemExit) as stop:
-        main(words_of(path, tmp_path / "study"))
-    assert stop.value.code == 2
-    (said,) = capsys.readouterr().err.strip().splitlines()
+    status, said = ended(["-m", "drurank", *words_of(path, tmp_path / "study")], tmp_path / "log")
+    assert status == 2
+    (said,) = said.strip().splitlines()
     assert re.search("s.yaml: DRU cutof=5: .*did you mean 'cutoff'", said)
     assert not list(tmp_path.glob("study/candidates/*"))
 
