@@ -36,9 +36,11 @@ test-ddp: install
 test-kill: install
 	$(BIN)/python tests/helpers/kill.py --kills 30 --signals 30 --study-stops 6
 
-# Damages each file of a run and a study in 200 ways each; tests/cli/test_damage.py has the short form.
+# Damages each file of a run and a study in 200 ways each, and names harmful classes by every route; tests/cli has the
+# short forms.
 test-mutate: install
 	PYTHONPATH=. OMP_NUM_THREADS=1 $(BIN)/python tests/helpers/mutate.py --times 200 --study 2> /dev/null
+	EVERY_ROUTE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 tests/cli/test_trusted.py -k any_route
 
 lint: install
 	$(BIN)/ruff check .

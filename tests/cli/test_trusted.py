@@ -477,18 +477,24 @@ def by_checkpoint(copied, option, class_path):
 ROUTES = (by_configuration, by_command_line, by_resume, by_run, by_checkpoint)
 
 
+EVERY_ROUTE = bool(os.environ.get("EVERY_ROUTE"))
+"""Whether each kind is tried by every route, as ``make test-mutate`` does."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("route", "option", "class_path"),
     [
-        (ROUTES[place % len(ROUTES)], OPTIONS[place % len(OPTIONS)], class_path)
+        (route, OPTIONS[(place + step) % len(OPTIONS)], class_path)
         for place, class_path in enumerate(KINDS_OF_HARM)
+        for step, route in enumerate(ROUTES)
+        if EVERY_ROUTE or step == place % len(ROUTES)
     ],
 )
 def test_nothing_of_any_kind_is_called_by_any_route(
     copied, evil, refused, tmp_path, monkeypatch, route, option, class_path
 ):
-    """Each kind by one route, and by each route every option; all of them refuse by ``check_kinds``, see above."""
+    """Each kind by one route, or by each; all of them refuse by ``check_kinds``, see above."""
     monkeypatch.setattr(imports, "_named", set())
     said = refused(*route(copied, option, class_path))
     # Of a function that lacks an argument the option is named.
