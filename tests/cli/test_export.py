@@ -10,10 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from torch import nn
 
 import drurank.export.formats as formats
 from drurank import Predictor
 from drurank.cli.export import export_model
+from drurank.errors import InputError
+from drurank.methods import ERM
+from drurank.networks import Sizes
 from encoders import write_tiny
 from runs import read_json
 from texts import rows as texts_of
@@ -297,6 +301,31 @@ def test_a_single_score_is_a_probability_and_what_torch_cannot_take_is_said(run,
     assert said.endswith("change it, or give --to safetensors for its weights alone")
     assert not Path("odd").exists()
     run("export", "--import", "scores", "--to", "safetensors", "--run", "runs/version_1", "--output", "odd")
+
+
+class Picture(nn.Module):
+    """Takes other inputs than the sizes of its data say."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.layer = nn.Conv2d(1, sizes.num_classes, 3)
+
+    def forward(self, inputs):
+        return self.layer(inputs).mean(dim=(2, 3))
+
+
+@pytest.mark.parametrize("to", ["torch", "safetensors"])
+def test_a_network_of_other_inputs_ends_in_a_sentence(trainer, to):
+    sizes = Sizes(9, 2)
+    method = ERM(network=Picture)
+    method.network = method.builder.build(sizes)
+    file = Path("picture.ckpt")
+    trained = trainer()
+    trained.strategy.connect(method)
+    trained.save_checkpoint(file)
+    with pytest.raises(InputError, match=r"cannot take the network Picture|takes other inputs than those of tables"):
+        export_model(to, ckpt_path=str(file), output="out")
+    assert not Path("out").exists()
 
 
 @pytest.mark.parametrize(("to", "package"), [("onnx", "onnx"), ("onnx", "onnxscript"), ("safetensors", "safetensors")])
