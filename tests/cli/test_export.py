@@ -129,6 +129,7 @@ def test_the_folder_alone_gives_the_predictions_of_the_run(trained, table, expor
     folder = exported(to, trained[encoding])
     assert sorted(path.name for path in folder.iterdir()) == sorted([WRITTEN[to], "encoding.json", "README.md"])
     assert f"{WRITTEN[to]}: the probabilities of 1,000 rows differ from the checkpoint's by " in capsys.readouterr().out
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
     frame, about = pd.read_csv(table), read_json(folder / "encoding.json")
     expected = Predictor.load(trained[encoding])(table)
     function, inputs = function_of(to, folder, about), encoded(about, frame)
