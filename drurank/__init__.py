@@ -5,7 +5,10 @@ After each epoch the training groups are ranked by accuracy and their samples we
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from drurank.predictor import Predictor
 
 __version__ = "0.1.0"
 

@@ -94,7 +94,12 @@ def _probabilities(method: GroupModule, batch: tuple[Tensor, ...], inputs: Seque
     """What the method itself predicts."""
     given: Any = batch[0] if len(batch) == 1 else dict(zip((one.name for one in inputs), batch, strict=True))
     row = torch.arange(len(batch[0]))
-    with torch.inference_mode():
-        found = method.predict_step({"inputs": given, "label": row, "group": row, "index": row}, 0)
+    try:
+        with torch.inference_mode():
+            found = method.predict_step({"inputs": given, "label": row, "group": row, "index": row}, 0)
+    except Exception as error:
+        shapes = ", ".join(f"{one.name} {one.shape}" for one in inputs)
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise InputError(f"the network takes other inputs than those of tables and texts ({shapes}): {said}") from error
     probability: np.ndarray = found["probability"].numpy()
     return probability

@@ -57,7 +57,10 @@ def write(to: To, model: Classifier, inputs: Sequence[Input], example: tuple[Ten
         if to == "safetensors":
             from safetensors.torch import save_model
 
+            file.touch()
+            mode = file.stat().st_mode
             save_model(model.network, str(file))
+            file.chmod(mode)  # safetensors makes a file that only its owner may read
             return
         program = _traced(model, inputs, example)
         if to == "torch":

@@ -44,9 +44,9 @@ def as_table(rows: Any) -> Any:
 def _of_columns(columns: dict[str, Any]) -> pa.Table:
     arrays = {}
     for name, cells in columns.items():
-        if isinstance(cells, str | bytes | dict) or not isinstance(cells, Iterable):
+        if isinstance(cells, str | bytes | dict) or hasattr(cells, "columns") or not isinstance(cells, Iterable):
             raise InputError(
-                f"the rows are a dict whose {name!r} is {cells!r:.80}, and no list; of one row give a list, [row]"
+                f"the rows are a dict whose {name!r} is {_said(cells)}, and no list; of one row give a list, [row]"
             )
         try:
             arrays[str(name)] = _array(cells)
@@ -68,3 +68,7 @@ def _array(cells: Any) -> pa.Array | pa.ChunkedArray:
     # A column of pandas knows which of its cells are missing.
     is_plain = isinstance(cells, list | tuple) or type(cells).__module__.partition(".")[0] == "pandas"
     return pa.array(cells if is_plain else np.asarray(cells))
+
+
+def _said(cells: Any) -> str:
+    return " ".join(repr(cells).split())[:80]

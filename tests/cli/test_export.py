@@ -10,10 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from torch import nn
 
 import drurank.export.formats as formats
 from drurank import Predictor
 from drurank.cli.export import export_model
+from drurank.errors import InputError
+from drurank.methods import ERM
+from drurank.networks import Sizes
 from encoders import write_tiny
 from runs import read_json
 from texts import rows as texts_of
@@ -125,6 +129,7 @@ def test_the_folder_alone_gives_the_predictions_of_the_run(trained, table, expor
     folder = exported(to, trained[encoding])
     assert sorted(path.name for path in folder.iterdir()) == sorted([WRITTEN[to], "encoding.json", "README.md"])
     assert f"{WRITTEN[to]}: the probabilities of 1,000 rows differ from the checkpoint's by " in capsys.readouterr().out
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
     frame, about = pd.read_csv(table), read_json(folder / "encoding.json")
     expected = Predictor.load(trained[encoding])(table)
     function, inputs = function_of(to, folder, about), encoded(about, frame)
@@ -297,6 +302,31 @@ def test_a_single_score_is_a_probability_and_what_torch_cannot_take_is_said(run,
     assert said.endswith("change it, or give --to safetensors for its weights alone")
     assert not Path("odd").exists()
     run("export", "--import", "scores", "--to", "safetensors", "--run", "runs/version_1", "--output", "odd")
+
+
+class Picture(nn.Module):
+    """Takes other inputs than the sizes of its data say."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.layer = nn.Conv2d(1, sizes.num_classes, 3)
+
+    def forward(self, inputs):
+        return self.layer(inputs).mean(dim=(2, 3))
+
+
+@pytest.mark.parametrize("to", ["torch", "safetensors"])
+def test_a_network_of_other_inputs_ends_in_a_sentence(trainer, to):
+    sizes = Sizes(9, 2)
+    method = ERM(network=Picture)
+    method.network = method.builder.build(sizes)
+    file = Path("picture.ckpt")
+    trained = trainer()
+    trained.strategy.connect(method)
+    trained.save_checkpoint(file)
+    with pytest.raises(InputError, match=r"cannot take the network Picture|takes other inputs than those of tables"):
+        export_model(to, ckpt_path=str(file), output="out")
+    assert not Path("out").exists()
 
 
 @pytest.mark.parametrize(("to", "package"), [("onnx", "onnx"), ("onnx", "onnxscript"), ("safetensors", "safetensors")])

@@ -262,7 +262,9 @@ def test_what_a_study_writes_into_itself_replaces_nothing_that_it_is_read_from(
     assert (study / "plan.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("option", ["--html x.html", "--figure fpr", "--positive 1", "--count x", "--score p"])
+@pytest.mark.parametrize(
+    "option", ["--html x.html", "--figure fpr", "--positive 1", "--count x", "--score p", "--card"]
+)
 def test_two_tables_take_no_option_without_effect(refused_with, option):
     for table in ("t.csv", "u.csv"):
         Path(table).write_text("\n".join(ROWS) + "\n")
