@@ -12,7 +12,7 @@ from drurank.signals import EarlySignals
 
 def console() -> None:
     """Run the command line, and end with the exit status that its result has, as that of ``inspect``."""
-    with EarlySignals():
+    with EarlySignals(ends=True):
         from drurank.cli import main  # here, since a signal may come while it is imported
 
         status = getattr(main(), "exit_status", 0)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drurank.errors import InputError
+from drurank.signals import first_of
 from drurank.study.calling import LENGTH, Command
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.folder import folder_of, write_trial
@@ -57,7 +58,7 @@ class StopSignals:
 
     def _handle(self, number: int, frame: object) -> None:
         # From a terminal come two; the first decides the status.
-        self.status = self.status or 128 + number
+        self.status = self.status or 128 + first_of(number)
         if self._interrupts:
             raise SystemExit(self.status)
 

@@ -28,7 +28,7 @@ from lightning.pytorch.strategies.launchers import subprocess_script
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from drurank.processes import rank_and_world
-from drurank.signals import flush, is_early
+from drurank.signals import first_in, first_of, flush, forget, is_early
 from drurank.training.workers import end_of_worker
 
 SIGTERM_STATUS, SIGINT_STATUS = 128 + signal.SIGTERM, 128 + signal.SIGINT
@@ -73,6 +73,7 @@ class Stopping:
         if self._users > 1:
             return
         self.told = self._said = self._passed_on = False
+        forget()
         self._pid, self._deadline, self._children = os.getpid(), float("inf"), []
         self._parent = os.getppid() if _is_started_by_lightning() else None
         read, write = os.pipe()
@@ -105,8 +106,8 @@ class Stopping:
     # What came to pass.
 
     def note(self, number: int, frame: object) -> None:
-        """Note a signal, and pass it on."""
-        self.told = True
+        """Note a signal, and pass it on; of SIGINT and SIGTERM the first decides, and this one may come second."""
+        self.told |= first_of(number) == number
         if not self._passed_on:
             self._passed_on = True
             _send(self._children, number)
@@ -117,6 +118,8 @@ class Stopping:
             os.kill(os.getpid(), number)
             return
         self.note(number, frame)
+        if not self.told:
+            return
         if signal.getsignal(number) == self._handle:  # while it trains Lightning's handler calls this one
             self.say()
             raise SystemExit(SIGTERM_STATUS)
@@ -197,15 +200,17 @@ class Stopping:
 
     def _watch(self, over: threading.Event, read: int, write: int) -> None:
         alone_until: float | None = None
+        first: int | None = None
         while not over.is_set():
-            if select.select([read], [], [], LOOK)[0] and signal.SIGTERM in os.read(read, 512):
-                self.told = True
+            if select.select([read], [], [], LOOK)[0] and signal.SIGTERM in (came := os.read(read, 512)):
+                first = first_in(came)
+                self.told |= first == signal.SIGTERM
             now = time.monotonic()
-            if self.told and self._owns:
+            if (self.told or first is not None) and self._owns:
                 if self._deadline == float("inf"):
                     self._deadline = now + PATIENCE
                 if now >= self._deadline:
-                    self._end_here(SIGTERM_STATUS)
+                    self._end_here(SIGTERM_STATUS if self.told else SIGINT_STATUS)
             status = self._status_of_others()
             if status is not None:
                 alone_until = alone_until or now + MOMENT

@@ -1,5 +1,6 @@
 """A signal before a run or the candidates of a study begin ends every command with its status and one sentence."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 import signalled
 from drurank import signals
-from drurank.signals import EarlySignals, is_early
+from drurank.signals import EarlySignals, first_in, forget, is_early
 from drurank.training.stopping import STOPPING
 from runs import QUIET, ROOT, SMALL
 from studies import ERM, written
@@ -99,6 +100,66 @@ def test_whatever_a_library_makes_of_a_signal_it_decides_the_status(capfd, numbe
         turned()
     assert stop.value.code == 128 + number
     assert told_once(capfd.readouterr().err, number)
+
+
+ORDERS = [(signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)]
+
+
+@pytest.mark.parametrize(("first", "second"), ORDERS)
+def test_of_two_signals_the_first_decides(capfd, first, second):
+    def both():
+        try:
+            os.kill(os.getpid(), first)
+            time.sleep(1)
+        finally:
+            os.kill(os.getpid(), second)
+            time.sleep(0.1)
+
+    with pytest.raises(SystemExit) as stop, EarlySignals():
+        both()
+    assert stop.value.code == 128 + first
+    assert told_once(capfd.readouterr().err, first)
+
+
+@pytest.mark.parametrize(("first", "second"), ORDERS)
+def test_of_two_signals_to_a_run_the_first_decides(caplog, first, second):
+    caplog.set_level(logging.INFO, "lightning.pytorch.utilities.rank_zero")
+    with suppress(SystemExit, KeyboardInterrupt), EarlySignals():
+        STOPPING.begin()
+        try:
+            with pytest.raises(SystemExit if first == signal.SIGTERM else KeyboardInterrupt):
+                os.kill(os.getpid(), first)
+            os.kill(os.getpid(), second)  # as the run ends
+            time.sleep(0.5)
+            assert STOPPING.told == (first == signal.SIGTERM)
+        finally:
+            STOPPING.end()
+    assert caplog.messages == ["stopped by SIGTERM"] * (first == signal.SIGTERM)
+
+
+@pytest.mark.parametrize("first", [first for first, _ in ORDERS])
+def test_once_the_program_ends_the_other_signal_has_nothing_left_to_end(first):
+    before = {number: signal.getsignal(number) for number in NUMBERS}
+    try:
+        with suppress(SystemExit), EarlySignals(ends=True):
+            os.kill(os.getpid(), first)
+            time.sleep(1)
+        expected = {number: signal.SIG_DFL if number == first else signal.SIG_IGN for number in NUMBERS}
+        assert {number: signal.getsignal(number) for number in NUMBERS} == expected
+        with EarlySignals(ends=True):
+            pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_signals_are_taken_in_the_order_that_they_came_in():
+    for came, first in ((b"\x0f\x02", 15), (b"\x02\x0f", 2), (b"\x11\x0f", 15)):
+        with EarlySignals():
+            assert first_in(came) == first
+    forget()
+    assert first_in(b"\x02\x0f") == 15, "whose SIGINT is somebody else's"
+    forget()
 
 
 @pytest.mark.parametrize("lost", [True, False])

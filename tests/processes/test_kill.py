@@ -6,6 +6,7 @@ import random
 import resource
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,22 @@ def test_signal_ends_a_run_with_a_sentence_and_it_goes_on_to_the_same_end(straig
     assert lines[0].endswith(f": go on with --ckpt_path {last}")
     end(CASE.go_on(tmp_path), tmp_path)
     assert differences(contents(latest(tmp_path)), straight.contents) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)], ids=["TERM", "INT"]
+)
+def test_of_two_signals_the_first_decides(tmp_path, first, second):
+    def both(pid):
+        os.kill(pid, first)
+        time.sleep(0.05)
+        os.kill(pid, second)
+
+    given, said = stop_after_first_epoch(tmp_path, both)
+    assert given == 128 + first
+    assert "Traceback" not in said
+    (line,) = (line for line in said.splitlines() if line.startswith("stopped by "))
+    assert line.startswith(f"stopped by {first.name}")
 
 
 class Signal(Callback):
