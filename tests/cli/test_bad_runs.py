@@ -75,6 +75,26 @@ def contents(folder):
             r"^StepLR has no option 'gama': did you mean 'gamma'\? known: step_size, gamma",
         ),
         ([*FIT, "--trainer.strategy", "dpp"], "the trainer cannot be created: .*strategy='dpp'.*ddp"),
+        (
+            [*FIT, "--trainer.strategy", "DDPStrategy", "--trainer.strategy.process_group_backend", "nccl"],
+            r"the strategy cannot be used here \(.*NCCL.*\); give another one as --trainer.strategy",
+        ),
+        (
+            [*FIT, "--trainer.strategy", "DDPStrategy", "--trainer.strategy.cluster_environment", "SLURMEnvironment"],
+            "the trainer cannot be created: KeyError: 'SLURM_NODEID'; leave out the option",
+        ),
+        (
+            [*FIT, "--trainer.callbacks", "drurank.callbacks.GroupReport"],
+            "the trainer cannot be created: Found more than one stateful callback of type `GroupReport`.* leave out",
+        ),
+        (
+            [*FIT, "--trainer.callbacks", "lightning.pytorch.serve.ServableModuleValidator"],
+            r"a callback of lightning\.pytorch\.serve.* cannot be used here \(TypeError: .*; leave it out",
+        ),
+        (
+            [*FIT[:3], "--data", "lightning.pytorch.demos.boring_classes.BoringDataModule"],
+            "BoringDataModule has no sizes, which the network is made from: give BoringDataModule a property sizes",
+        ),
         ([*FIT, "--trainer.devices", "x"], "the trainer cannot be created: .*devices.*int > 0"),
         ([*FIT, "--trainer.gradient_clip_algorithm", "nrm"], "gradient_clip_algorithm.*nrm.*'norm'"),
         (["fitt", *FIT[1:]], r"^there is no command 'fitt': did you mean 'fit'\? known: fit, validate, test, predict"),
