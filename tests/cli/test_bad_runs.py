@@ -76,10 +76,6 @@ def contents(folder):
         ),
         ([*FIT, "--trainer.strategy", "dpp"], "the trainer cannot be created: .*strategy='dpp'.*ddp"),
         (
-            [*FIT, "--trainer.strategy", "DDPStrategy", "--trainer.strategy.process_group_backend", "nccl"],
-            r"the strategy cannot be used here \(.*NCCL.*\); give another one as --trainer.strategy",
-        ),
-        (
             [*FIT, "--trainer.strategy", "DDPStrategy", "--trainer.strategy.cluster_environment", "SLURMEnvironment"],
             "the trainer cannot be created: KeyError: 'SLURM_NODEID'; leave out the option",
         ),
@@ -163,6 +159,15 @@ def test_accelerator_that_there_is_not(capsys):
         main([*FIT, "--trainer.accelerator", "gppu"])
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("error: "))
     assert re.search("the trainer cannot be created: .*accelerator='gppu'.*cpu", line)
+
+
+def test_backend_that_there_is_not(refused, monkeypatch):
+    for name in ("LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.setenv(name, "")  # so that what Lightning sets does not stay
+        monkeypatch.delenv(name)
+    said = refused(*FIT, "--trainer.strategy", "DDPStrategy", "--trainer.strategy.process_group_backend", "nccl")
+    assert said.startswith("the strategy cannot be used here (")
+    assert said.endswith("; give another one as --trainer.strategy")
 
 
 def test_commands_that_do_not_train_are_among_those_known(refused, monkeypatch):
