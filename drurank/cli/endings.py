@@ -32,6 +32,10 @@ OF_CONFIG = "--config: "
 """Begins what the parser says of a value in a configuration."""
 SHORTEST_NAME = 4
 """Letters from which on a word that was typed is rather named than met by chance."""
+STRATEGIES, OF_STRATEGIES = "lightning.pytorch.strategies.", ("setup_environment", "setup_distributed")
+"""Modules and functions of Lightning's that make the processes know each other, before anything is trained."""
+CALLBACKS = ("lightning.pytorch.callbacks.", "lightning.pytorch.serve.")
+"""Modules of callbacks of Lightning's."""
 OF_LIBRARIES = ValueError | ModuleNotFoundError | RuntimeError
 """Errors in which libraries say of a setting that it cannot be used."""
 
@@ -49,6 +53,8 @@ def ending_of(error: Exception) -> BaseException:
         said = f"another process of the run has ended or cannot be reached ({' '.join(str(error).split())[:200]})"
     elif not isinstance(error, OF_LIBRARIES) and too_much(error) is None and end_of_worker(error) is None:
         said = None
+    if said is None and reason_of(error) is None:
+        said = _of_lightnings(error)
     if several:
         # Python's own end would wait for the other processes.
         STOPPING.ends_with(REFUSED if said is not None or reason_of(error) is not None else 1)
@@ -142,6 +148,22 @@ def leave_group() -> None:
     if dist.is_available() and dist.is_initialized():
         gc.collect()
         dist.destroy_process_group()
+
+
+def _of_lightnings(error: Exception) -> str | None:
+    """The message of a strategy or a callback of Lightning's that cannot be used here."""
+    if not isinstance(error, TypeError | ValueError | RuntimeError | LookupError):
+        return None
+    said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    trace, place = error.__traceback__, ("", "")
+    while trace is not None:
+        place = trace.tb_frame.f_globals.get("__name__", ""), trace.tb_frame.f_code.co_name
+        if place[1] in OF_STRATEGIES and place[0].startswith(STRATEGIES):
+            return f"the strategy cannot be used here ({said}); give another one as --trainer.strategy"
+        trace = trace.tb_next
+    if not place[0].startswith(CALLBACKS):
+        return None
+    return f"a callback of {place[0]} cannot be used here ({said}); leave it out of --trainer.callbacks"
 
 
 def _from_outside(error: BaseException | None) -> str | None:

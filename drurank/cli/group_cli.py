@@ -166,10 +166,12 @@ class GroupCLI(LightningCLI):
         config["callbacks"] = [*given, *callbacks]
         try:
             trainer = super().instantiate_trainer(**kwargs)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RuntimeError, LookupError, AttributeError) as error:
             if reason_of(error) is not None:
                 raise
-            raise InputError(f"the trainer cannot be created: {' '.join(str(error).split())}") from error
+            kind = f"{type(error).__name__}: " if isinstance(error, LookupError) else ""
+            said = f"the trainer cannot be created: {kind}{' '.join(str(error).split())}"
+            raise InputError(f"{said}; leave out the option or callback that this is about, or give another") from error
         return trainer
 
     def _run_logger(self) -> RunLogger:

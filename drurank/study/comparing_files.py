@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drurank.checks import MOST_ROWS
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
 from drurank.report.answers import Answers
@@ -17,6 +18,7 @@ from drurank.report.counts import SplitCounts
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
 from drurank.run_folder.links import refuse_links
+from drurank.shapes import wrong
 from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, UNPAIRED_ROWS, Changed, Comparison, compare_counts
 from drurank.study.constant import answer_in, no_better
@@ -66,6 +68,9 @@ def compare_runs(
     counts = [_counts_of(table.filter(pc.equal(table["split"], split))) for table in tables]
     reports = [read_json(folder / REPORT_FILE, TEST_AGAIN, {"min_count": int}) for folder in folders]
     least = {report["min_count"] for report in reports}
+    for folder, report in zip(folders, reports, strict=True):
+        if abs(report["min_count"]) > MOST_ROWS:
+            raise wrong(str(folder / REPORT_FILE), "min_count", report["min_count"], TEST_AGAIN)
     if len(least) > 1:
         raise InputError(f"min_count differs: {first} and {second} leave out other groups; test both alike")
     names = str(first), str(second)

@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drurank.checks import MOST_ROWS
 from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
 from drurank.groups import Groups, accuracies_differ
 from drurank.run_folder.group_counts import read_counts
-from drurank.shapes import check_shape
+from drurank.shapes import check_shape, wrong
 from drurank.study.folder import COUNTS_FILE
 
 EXPECTED = {
@@ -115,6 +116,8 @@ class Result:
             check_shape(str(file), {"init_args": options}, {"init_args": dict}, remedy, "config.model")
             kinds = {name: kind for name, kind in OF_MODEL.items() if name in options}
             check_shape(str(file), options, kinds, remedy, "config.model.init_args")
+            if abs(options.get("min_count", 1)) > MOST_ROWS:
+                raise wrong(str(file), "config.model.init_args.min_count", options["min_count"], remedy)
         return cls(file.parent, manifest)
 
     @property

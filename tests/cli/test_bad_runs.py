@@ -75,6 +75,22 @@ def contents(folder):
             r"^StepLR has no option 'gama': did you mean 'gamma'\? known: step_size, gamma",
         ),
         ([*FIT, "--trainer.strategy", "dpp"], "the trainer cannot be created: .*strategy='dpp'.*ddp"),
+        (
+            [*FIT, "--trainer.strategy", "DDPStrategy", "--trainer.strategy.cluster_environment", "SLURMEnvironment"],
+            "the trainer cannot be created: KeyError: 'SLURM_NODEID'; leave out the option",
+        ),
+        (
+            [*FIT, "--trainer.callbacks", "drurank.callbacks.GroupReport"],
+            "the trainer cannot be created: Found more than one stateful callback of type `GroupReport`.* leave out",
+        ),
+        (
+            [*FIT, "--trainer.callbacks", "lightning.pytorch.serve.ServableModuleValidator"],
+            r"a callback of lightning\.pytorch\.serve.* cannot be used here \(TypeError: .*; leave it out",
+        ),
+        (
+            [*FIT[:3], "--data", "lightning.pytorch.demos.boring_classes.BoringDataModule"],
+            "BoringDataModule has no sizes, which the network is made from: give BoringDataModule a property sizes",
+        ),
         ([*FIT, "--trainer.devices", "x"], "the trainer cannot be created: .*devices.*int > 0"),
         ([*FIT, "--trainer.gradient_clip_algorithm", "nrm"], "gradient_clip_algorithm.*nrm.*'norm'"),
         (["fitt", *FIT[1:]], r"^there is no command 'fitt': did you mean 'fit'\? known: fit, validate, test, predict"),
@@ -143,6 +159,15 @@ def test_accelerator_that_there_is_not(capsys):
         main([*FIT, "--trainer.accelerator", "gppu"])
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("error: "))
     assert re.search("the trainer cannot be created: .*accelerator='gppu'.*cpu", line)
+
+
+def test_backend_that_there_is_not(refused, monkeypatch):
+    for name in ("LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.setenv(name, "")  # so that what Lightning sets does not stay
+        monkeypatch.delenv(name)
+    said = refused(*FIT, "--trainer.strategy", "DDPStrategy", "--trainer.strategy.process_group_backend", "nccl")
+    assert said.startswith("the strategy cannot be used here (")
+    assert said.endswith("; give another one as --trainer.strategy")
 
 
 def test_commands_that_do_not_train_are_among_those_known(refused, monkeypatch):

@@ -22,6 +22,7 @@ from drurank.cli.saved_trainer import to_evaluate
 from drurank.cli.study import SHOWN
 from drurank.errors import InputError
 from drurank.methods import DRU
+from drurank.study.comparing_files import compare_runs
 from drurank.training.kept_files import moved_state
 from runs import QUIET, SMALL, plain
 
@@ -607,6 +608,26 @@ def test_a_candidate_without_groups_or_criteria_is_refused(results, capsys, tmp_
         main(["study", command, "--folder", str(study), *words])
     assert stop.value.code == 2
     assert f"{damage} is damaged: it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("least", [10**30, -(10**30), 2**63])
+@pytest.mark.parametrize("command", ["table", "concordance"])
+def test_a_candidate_with_a_number_that_nothing_holds_is_refused(results, capsys, tmp_path, least, command):
+    study = shutil.copytree(results, tmp_path / "study")
+    file = sorted(study.rglob("manifest.json"))[0]
+    config = {"model": {"class_path": "DRU", "init_args": {"min_count": least}}}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "config": config}))
+    with pytest.raises(SystemExit) as stop:
+        main(["study", command, "--folder", str(study)])
+    assert stop.value.code == 2
+    assert f"{file} is damaged: its config.model.init_args.min_count is {least}; remove" in capsys.readouterr().err
+
+
+def test_a_report_with_a_number_that_nothing_holds_is_refused(copied, done):
+    file = copied / "test/worst/report.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "min_count": 10**30}))
+    with pytest.raises(InputError, match=f"{file} is damaged: its min_count is {10**30}; test"):
+        compare_runs(done, copied, "worst")
 
 
 @pytest.mark.parametrize(
