@@ -22,7 +22,7 @@ WHAT = (
 OF_COMPARED = ("predictions", "shrink", "output", "overwrite")
 """Options that two tables have beside those of ``compare_predictions``."""
 
-OF_FIGURES = ("figure", "positive", "score")
+OF_FIGURES = ("figure", "positive", "score", "threshold", "threshold_on")
 """Options that only other figures than accuracy read."""
 
 
