@@ -49,6 +49,7 @@ def criteria_noise(
     names: str | Sequence[str] | None = None,
     *,
     spread: Spread | None = None,
+    accuracy: float | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> dict[str, Noise]:
@@ -59,6 +60,7 @@ def criteria_noise(
         count: samples by group, integer ``[m]``; groups without samples are left out.
         names: criteria by name; those that every run logs, if not given.
         spread: that of true group accuracy; fitted, if not given.
+        accuracy: that of every group, for the floor; that of all samples of these groups, if not given.
         draws: how many times groups are drawn for the floor; for the interval, at most 400 of them.
         seed: of the draws.
 
@@ -78,7 +80,8 @@ def criteria_noise(
     spread = spread or fit_spread(correct, count)
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
     true = true_criteria(correct, count, spread, names, draws=min(draws, INTERVAL_DRAWS), seed=rng)
-    chance = noise_floor(count, correct.sum() / count.sum(), names, draws=draws, seed=floor_rng)
+    served = correct.sum() / count.sum() if accuracy is None else accuracy
+    chance = noise_floor(count, served, names, draws=draws, seed=floor_rng)
     found = {}
     for name in names:
         low, estimate, high = summed_up(true[name])

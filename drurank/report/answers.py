@@ -36,6 +36,7 @@ class Answers:
         times: how many rows each of them stands for, int64 ``[n]``; one, if not given.
         seen: whether training has each group, bool ``[m]``, where that is known.
         places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
+        whole: each row once, where groups overlap and rows stand here once for each of their groups.
     """
 
     names: Sequence[str]
@@ -47,6 +48,7 @@ class Answers:
     times: np.ndarray | None = None
     seen: np.ndarray | None = None
     places: np.ndarray | None = None
+    whole: Answers | None = None
 
     @classmethod
     def of_table(
@@ -124,16 +126,24 @@ class Answers:
     def _shown(self, only: Sequence[str]) -> dict[str, np.ndarray]:
         return {name: here for name, here in self.rows.items() if not only or name in only}
 
+    def _places(self, split: str) -> np.ndarray:
+        """Places of the rows of a split, each as often as it stands for rows."""
+        rows = np.flatnonzero(self.rows[split])
+        return rows if self.times is None else np.repeat(rows, self.times[rows])
+
     def _values(self, figure: Measure, only: Sequence[str]) -> list[SplitValues]:
         figure.check(self.outcomes, self.names)
         figure = figure.of_rows(self.outcomes, self.names)
         arrays, found = figure.prepare(self.outcomes), []
-        for name, here in self._shown(only).items():
-            rows = np.flatnonzero(here)
-            rows = rows if self.times is None else np.repeat(rows, self.times[rows])
+        for name in self._shown(only):
+            rows = self._places(name)
             if len(rows):
                 of_rows = tuple(array[rows] for array in arrays)
-                found.append(SplitValues.of_rows(name, self.groups, figure, of_rows, self.code[rows], self.seen))
+                every = None
+                if self.whole is not None:
+                    places = self.whole._places(name)
+                    every = tuple(array[places] for array in figure.prepare(self.whole.outcomes))
+                found.append(SplitValues.of_rows(name, self.groups, figure, of_rows, self.code[rows], self.seen, every))
         found = [split for split in found if len(split.groups)]
         if not found:
             raise InputError(f"figure {figure.name!r}: every group has {figure.lacks}; leave it out")
@@ -168,12 +178,23 @@ class Answers:
         self, split: str, figure: Share, here: np.ndarray, about: np.ndarray, good: np.ndarray, commonest: int | None
     ) -> SplitCounts:
         count, correct, rows = (self._number(self.code, some, len(self.groups)) for some in (about, about & good, here))
-        label, times = self.outcomes.label[here], None if self.times is None else self.times[here]
-        classes = ClassCounts.of_rows(label, good[here], self.names, commonest, times) if figure is ACCURACY else None
+        classes = None
+        if figure is ACCURACY:
+            of = self if self.whole is None else self.whole
+            all_here = of.rows[split]
+            label, times = of.outcomes.label[all_here], None if of.times is None else of.times[all_here]
+            classes = ClassCounts.of_rows(label, figure.went_well(of.outcomes)[all_here], self.names, commonest, times)
         found = SplitCounts.of_some(split, self.groups, correct, count, classes=classes)
         without = tuple(self.groups[int(place)] for place in np.flatnonzero((rows > 0) & (count == 0)))
         seen = None if self.seen is None else self.seen[np.flatnonzero(count)]
-        return replace(found, figure=figure, without=without, seen=seen)
+        whole = None if self.whole is None else self.whole._once(split, figure)
+        return replace(found, figure=figure, without=without, seen=seen, whole=whole)
+
+    def _once(self, split: str, figure: Share) -> tuple[int, int]:
+        """Rows of a split that went well, and all that the figure is about."""
+        about, good = figure.about(self.outcomes) & self.rows[split], figure.went_well(self.outcomes)
+        well, every = (self._number(np.zeros_like(self.code), some, 1) for some in (about & good, about))
+        return int(well[0]), int(every[0])
 
     def _number(self, code: np.ndarray, some: np.ndarray, least: int = 0) -> np.ndarray:
         """Rows by code, of some of them, int64."""

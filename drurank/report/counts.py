@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,7 @@ class SplitCounts:
         classes: the same rows by class; ``None`` where their labels are not known or no classes.
         figure: what is counted.
         without: names of the groups that have rows in the split, but none that the figure is about.
+        whole: correct ones and all samples, each counted once, where groups overlap; ``None`` where they do not.
     """
 
     split: str
@@ -51,6 +52,7 @@ class SplitCounts:
     classes: ClassCounts | None = None
     figure: Share = ACCURACY
     without: Sequence[str] = ()
+    whole: tuple[int, int] | None = None
 
     @classmethod
     def of_some(
@@ -106,13 +108,29 @@ class SplitCounts:
     @property
     def overall(self) -> float:
         """The figure of all rows together."""
-        return float(self.figure.shown(self.correct.sum() / self.count.sum()))
+        return float(self.figure.shown(self.pooled))
+
+    @property
+    def pooled(self) -> float:
+        """Share of all samples that are correct."""
+        correct, count = self.whole or (self.correct.sum(), self.count.sum())
+        return float(correct / count)
+
+    @property
+    def overlap(self) -> bool:
+        """Whether a sample may be in several groups."""
+        return self.whole is not None
+
+    @property
+    def rows(self) -> int:
+        """Samples, each counted once."""
+        return int(self.count.sum()) if self.whole is None else self.whole[1]
 
     @cached_property
     def chance(self) -> tuple[np.ndarray, np.ndarray]:
         """What chance alone makes of each group's figure if it is that of all rows, 5 to 95 %, float64 ``[m]`` each."""
         sizes, place = np.unique(self.count, return_inverse=True)
-        ends = chance_range(sizes, self.correct.sum() / self.count.sum())
+        ends = chance_range(sizes, self.pooled)
         return self.figure.shown_range(*(end[place.reshape(-1)] for end in ends))
 
     def band(self, draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,7 +139,7 @@ class SplitCounts:
         Args:
             draws: how many times all groups are drawn.
         """
-        at, low, high = chance_band(self.count, self.correct.sum() / self.count.sum(), draws=draws)
+        at, low, high = chance_band(self.count, self.pooled, draws=draws)
         return at, *self.figure.shown_range(low, high)
 
     @cached_property
@@ -160,7 +178,9 @@ class SplitCounts:
         if kept.all():
             return self
         names = [self.groups[int(place)] for place in np.flatnonzero(kept)]
-        return SplitCounts(self.split, names, self.correct[kept], self.count[kept], figure=self.figure)
+        return SplitCounts(
+            self.split, names, self.correct[kept], self.count[kept], figure=self.figure, whole=self.whole
+        )
 
     def true_criteria(self, names: Sequence[str], *, draws: int, seed: int) -> dict[str, np.ndarray]:
         """Criteria of the true accuracies that these groups may have, float64 ``[draws]`` each.
@@ -222,21 +242,25 @@ class SplitCounts:
         refuse_all_small(self, min_count)
         kept = self.count >= min_count
         groups = Groups.of_counts(self.correct, self.count, min_count=min_count, shrink=shrink)
+        groups = replace(groups, overall=np.float64(self.pooled))
         computed = self.figure.computed(names)
         names = list(computed.values())
         values = values_of(groups, names)
         of_kept = Groups(groups.unshrunk.accuracy[kept], groups.count[kept], groups.overall)
         spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
-        noise = criteria_noise(
-            self.correct[kept], self.count[kept], list(dict.fromkeys([*names, *OF_FEW])), spread=spread
-        )
+        shown = list(dict.fromkeys([*names, *OF_FEW]))
+        rate = self.pooled if self.overlap else None
+        noise = criteria_noise(self.correct[kept], self.count[kept], shown, spread=spread, accuracy=rate)
         single = bool((self.count[kept] == 1).all())
         of_samples = [name for name in names if criterion(name).of_samples]
-        if of_samples and not kept.all():
+        if of_samples and self.whole:
+            noise |= criteria_noise(np.array([self.whole[0]]), np.array([self.whole[1]]), of_samples)
+        elif of_samples and not kept.all():
             # They count the rows of small groups too.
             noise |= criteria_noise(self.correct, self.count, of_samples, spread=self.spread)
         return {
-            "rows": int(self.count.sum()),
+            "rows": self.rows,
+            **({"memberships": int(self.count.sum())} if self.overlap else {}),
             "groups": len(self.groups),
             "groups_left_out": int((~kept).sum()),
             **self._of_figure(),
@@ -260,7 +284,7 @@ class SplitCounts:
     def _beyond_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> dict[str, Any]:
         """The group that is served worst, and the one that is most certainly worse than if all were served alike."""
         correct, count = self.correct[kept].astype(np.int64), self.count[kept].astype(np.int64)  # as SciPy wants
-        tail = bdtr(correct, count, correct.sum() / count.sum())
+        tail = bdtr(correct, count, self.pooled if self.overlap else correct.sum() / count.sum())
         found = values_of(Groups.of_counts(correct, count), OF_FEW)
         is_worse = {
             name: found[name] < noise[name].floor_low

@@ -35,7 +35,7 @@ def find_drop(
         is worse; ``None`` where a split lacks the figure. ``left_out``: criteria that grow with the number of groups,
         where the splits have unlike numbers.
     """
-    by_name = {split.split: split for split in splits}
+    by_name = {split.split: split for split in splits if not split.overlap}  # whose groups would be drawn apart
     for unseen, seen in PAIRS:
         if unseen in by_name and seen in by_name:
             pair = by_name[seen], by_name[unseen]

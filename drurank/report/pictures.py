@@ -125,7 +125,7 @@ def _draw_split(ax: Axes, split: Served) -> None:
         # Beside the axis, since within the axes a name would lie over points, intervals or the band.
         ax.set_xlabel(f"groups, the worst first; worst: {short(visible(split.groups[order[0]]))}", parse_math=False)
         number_groups(ax, len(order))
-    what = f"{counted(len(order), 'group')}, {counted(int(split.count.sum()), 'row')}"
+    what = f"{counted(len(order), 'group')}, {counted(split.rows, 'row')}"
     where = "" if split.split == ALL else f"{short(split.split)}: "
     told = f"{split.figure.words} {in_digits(split.overall)} over all rows"
     ax.set_title(f"{where}{what}\n{told}", fontsize=11, parse_math=False)

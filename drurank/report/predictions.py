@@ -21,6 +21,7 @@ from drurank.report.asked import (
 )
 from drurank.report.card import write_card
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
+from drurank.report.overlapping import is_lists, overlapping
 from drurank.report.page import Section
 from drurank.report.scores import with_scores
 from drurank.report.threshold import Threshold, said_threshold
@@ -29,7 +30,7 @@ from drurank.tabular.columns import Column, Names
 from drurank.terminal import say
 from drurank.words import as_names, joined
 
-By = Literal["crossed", "each"]
+By = Literal["crossed", "each", "overlapping"]
 NO_LETTER, LONGEST = r"\W+", 40
 """What the name of a folder has no part of, and the most letters of a column's name in it."""
 
@@ -73,7 +74,8 @@ def report_predictions(
         prediction: column of the predicted class.
         group: column of the group, or several (with commas).
         by: how several columns make groups: crossed, by their combinations; or each, by every column for itself and
-            then by their combinations, each in a folder of its own.
+            then by their combinations, each in a folder of its own; or overlapping, each column (of 0 and 1) saying
+            whether a row is in the group that it is called after, or a single one listing the groups of a row.
         split: column of the split; each split is reported by itself. Without it all rows are reported together.
         on: splits to report (with commas), as ood_test; all, if not given.
         labels: all classes (with commas), needed if a predicted class is the label of no row.
@@ -123,19 +125,24 @@ def report_predictions(
     others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     table = read_checked(predictions, check, delimiter, text_encoding)
-    table, places, dropped = complete_table(predictions, table, [label], as_names(group), drop_missing)
+    has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
+    grouped = [] if has_lists else as_names(group)
+    table, places, dropped = complete_table(predictions, table, [label], grouped, drop_missing)
     times = None if count is None else counts_of_column(Column(predictions, count, table[count], places))
     say_of_split(table, split)
     sections: list[Section] = []
     for columns, place in groupings.items():
+        crossed = [] if by == "overlapping" else list(columns)
         answers = Answers.of_table(
-            predictions, table, label, prediction, list(columns), split, as_names(labels), positive, times, places
+            predictions, table, label, prediction, crossed, split, as_names(labels), positive, times, places
         )
         if score or cut or any(isinstance(one, Measure) and one.needs for one in figures):
             answers = with_scores(answers, predictions, table, score)
         answers, of_threshold = (answers, {}) if cut is None else cut.apply(answers)
         if of_threshold and not sections:
             say(said_threshold(of_threshold, str(answers.positive)))
+        if by == "overlapping":
+            answers = overlapping(answers, predictions, table, columns)
         only = named_splits(on, split, list(answers.rows))
         splits, further = answers.counts(only=only), {one.name: answers.of(one, only) for one in figures}
         about: dict[str, Any] = {
@@ -182,7 +189,7 @@ def report_predictions(
 
 def _groupings(columns: Sequence[str], by: By) -> dict[tuple[str, ...], str]:
     """Columns that make groups together, to the folder in that of the report."""
-    if by == "crossed" or len(columns) < 2:
+    if by != "each" or len(columns) < 2:
         return {tuple(columns): ""}
     found: dict[tuple[str, ...], str] = {}
     for number, name in enumerate(columns, start=1):

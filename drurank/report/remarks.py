@@ -110,6 +110,11 @@ def _on_answers(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _on_rows(content: Mapping[str, Any]) -> Iterator[str]:
+    if "memberships" in content:
+        yield (
+            f"groups overlap: a row counts in each of its groups, {content['memberships']:,} times in all for "
+            f"{counted(content['rows'], 'row')}; intervals and chance take groups as if they shared none."
+        )
     if content.get("groups_without"):
         yield f"{counted(content['groups_without'], 'further group')} without a value: {content['reason']}."
     for key, words in LEFT_OUT.items():

@@ -66,6 +66,14 @@ class Served(Protocol):
         """``interval`` of the figure."""
 
     @property
+    def rows(self) -> int:
+        """All rows, each counted once."""
+
+    @property
+    def overlap(self) -> bool:
+        """Whether a row may be in several groups."""
+
+    @property
     def overall(self) -> float:
         """The figure of all rows together."""
 

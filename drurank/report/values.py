@@ -35,6 +35,7 @@ class SplitValues:
         whole: all rows of the split as one group, those of groups without a value among them.
         seen: whether each group has training rows, bool ``[m]``; ``None`` where that is not known.
         without: names of the groups that have rows in the split, but no value.
+        overlap: whether a row may be in several groups.
     """
 
     split: str
@@ -43,6 +44,7 @@ class SplitValues:
     whole: MeasuredGroups
     seen: np.ndarray | None = None
     without: Sequence[str] = ()
+    overlap: bool = False
 
     @classmethod
     def of_rows(
@@ -53,6 +55,7 @@ class SplitValues:
         arrays: Arrays,
         code: np.ndarray,
         seen: np.ndarray | None = None,
+        every: Arrays | None = None,
     ) -> SplitValues:
         """Keep the groups that have a value.
 
@@ -63,12 +66,14 @@ class SplitValues:
             arrays: what it needs of each row, ``[n]`` each.
             code: group of each row, int64 ``[n]``.
             seen: whether each group has training rows, bool ``[m]``, where that is known.
+            every: what it needs of each row once, where groups overlap.
         """
         measured = MeasuredGroups(figure, arrays, code, len(groups))
-        whole = MeasuredGroups(figure, arrays, np.zeros_like(code), 1)
+        once = arrays if every is None else every
+        whole = MeasuredGroups(figure, once, np.zeros(len(once[0]), np.int64), 1)
         has_value = ~np.isnan(measured.value)
         without = [groups[int(place)] for place in np.flatnonzero((measured.count > 0) & ~has_value)]
-        return cls(split, groups, measured, whole, seen, without)._some(has_value)
+        return cls(split, groups, measured, whole, seen, without, every is not None)._some(has_value)
 
     def _some(self, kept: np.ndarray) -> SplitValues:
         """Some of the groups, bool ``[m]``."""
@@ -86,6 +91,11 @@ class SplitValues:
         return self if kept.all() else self._some(kept)
 
     # ---- what is observed
+
+    @property
+    def rows(self) -> int:
+        """Rows of groups that have a value; of groups that overlap all rows, each counted once."""
+        return int(self.whole.count.sum() if self.overlap else self.count.sum())
 
     @property
     def figure(self) -> Measure:
@@ -189,7 +199,8 @@ class SplitValues:
         values = values_of(Groups(good, kept.count, overall, kept.accuracy), list(computed.values()))
         of_kept, noise = Groups(kept.accuracy, kept.count, overall), kept._noise(list(computed.values()))
         return {
-            "rows": int(self.count.sum()),
+            "rows": self.rows,
+            **({"memberships": int(self.count.sum())} if self.overlap else {}),
             "groups": len(self.groups),
             "groups_left_out": len(self.groups) - len(kept.groups),
             **self.figure.named(),
