@@ -46,7 +46,7 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
             if not feature.is_number and _has_too_many(data, feature):
                 out.add(feature.name)
             continue
-        if odd.kind == "codes" and _has_too_many(data, feature):
+        if odd.too_many:
             out.add(feature.name)
             continue
         name, mark = odd.option
