@@ -152,7 +152,7 @@ def ids(data: GroupedRows) -> list[Feature]:
     return [
         feature
         for feature in data.features
-        if (_is_distinct(feature, rows) or (_is_code(data, feature) and _is_distinct_code(feature, different)))
+        if (_is_distinct_code(feature, different) if _is_code(data, feature) else _is_distinct(feature, rows))
         and not (_is_odd(data, feature) or has_too_many(data, feature))
     ]
 
