@@ -156,7 +156,7 @@ OUTPUTS = {
 """Every option of the command line that names what is written: the words before it, and a file that it would write."""
 NO_OUTPUT = {*(f"{command} --ckpt_path" for command in TRAINING), "split --cache_dir"}
 """Files that are read, and a cache, whose files have names that are digests."""
-OVERWRITE = {"split", "report", "inspect", "predict", "study compare", "study plot"}
+OVERWRITE = {"split", "report", "inspect", "predict", "study compare", "study plot", "study export-best"}
 """Commands that replace files if told so."""
 
 
