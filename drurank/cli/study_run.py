@@ -21,6 +21,7 @@ from drurank.imports import import_words, own_program, trust
 from drurank.recipes import find_config
 from drurank.run_folder.links import refuse_links
 from drurank.study.database import database_of, naming_database, optuna_installed
+from drurank.study.finished import left_out
 from drurank.study.folder import LOG_FOLDER, is_finished, refuse_other_files, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
@@ -129,6 +130,14 @@ def run_study(
             raise InputError(in_study_file(str(error))) from error
         for sentence in warned:
             say(f"warning: {in_study_file(sentence)}", error=True)
+        others = left_out(folder)
+        if others:
+            say(
+                f"warning: {folder} has {counted(others, 'finished candidate')} of earlier plans, which its tables "
+                "leave out from now on; to compare all, put the candidates of both plans into one file (what is finished "
+                "with the same settings is not run again), or give this plan another --output",
+                error=True,
+            )
         return run_plan(plan, folder, options, started)
 
 

@@ -15,7 +15,7 @@ from drurank.cli.study_workers import Workers
 from drurank.cli.training_parser import RunParser
 from drurank.errors import InputError
 from drurank.study import Plan
-from studies import ERM, rehearse, written
+from studies import ERM, rehearse, write_results, written
 
 TABLE = {"class_path": "drurank.data.Table", "init_args": {"path": "t.csv", "label": "y", "group": "g", "split": "s"}}
 OPEN = {"search": "random", "trials": 1}
@@ -160,3 +160,14 @@ def test_what_fits_warn_of_in_the_data_is_said_once(tmp_path, monkeypatch, capsy
     shown = capsys.readouterr().err
     assert shown.splitlines() == [f"warning: {in_study_file(sentence)}" for sentence in warned]
     assert '`data: {init_args: {exclude: "id"}}`' in shown
+
+
+def test_candidates_of_an_earlier_plan_are_counted(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "study"
+    write_results(folder)
+    monkeypatch.setattr(Workers, "check", lambda *_: [])
+    monkeypatch.setattr(study_run, "run_plan", lambda *_: {})
+    plan = written(tmp_path / "other.yaml", candidates=ERM, seeds=[7])
+    main(["study", "run", "--config", str(plan), "--output", str(folder)])
+    said = capsys.readouterr().err
+    assert f"warning: {folder} has 12 finished candidates of earlier plans, which its tables leave out" in said
