@@ -134,8 +134,8 @@ def run_study(
         if others:
             say(
                 f"warning: {folder} has {counted(others, 'finished candidate')} of earlier plans, which its tables "
-                "leave out from now on; to compare all, put the candidates of both plans into one file (what is finished "
-                "with the same settings is not run again), or give this plan another --output",
+                "leave out from now on; to compare all, put the candidates of both plans into one file (what is "
+                "finished with the same settings is not run again), or give this plan another --output",
                 error=True,
             )
         return run_plan(plan, folder, options, started)
