@@ -50,6 +50,11 @@ class Terminal(Console):
         replace_letters()
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the program how it ends."""
+        self.quiet = True
+        raise BrokenPipeError
+
     def render_str(self, text: str, **options: Any) -> Text:
         """A text without what a terminal acts upon."""
         return super().render_str(visible(text), **{**options, "markup": False, "emoji": False})

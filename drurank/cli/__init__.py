@@ -14,6 +14,7 @@ from drurank.cli.limits import refuse_bytes, too_much
 from drurank.cli.parser import reason_of
 from drurank.cli.program import usage
 from drurank.cli.words import trust_named
+from drurank.closed_output import output_is_closed
 from drurank.errors import InputError, nearest
 from drurank.files import said_of
 from drurank.imports import import_code, trust
@@ -70,6 +71,8 @@ def _ended(words: Any) -> Any:
             raise InputError(f"there is no command {words[0]!r}: {nearest(words[0], (*TRAINING, *COMMANDS))}")
         return _command("drurank.cli.training")(words)
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and output_is_closed():
+            raise  # which the end of the program is silent about
         # jsonargparse wraps what a constructor raises.
         reason: object = reason_of(error) if isinstance(error, ValueError | OSError) else None
         reason = reason or (said_of(error) if isinstance(error, OSError) else None) or too_much(error)

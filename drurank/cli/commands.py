@@ -51,6 +51,8 @@ def options(values: Mapping[str, Any], of: str = "") -> list[str]:
 def _typed(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if value is None:
+        return "null"
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     return as_value(value) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)

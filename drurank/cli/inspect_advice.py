@@ -64,13 +64,20 @@ class Asked:
         """The command that trains.
 
         Args:
-            found: options of the data beside those that are typed.
+            found: options of the data beside those that are typed; ``None`` for one that is taken back.
             replaced: options of the data that are not taken as typed, with those found.
         """
         texts = isinstance(self.data, Text) and self.data.pooling is None
         method = () if self.trains else (*METHOD, *(OF_TEXTS if texts else ()))
+        said = {name: value for name, value in found.items() if value is not None or self._is_configured(name)}
         typed = _without(self.words, {*replaced, *found})
-        return f"Train on it: {command('fit', [*typed, *options(found, of='data.'), *method])}"
+        return f"Train on it: {command('fit', [*typed, *options(said, of='data.'), *method])}"
+
+    def _is_configured(self, name: str) -> bool:
+        """Whether a configuration gives an option of the data."""
+        sections = (given.content.get("data") for given in given_options(self.words) if given.option == "config")
+        of_data = [section for section in sections if isinstance(section, dict)]
+        return any(name in section or name in (section.get("init_args") or {}) for section in of_data)
 
 
 def advise(inspection: Inspection, asked: Asked) -> None:
@@ -110,7 +117,7 @@ def advise(inspection: Inspection, asked: Asked) -> None:
 
 
 def _remedied(inspection: Inspection, asked: Asked, data: FileData) -> tuple[dict[str, Any], list[str]]:
-    """Options that the findings name, and codes of the errors that are left with them."""
+    """Options that the findings name, ``None`` for one that is taken back, and codes of the errors that are left."""
     rows, findings, given = inspection.data, inspection.findings, asked.given
     known = {flag.removeprefix("--data.") for flag in asked.parser.flags_of(asked.settings)}
     found: dict[str, Any] = {}
@@ -120,7 +127,7 @@ def _remedied(inspection: Inspection, asked: Asked, data: FileData) -> tuple[dic
             break
         more = {name: added(found.get(name, given.get(name)), value) for name, value in more.items()}
         both = without_excluded({**given, **found, **more})
-        found = {name: value for name, value in both.items() if value != given.get(name)}
+        found = {name: both.get(name) for name in {**given, **both} if both.get(name) != given.get(name)}
         again = asked.settings.clone()
         for name in {*given, *both}:
             again.data.init_args[name] = both.get(name)

@@ -21,6 +21,7 @@ from drurank.tabular.coding import code_groups
 from drurank.tabular.dropping import kept_rows, texts_of
 from drurank.tabular.feature import MOST_CATEGORIES
 from drurank.tabular.gathering import gather_rows
+from drurank.tabular.indices import index_columns, split_columns
 from drurank.tabular.joining import with_twins_joined
 from drurank.tabular.renaming import checked_labels, with_names
 from drurank.tabular.several import Source, check_head
@@ -122,12 +123,14 @@ def split_file(
     if join_twins:
         group_code, group_names = with_twins_joined(group_code, group_names)
     rows = _at(whole.table, kept)
+    # The label's codes are not compared in clusters of texts, and the groups' are wherever copies are looked for.
+    aside = [*group_columns, *index_columns(rows, {label, *group_columns, *text}), *split_columns(rows)]
     facts: dict[str, Any] = {}
     if isinstance(options, TextOptions):
         embed = partial(_embeddings, source, kept, options)
-        code, facts = split_by_cluster(rows, group_code, group_names, embed, options, source=path)
+        code, facts = split_by_cluster(rows, group_code, group_names, embed, options, aside=aside, source=path)
     else:
-        code = split_by_group(rows, label_code, group_code, group_names, options, label_name=label, source=path)
+        code = split_by_group(rows, label_code, group_code, group_names, options, aside=[label, *aside], source=path)
     refuse_lost_label(path, code, label_code, label_names)
     held = summarise(code, label_code, group_code, label_names)
     manifest = {

@@ -18,8 +18,9 @@ import torch
 from jsonargparse import Namespace
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
+from drurank import data
 from drurank.cli.commands import command
-from drurank.cli.flags import named_as_flags
+from drurank.cli.flags import class_flags, in_flags, named_as_flags
 from drurank.cli.group_cli import GroupCLI
 from drurank.cli.parser import finding_of, reason_of
 from drurank.cli.undoing import Begun
@@ -32,10 +33,11 @@ from drurank.study.runs import check_options
 from drurank.words import counted
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+DATA = Path(data.__file__).parent
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 
 
-def check_plan(study: Path, plan: Plan, shared: Path) -> None:
+def check_plan(study: Path, plan: Plan, shared: Path) -> list[str]:
     """Refuse settings with which ``fit`` cannot begin, as ``check_options``.
 
     Args:
@@ -43,11 +45,17 @@ def check_plan(study: Path, plan: Plan, shared: Path) -> None:
         plan: of the study.
         shared: folder in which ``write_shared`` has written the shared configurations.
 
+    Returns:
+        What a fit warns of in the data, each sentence once.
+
     Raises:
         InputError: naming the first candidate that has one.
     """
-    with _quiet():
-        check_options(study, plan, Rehearsal(plan.of_data), shared)
+    rehearsal = Rehearsal(plan.of_data)
+    with _quiet() as warned:
+        check_options(study, plan, rehearsal, shared)
+    of_data = (warning for warning in warned if Path(warning.filename).is_relative_to(DATA))
+    return [rehearsal.as_typed(said) for said in dict.fromkeys(str(warning.message) for warning in of_data)]
 
 
 class Rehearsal:
@@ -100,6 +108,10 @@ class Rehearsal:
         (cli,) = found
         return cast(Mapping[str, Any], cli.config["fit"]["trainer"].as_dict())
 
+    def as_typed(self, said: str) -> str:
+        """A sentence with its arguments as flags."""
+        return in_flags(" ".join(said.split()), [flag for cli in self._known.values() for flag in cli.data_flags()])
+
     def _inspecting(self, words: list[str]) -> str:
         """The command that looks at the data of a fit, which files of the plan name and options of the candidate."""
         named = [word for file in self._of_data for word in ("--config", file)]
@@ -128,6 +140,10 @@ class _RehearsedCLI(GroupCLI):
                 raise
             every = "; ".join(f"({number}) {said}" for number, said in enumerate((str(error), *others), start=1))
             raise InputError(f"the data has {counted(1 + len(others), 'error')}: {every}") from error
+
+    def data_flags(self) -> Iterator[str]:
+        """The flags of the data."""
+        return class_flags("data", self.config["fit"]["data"].as_dict())
 
     def rehearse_with(self, numbers: Mapping[str, str]) -> None:
         """Rehearse again with other numbers among the options of the method; reading all options takes far longer.
@@ -188,16 +204,19 @@ def _inner(config: Any) -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Leave the seed of this process as it is, and say nothing: the run itself says it again."""
+def _quiet() -> Iterator[list[warnings.WarningMessage]]:
+    """Leave the seed of this process as it is, and say nothing: the run itself says it again; gives the warnings."""
     before = {name: os.environ.get(name) for name in SEEDS}
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         nowhere = io.StringIO()
-        with warnings.catch_warnings(), redirect_stdout(nowhere), redirect_stderr(nowhere):
-            warnings.simplefilter("ignore")
-            yield
+        with (
+            warnings.catch_warnings(record=True, action="always") as warned,
+            redirect_stdout(nowhere),
+            redirect_stderr(nowhere),
+        ):
+            yield warned
     finally:
         logging.disable(level)
         for name, value in before.items():

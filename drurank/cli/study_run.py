@@ -21,6 +21,7 @@ from drurank.imports import import_words, own_program, trust
 from drurank.recipes import find_config
 from drurank.run_folder.links import refuse_links
 from drurank.study.database import database_of, naming_database, optuna_installed
+from drurank.study.finished import left_out
 from drurank.study.folder import LOG_FOLDER, is_finished, refuse_other_files, write_plan, write_shared
 from drurank.study.plan import Plan
 from drurank.study.queue import GRACE, Queue
@@ -124,9 +125,19 @@ def run_study(
     refuse_other_files(folder, str(file))
     with options.workers_of(plan, file, folder) as started:
         try:
-            prepare(folder, plan, started.check)
+            warned = prepare(folder, plan, started.check)
         except InputError as error:
             raise InputError(in_study_file(str(error))) from error
+        for sentence in warned:
+            say(f"warning: {in_study_file(sentence)}", error=True)
+        others = left_out(folder)
+        if others:
+            say(
+                f"warning: {folder} has {counted(others, 'finished candidate')} of earlier plans, which its tables "
+                "leave out from now on; to compare all, put the candidates of both plans into one file (what is "
+                "finished with the same settings is not run again), or give this plan another --output",
+                error=True,
+            )
         return run_plan(plan, folder, options, started)
 
 
@@ -147,23 +158,29 @@ def run_plan(plan: Plan, folder: Path, options: Options, workers: Workers) -> di
     return states
 
 
-def prepare(folder: Path, plan: Plan, check: Callable[[Path], None] | None = None) -> None:
+def prepare(folder: Path, plan: Plan, check: Callable[[Path], list[str]] | None = None) -> list[str]:
     """Write what workers and tables read, after a check of all settings.
 
     Args:
         folder: of the study.
         plan: of the study.
-        check: rehearses the settings, with shared configurations in the folder that it is given; none, if not given.
+        check: rehearses the settings, with shared configurations in the folder that it is given, and gives warnings;
+            none, if not given.
+
+    Returns:
+        The warnings.
 
     Raises:
         InputError: naming the first candidate whose ``fit`` cannot begin.
     """
+    warned: list[str] = []
     if check is not None and next(to_check(folder, plan), None) is not None:
         with TemporaryDirectory() as beside:  # a plan that is refused leaves nothing in the folder
             write_shared(Path(beside), plan)
-            check(Path(beside))
+            warned = check(Path(beside))
     write_shared(folder, plan)
     write_plan(folder, plan)
+    return warned
 
 
 def filled_queue(folder: Path, plan: Plan, options: Options | None = None) -> Queue:

@@ -18,9 +18,10 @@ from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE
 from drurank.study.choosing import criteria_concordance
 from drurank.study.chosen import Test
 from drurank.study.comparing_candidates import compare_in_study
+from drurank.study.exporting import export_best
 from drurank.study.finished import Study
 from drurank.study.folder import files_read
-from drurank.study.shipping import BASELINE, Recommendation, export_best
+from drurank.study.shipping import BASELINE, Recommendation
 from drurank.study.tables import Format, StudyTable
 from drurank.study.tabulating import default_cells, study_table
 from drurank.terminal import Terminal, say
@@ -75,7 +76,12 @@ def show_table(
 
 
 def export(
-    folder: str, output: str, by: str = "qdcg10", on: str | None = None, method: str | None = None
+    folder: str,
+    output: str,
+    by: str = "qdcg10",
+    on: str | None = None,
+    method: str | None = None,
+    overwrite: bool = False,
 ) -> Recommendation:
     """Copy the checkpoint to take, that `study table` names, into a folder that other commands take.
 
@@ -86,6 +92,7 @@ def export(
         on: split of that comparison; that of groups never seen in training, if not given.
         method: take the best run of this method, as qDRU+M or its class, DRU; the one that the comparison speaks for,
             if not given.
+        overwrite: whether an output that this command wrote, and that holds nothing else, is replaced.
 
     Returns:
         What was taken, and why.
@@ -93,7 +100,7 @@ def export(
     Raises:
         InputError: if the output exists, or the checkpoint was not kept.
     """
-    found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method)
+    found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method, overwrite=overwrite)
     file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
     called = shlex.join([*program(), *import_words()])
     say("\n".join([found.why, f"Copied: {found.result.name} ({found.which}), to {file}", *found.warnings]))

@@ -77,11 +77,14 @@ class Workers:
         """Those that were started, as the queue calls them."""
         return [worker_name(worker.process.pid) for worker in self._started]
 
-    def check(self, shared: Path) -> None:
+    def check(self, shared: Path) -> list[str]:
         """Have one of them check the plan; see ``wait_to_begin``.
 
         Args:
             shared: folder of the configurations that all candidates share.
+
+        Returns:
+            What it warns of in the data.
 
         Raises:
             InputError: naming what is wrong in the plan.
@@ -91,11 +94,12 @@ class Workers:
         try:
             first.connection.send((CHECK, shared))
             import_storage()
-            refused = first.connection.recv()
+            refused, warned = first.connection.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
             raise InputError(f"a worker ended before the plan was checked: {first.last_line()}") from error
         if refused is not None:
             raise InputError(refused)
+        return list(warned)
 
     def begin(self) -> None:
         """Have all of them take candidates."""
@@ -155,12 +159,12 @@ class Workers:
             worker.early.close()
 
 
-def wait_to_begin(number: int, check: Callable[[Path], None]) -> None:
+def wait_to_begin(number: int, check: Callable[[Path], list[str]]) -> None:
     """Do in a worker what the first process asks for, and return once it is to begin; it then prints into its log.
 
     Args:
         number: of the file of the connection.
-        check: checks the plan, by the folder of the configurations that all candidates share.
+        check: checks the plan, by the folder of the configurations that all candidates share, and gives warnings.
 
     Raises:
         SystemExit: if the first process has no work, or has ended.
@@ -173,12 +177,12 @@ def wait_to_begin(number: int, check: Callable[[Path], None]) -> None:
             raise SystemExit(0) from error
         if asked == BEGIN:
             break
-        refused = None
+        refused, warned = None, list[str]()
         try:
-            check(path)
+            warned = check(path)
         except InputError as error:
             refused = str(error)
-        connection.send(refused)
+        connection.send((refused, warned))
         import_storage()
     sys.stdout.flush()
     with path.open("ab") as log:

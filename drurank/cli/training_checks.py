@@ -11,6 +11,7 @@ from jsonargparse import Namespace
 from lightning.pytorch import LightningDataModule
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.trainer.states import TrainerFn
+from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 from torch.nn.parameter import is_lazy
 
 from drurank.cli.early import needed_weights
@@ -80,7 +81,7 @@ def check_fit(model: GroupModule, trainer: Any, data: LightningDataModule, check
     preflight.check_run(model, trainer, data)
     file = checkpoint if checkpoint and Path(checkpoint).is_file() else None
     if file is not None:
-        _check_epochs(file, trainer.max_epochs)
+        _check_epochs(file, trainer.max_epochs, trainer.max_steps)
     if not isinstance(data, GroupDataModule):
         _try_network(model, data, getattr(data, "sizes", None))
         return
@@ -125,10 +126,24 @@ def check_evaluation(
     data.setup(stage.value)
 
 
-def _check_epochs(file: str, most: int | None) -> None:
-    epoch = read_checkpoint(file).get("epoch")
+def _check_epochs(file: str, most: int | None, most_steps: int) -> None:
+    """Refuse a checkpoint of a later epoch than the last, and warn where it is of the end of the last."""
+    saved = read_checkpoint(file)
+    epoch, steps = saved.get("epoch"), saved.get("global_step")
     if most is not None and most != -1 and isinstance(epoch, int) and epoch > most:
         raise InputError(f"{file} is of epoch {epoch}, and max_epochs is {most}; give max_epochs={epoch + 2}")
+    current = saved.get("loops", {}).get("fit_loop", {}).get("epoch_progress", {}).get("current", {})
+    over = current.get("processed")
+    if most is not None and most != -1 and isinstance(over, int) and over >= most:
+        rank_zero_warn(
+            f"nothing is left to train: {file} is of epoch {over} of max_epochs={most}; give a larger number, as "
+            f"max_epochs={2 * most}"
+        )
+    elif most_steps != -1 and isinstance(steps, int) and steps >= most_steps:
+        rank_zero_warn(
+            f"nothing is left to train: {file} is of step {steps} of max_steps={most_steps}; give a larger number, as "
+            f"max_steps={2 * most_steps}"
+        )
 
 
 def _try_network(model: GroupModule, data: LightningDataModule, sizes: Sizes | None) -> None:

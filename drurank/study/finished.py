@@ -228,6 +228,13 @@ class Study:
         return iter(self.results)
 
 
+def left_out(folder: Path) -> int:
+    """How many finished candidates of a folder are of earlier plans alone, and so in no table."""
+    planned = read_plan(folder)
+    files = folder.glob(f"{CANDIDATE_FOLDER}/*/{MANIFEST_FILE}")
+    return 0 if planned is None else sum(Result.read(file).manifest["key"] not in planned for file in files)
+
+
 def _of_common_runs(chosen: dict[str, list[Result]]) -> tuple[dict[str, list[Result]], list[str]]:
     """The chosen results of those seeds and repeats that all methods have, and sentences about the others."""
     of_method = {method: {result.run for result in results} for method, results in chosen.items()}

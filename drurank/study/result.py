@@ -211,7 +211,8 @@ class Result:
     def _refuse_other(self, by: str) -> None:
         if by not in self.criteria:
             raise InputError(
-                f"{self.folder} kept no checkpoint by {by!r}: {nearest(by, self.criteria)}; give "
+                f"{self.folder} has no checkpoint by {by!r}, only by {', '.join(self.criteria)}: "
+                f"{nearest(by, self.criteria)}; give "
                 f"by={self.criteria[0]!r}, or add the other to the study's criteria and run it again, which trains "
                 "every candidate again"
             )

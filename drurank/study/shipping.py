@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +10,15 @@ import numpy as np
 
 from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
-from drurank.files import refuse_existing, replace_file, write_json
-from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
+from drurank.run_folder.layout import CHECKPOINT_FOLDER
 from drurank.splits import FEW_GROUPS
 from drurank.study.chosen import Chosen
 from drurank.study.constant import answered, answers_of, unbeaten, what_to_try
 from drurank.study.finished import Study
-from drurank.study.folder import MANIFEST_FILE, RUN_FOLDER, outside_of_study
+from drurank.study.folder import RUN_FOLDER
 from drurank.study.result import Result
 from drurank.study.stepwise import Difference
 from drurank.words import joined
-from drurank.yaml_files import dump_yaml, read_options
 
 BASELINE, AVERAGE = "ERM", "average"
 POINTS = "percentage points"
@@ -251,38 +248,3 @@ def _amount(by: str, value: float) -> str:
 def in_words(p: float) -> str:
     """A p-value, as ``p = .012`` or ``p < .001``."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)
-
-
-def export_best(
-    study: Study, output: Path, by: str = "qdcg10", on: str | None = None, method: str | None = None
-) -> Recommendation:
-    """Copy the checkpoint to take into a folder of its own, which commands take like that of a run.
-
-    Args:
-        study: finished candidates.
-        output: the folder, which is made.
-        by: criterion that chooses, see ``recommend``.
-        on: split of the comparison.
-        method: take this one.
-
-    Raises:
-        InputError: if the folder is not empty, or the checkpoint was not kept.
-    """
-    found = recommend(study, by, on, method)
-    name = f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
-    refuse_existing((output / file for file in (CONFIG_FILE, name, SELECTION_FILE, MANIFEST_FILE)), overwrite=None)
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise InputError(f"output is {str(output)!r}, which exists; give a new folder")
-    if not found.checkpoint.is_file():
-        raise InputError(
-            f"{found.checkpoint} was not kept; set keep_checkpoints: true, remove {found.result.folder} and run the "
-            "study again"
-        )
-    run = found.checkpoint.parent.parent
-    config = read_options(run / CONFIG_FILE, f"remove {found.result.folder} and run the study again")
-    text = dump_yaml({**config, "trainer": outside_of_study(config.get("trainer") or {})})
-    replace_file(output / CONFIG_FILE, lambda path: path.write_text(text, encoding="utf-8"))
-    replace_file(output / name, lambda path: shutil.copyfile(found.checkpoint, path))
-    write_json(output / SELECTION_FILE, {by: {**found.result.manifest["selection"][by], "file": name}})
-    shutil.copyfile(found.result.folder / MANIFEST_FILE, output / MANIFEST_FILE)
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,7 @@ def split_by_cluster(
     embed: Callable[[np.ndarray], np.ndarray],
     options: ClusterOptions,
     *,
+    aside: Collection[str] = (),
     source: str = "the table",
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The split of each row, by clusters of the groups (the writers).
@@ -98,6 +99,7 @@ def split_by_cluster(
         embed: gives the embeddings, float32 ``[k, d]``, of the rows at the places that it is given, int64 ``[k]``,
             ascending. It is called once, for the rows of writers with at least ``min_count``.
         options: how many clusters, of whom.
+        aside: columns that tell no copies apart: that of the group, and those that only number the rows.
         source: file, for messages.
 
     Returns:
@@ -123,7 +125,7 @@ def split_by_cluster(
     inside = cluster == two[0]
     short = inside & (count[kept] < options.least_of_id)
     _refuse_few_that_train(source, int(inside.sum()), int(short.sum()), options)
-    split = _splits(rows, writer, inside & ~short, cluster == two[1], names, options.seed)
+    split = _splits(rows, writer, inside & ~short, cluster == two[1], names, options.seed, aside)
     facts = {
         "under_min_count": {"writers": len(count) - len(kept), "rows": len(group) - len(places)},
         "under_id_min_count": {"writers": int(short.sum()), "rows": int(count[kept][short].sum())},
@@ -221,7 +223,13 @@ def _two(
 
 
 def _splits(
-    rows: pa.Table, writer: np.ndarray, train: np.ndarray, ood: np.ndarray, names: Sequence[str], seed: int
+    rows: pa.Table,
+    writer: np.ndarray,
+    train: np.ndarray,
+    ood: np.ndarray,
+    names: Sequence[str],
+    seed: int,
+    aside: Collection[str],
 ) -> np.ndarray:
     """Part of each row, int64 ``[n]``, by its writer, -1 for none, and who trains and who is OOD, bool ``[w]`` each."""
     hashes = hash_rows(pa.table({"group": list(names)}), seed)
@@ -231,8 +239,7 @@ def _splits(
     of_row = writer[trains]
     training = rows.filter(pa.array(trains))
     row_hashes = hash_rows(training, seed)
-    order = np.lexsort((row_hashes, of_row))
-    first, unit = copies_as_one(training, of_row[order], row_hashes[order], np.zeros_like(of_row))
+    order, first, unit = copies_as_one(training, of_row, np.zeros_like(of_row), row_hashes, aside=aside)
     laid = of_row[order][first]
     count = np.bincount(laid)
     first_half = np.zeros(len(order), dtype=bool)

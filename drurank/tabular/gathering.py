@@ -13,7 +13,7 @@ from drurank.splits import SPLITS
 from drurank.tabular.coding import ALL_ROWS, code_groups, code_labels, code_splits, without_unknown
 from drurank.tabular.columns import Column, Files, as_option, refuse_unknown
 from drurank.tabular.feature import PLAIN, Feature
-from drurank.tabular.indices import is_index
+from drurank.tabular.indices import index_columns
 from drurank.tabular.joining import joined_texts, with_twins_joined
 from drurank.tabular.rows import GroupedRows, GroupIn, Missing
 
@@ -88,7 +88,7 @@ def gather_rows(
     joined = joined or {}
     if kinds is None and not texts:
         wanted = {*roles, *features, *categorical, *allow_leaks, *joined}
-        indices = [name for name in table.column_names if name not in wanted and is_index(name, table[name])]
+        indices = index_columns(table, wanted)
         asked = {"categorical": categorical, "allow_leaks": allow_leaks, "join_feature_twins": [*joined]}
         every_asked = [name for given in asked.values() for name in given]
         names = _feature_names(path, table, roles, features, [*exclude, *indices], every_asked)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drurank.tabular.alike import looks_like_chance
+from drurank.tabular.alike import alike_rows, looks_like_chance
 
 BATCH = 1 << 16
 
@@ -26,32 +27,55 @@ def hash_rows(rows: pa.Table, seed: int) -> np.ndarray:
 
 
 def copies_as_one(
-    rows: pa.Table, laid: np.ndarray, hashes: np.ndarray, label: np.ndarray, label_name: str | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Units of rows that are to stay together: copies of one another, by no chance, in one group.
+    rows: pa.Table,
+    group: np.ndarray,
+    label: np.ndarray,
+    hashes: np.ndarray,
+    first_by: np.ndarray | None = None,
+    aside: Collection[str] = (),
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows laid out by group and then by hash, in units that are to stay together: copies of one another, by no chance.
 
     Args:
-        rows: every column of the table.
-        laid: group of each row that is laid out, int64 ``[k]``, by which they are in order, and then by hash.
-        hashes: of these rows, uint64 ``[k]``.
-        label: class number of each row of the table, int64 ``[n]``.
-        label_name: column of the label, if it is one of the table's.
+        rows: every column of the table, ``n`` rows.
+        group: number of each row's group, int64 ``[n]``.
+        label: class number of each row, int64 ``[n]``.
+        hashes: of the rows, uint64 ``[n]``.
+        first_by: what the rows of a group are laid out by before the hash, int64 ``[n]``, the same for copies.
+        aside: columns that tell no copies apart: those of label and group, and those that only number the rows.
 
     Returns:
-        Places of the first row of each unit, int64 ``[u]``, and the unit of each row, int64 ``[k]``.
+        Places of the rows as they are laid out, int64 ``[n]``, where among these each unit begins, int64 ``[u]``, and
+        the unit of each of them, int64 ``[n]``.
     """
-    new = np.ones(len(laid), dtype=bool)
-    new[1:] = (np.diff(laid) != 0) | (hashes[1:] != hashes[:-1])
-    if not new.all() and _by_chance(rows, label, label_name):
-        new[:] = True
-    return np.flatnonzero(new), np.cumsum(new) - 1
+    unit, first_hash = np.arange(len(group)), hashes.copy()
+    alike, copy = _alike(rows, group, label, aside)
+    if len(alike) and not _by_chance(rows, group, label, aside):
+        first = alike[np.unique(copy, return_index=True)[1]]
+        unit[alike] = first[copy]
+        np.minimum.at(first_hash, unit[alike], hashes[alike])
+    keys = [hashes, unit, first_hash[unit], *([] if first_by is None else [first_by]), group]
+    order = np.lexsort(keys)
+    new = np.append(True, np.diff(unit[order]) != 0)[: len(order)]
+    return order, np.flatnonzero(new), np.cumsum(new) - 1
 
 
-def _by_chance(rows: pa.Table, label: np.ndarray, label_name: str | None) -> bool:
-    """Whether rows that are alike in all cells are no more than chance makes."""
-    names = [name for name in rows.column_names if name != label_name]
-    others = [_codes(rows[name].combine_chunks()) for name in names]
-    return looks_like_chance(label, others)
+def _alike(
+    rows: pa.Table, group: np.ndarray, label: np.ndarray, aside: Collection[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that another one equals, see ``alike_rows``, by one column after the other."""
+    places, copy = alike_rows([group, label])
+    for name in rows.column_names:
+        if name not in aside and len(places):
+            again, copy = alike_rows([copy, _codes(rows[name].combine_chunks())[places]])
+            places = places[again]
+    return places, copy
+
+
+def _by_chance(rows: pa.Table, group: np.ndarray, label: np.ndarray, aside: Collection[str]) -> bool:
+    """Whether rows that are alike are no more than chance makes."""
+    others = [_codes(rows[name].combine_chunks()) for name in rows.column_names if name not in aside]
+    return looks_like_chance(label, [group, *others])
 
 
 def _codes(cells: pa.Array) -> np.ndarray:

@@ -39,6 +39,7 @@ class Odd:
         column: its name.
         writing: how its numbers or dates are written, if it is text of such.
         either_form: the two forms of which no cell of its dates says which it is.
+        too_many: whether it is of codes, more than one-hot encoding takes as categories.
     """
 
     kind: Oddity
@@ -46,12 +47,13 @@ class Odd:
     column: str
     writing: tuple[Writing, str] | None = None
     either_form: tuple[str, str] | None = None
+    too_many: bool = False
 
     @property
     def option(self) -> tuple[str, str | None]:
         """Name of the option that takes it as what it looks like, and its value where that names no columns."""
         if self.writing is None:
-            return OPTIONS[self.kind], None
+            return "exclude" if self.too_many else OPTIONS[self.kind], None
         kind, mark = self.writing
         return NAMES[kind], mark if kind in ("thousands", "decimal") else None
 
@@ -72,7 +74,7 @@ class Odd:
             either = f" with {forms}, since no cell tells day from month" if forms else ""
             return option_of(self.writing, columns) + either
         form = f" date_format={self.date_format!r}" if self.date_format else ""
-        return as_option(OPTIONS[self.kind], columns) + form
+        return as_option(self.option[0], columns) + form
 
 
 def oddity(data: GroupedRows, feature: Feature) -> Odd | None:
@@ -122,7 +124,10 @@ def _odd_number(data: GroupedRows, feature: Feature) -> Odd | None:
     digits = {len(f"{abs(number):.0f}") for number in numbers}
     is_code = _sounds_like_code(feature.name) or any(text.isdigit() and text[0] == "0" != text for text in written)
     if is_code or (len(digits) == 1 and min(digits) >= FIGURES and (numbers > 0).all()):
-        return Odd("codes", "looks like a code and is taken as a number", feature.name)
+        known = len(np.unique(feature.values[data.learnt]))
+        too_many = data.most_categories is not None and known > data.most_categories
+        said = f", of more values ({known:,}) than one-hot encoding takes," if too_many else ""
+        return Odd("codes", f"looks like a code{said} and is taken as a number", feature.name, too_many=too_many)
     return None
 
 

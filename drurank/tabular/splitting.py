@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,14 +89,14 @@ def split_by_group(
     group_names: Sequence[str],
     options: SplitOptions,
     *,
-    label_name: str | None = None,
+    aside: Collection[str] = (),
     source: str = "the table",
 ) -> np.ndarray:
     """The split of each row.
 
     Which groups leave training depends on the seed and on their names, which of its rows a group gives away on the seed
-    and on what stands in them: never on the order of the rows. Rows of a group that are alike in every cell stay in one
-    split, unless chance alone makes such pairs, in columns of few values; they then are interchangeable.
+    and on what stands in them: never on the order of the rows. Copies of a row in a group stay in one split, unless
+    chance alone makes such pairs, in columns of few values.
 
     Args:
         rows: every column of the table, ``n`` rows.
@@ -104,7 +104,7 @@ def split_by_group(
         group: group number, int64 ``[n]``.
         group_names: name by group number, each with rows.
         options: how they are shared out.
-        label_name: column of the label, if it is one of the table's.
+        aside: columns that tell no copies apart: those of label and group, and those that only number the rows.
         source: file, for messages.
 
     Returns:
@@ -131,7 +131,7 @@ def split_by_group(
         stay = drawn[val + test :]
         id_split = np.full(len(count), LEFT_OUT)
         id_split[stay] = np.where(np.arange(len(stay)) * 2 < len(stay), ID_VAL, ID_TEST)
-        cut = _cut_rows(rows, label, group, stay, options, label_name)
+        cut = _cut_rows(rows, label, group, stay, options, aside)
         split[cut] = id_split[group[cut]]
     return split
 
@@ -199,7 +199,7 @@ def _cut_rows(
     group: np.ndarray,
     stay: np.ndarray,
     options: SplitOptions,
-    label_name: str | None,
+    aside: Collection[str],
 ) -> np.ndarray:
     """Which rows are cut from the groups that stay, bool ``[n]``.
 
@@ -207,12 +207,10 @@ def _cut_rows(
     each label is its share rounded up or down; which of both, the start decides, that is spread evenly over the groups.
     """
     hashes = hash_rows(rows, options.seed)
-    first_by = label if options.stratify else np.zeros_like(label)
-    order = np.lexsort((hashes, first_by, group))
-    laid = group[order]
-    first, unit = copies_as_one(rows, laid, hashes[order], label, label_name)
+    first_by = label if options.stratify else None
+    order, first, unit = copies_as_one(rows, group, label, hashes, first_by, aside)
     cut = np.zeros(len(order), dtype=bool)
-    cut[order] = _every_nth(laid[first], stay, options.id_share)[unit]
+    cut[order] = _every_nth(group[order][first], stay, options.id_share)[unit]
     return cut
 
 

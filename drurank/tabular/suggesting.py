@@ -12,6 +12,7 @@ from drurank.errors import in_list
 from drurank.splits import SPLITS
 from drurank.tabular.dates import form_of, said_form
 from drurank.tabular.feature import Feature
+from drurank.tabular.indices import says_split
 from drurank.tabular.odd import known_categories, oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.cells import empty_columns
@@ -45,7 +46,7 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
             if not feature.is_number and _has_too_many(data, feature):
                 out.add(feature.name)
             continue
-        if odd.kind == "codes" and _has_too_many(data, feature):
+        if odd.too_many:
             out.add(feature.name)
             continue
         name, mark = odd.option
@@ -138,8 +139,7 @@ def without_excluded(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _says_split(feature: Feature) -> bool:
     """Whether a feature is rather the column of a split."""
-    texts = feature.column.texts
-    return "train" in texts and set(texts) <= set(SPLITS)
+    return says_split(feature.column.texts)
 
 
 def _options_of(data: GroupedRows, finding: Finding) -> dict[str, Any]:

@@ -245,3 +245,85 @@ def test_the_exit_status_says_whether_an_error_was_found(monkeypatch, fault, sta
         program.console()
     assert stop.value.code == status
     return None
+
+
+def patients(rows=300, copies="none", index=False):
+    """A table whose six-figure IDs are no categories, of which 20 rows have a copy."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, rows)
+    table = {
+        "Patient ID": (100000 + rng.permutation(rows)).tolist(),
+        "x": (rng.normal(size=rows) + label).round(6).tolist(),
+        "y": [("no", "yes")[value] for value in label],
+        "g": [f"g {row % 10}" for row in range(rows)],
+    }
+    again = {"none": [], "in groups": range(20), "of other groups": range(20), "of all": range(rows)}[copies]
+    for row in again:
+        for name, cells in table.items():
+            cells.append(f"g {row % 7}" if (copies, name) == ("of other groups", "g") else cells[row])
+    return {**({"Unnamed: 0": [*range(len(table["x"]))]} if index else {}), **table}
+
+
+TABLES = {
+    "few": {},
+    "with an index": {"index": True},
+    "copies": {"copies": "in groups"},
+    "copies with an index": {"copies": "in groups", "index": True},
+    "copies in other groups": {"copies": "of other groups", "index": True},
+    "each row twice": {"copies": "of all", "index": True},
+    "more than one-hot takes": {"rows": 4000},
+}
+
+
+def both_remedies(text, column):
+    """Whether a text advises to take a column as categories and to leave it out."""
+    given = [f"--data.{option} '{column}'" in " ".join(text.split()) for option in ("categorical", "exclude")]
+    return all(given)
+
+
+@pytest.mark.parametrize("options", TABLES.values(), ids=TABLES)
+def test_an_id_is_left_out_however_many_rows_and_copies_there_are(options, run, capsys):
+    pa_csv.write_csv(pa.table(patients(**options)), "p.csv")
+    main(["split", "--path", "p.csv", "--label", "y", "--group", "g", "--output", "s.csv"])
+    commands = [shlex.split(line)[-4:] for line in capsys.readouterr().out.splitlines() if "Train on it" in line]
+    assert commands == [["--data.exclude", "Patient ID", "--model", "DRU"]]
+    look("--data.path", "s.csv", "--data.label", "y", "--data.group", "g", "--data.split", "split")
+    shown = capsys.readouterr().out
+    assert "--data.categorical" not in shown
+    fit = printed(shown)[0]["fit"]
+    assert fit[fit.index("--data.exclude") + 1] == "Patient ID"
+    run("fit", *fit, "--trainer.max_epochs", "1")
+
+
+def test_codes_that_repeat_are_categories_up_to_what_one_hot_takes(capsys):
+    for codes, option, other in ((900, "categorical", "exclude"), (2900, "exclude", "categorical")):
+        table = patients(6000)
+        table["Patient ID"] = [100000 + row % codes for row in range(6000)]
+        table["split"] = [{8: "ood_val", 9: "ood_test"}.get(row % 10, "train") for row in range(6000)]
+        pa_csv.write_csv(pa.table(table), "p.csv")
+        look("--data.path", "p.csv", "--data.label", "y", "--data.group", "g", "--data.split", "split")
+        shown = " ".join(capsys.readouterr().out.split())
+        assert f"--data.{option} 'Patient ID'" in shown
+        assert f"--data.{other} 'Patient ID'" not in shown
+
+
+@pytest.mark.parametrize("by", ["option", "configuration"])
+def test_an_option_for_columns_that_are_left_out_is_taken_back(by, run, capsys):
+    table = patients()
+    table["split"] = [{8: "ood_val", 9: "ood_test"}.get(row % 10, "train") for row in range(300)]
+    pa_csv.write_csv(pa.table(table), "p.csv")
+    words = ["--data.path", "p.csv", "--data.label", "y", "--data.group", "g", "--data.split", "split"]
+    if by == "option":
+        words += ["--data.categorical", "Patient ID"]
+    else:
+        config = {"class_path": "drurank.data.Table", "init_args": {"categorical": "Patient ID"}}
+        Path("c.yaml").write_text(yaml.safe_dump({"data": config}))
+        words = ["--config", "c.yaml", *words]
+    look(*words)
+    shown = capsys.readouterr().out
+    assert not both_remedies(shown, "Patient ID")
+    fit = printed(shown)[0]["fit"]
+    assert fit[fit.index("--data.exclude") + 1] == "Patient ID"
+    run("fit", *fit, "--trainer.max_epochs", "1")
+    taken = read_yaml(Path("runs/version_0/config.yaml").read_text())["data"]["init_args"]
+    assert (taken["categorical"], taken["exclude"]) == (None, "Patient ID")

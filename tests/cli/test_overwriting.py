@@ -158,7 +158,16 @@ OUTPUTS = {
 """Every option of the command line that names what is written: the words before it, and a file that it would write."""
 NO_OUTPUT = {*(f"{command} --ckpt_path" for command in (*TRAINING, "export")), "split --cache_dir", "export --to"}
 """Files that are read, a cache, whose files have names that are digests, and a format."""
-OVERWRITE = {"split", "report", "inspect", "predict", "export", "study compare", "study plot"}
+OVERWRITE = {
+    "split",
+    "report",
+    "inspect",
+    "predict",
+    "export",
+    "study compare",
+    "study plot",
+    "study export-best",
+}
 """Commands that replace files if told so."""
 
 

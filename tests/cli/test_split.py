@@ -597,6 +597,55 @@ def test_copies_of_a_row_stay_in_one_split():
     assert manifest["splits"]["id_val"]["rows"] + manifest["splits"]["id_test"]["rows"] == 6 * 2 * 3
 
 
+INDICES = {"none": [], "one": ["Unnamed: 0"], "two": ["Unnamed: 0", "Unnamed: 0.1"]}
+
+
+@pytest.mark.parametrize("indices", INDICES.values(), ids=INDICES)
+def test_copies_that_an_index_or_blanks_around_a_group_tell_apart_stay_in_one_split(indices, capsys):
+    rng = np.random.default_rng(0)
+    names = [*indices, "x", "z", "y", "g"]
+    once = [[f"{rng.normal():.6f}", row % 7, "ab"[rng.integers(2)], f"g{row % 10}"] for row in range(300)]
+    again = [[*row[:3], f" {row[3]} " if place % 2 else row[3]] for place, row in enumerate(once)]
+    rows = [[*[place] * len(indices), *row] for place, row in enumerate(once + again)]
+    write(rows=rows, header=names)
+    split("--stratify")
+    splits = {}
+    for row in read_csv("out/s.csv"):
+        splits.setdefault(row["x"], []).append(row["split"])
+    assert [len(set(found)) for found in splits.values()] == [1] * 300
+    shuffled = rng.permutation(len(rows))
+    write(rows=[rows[place] for place in shuffled], header=names)
+    split("--stratify", "--overwrite")
+    assert all(row["split"] == splits[row["x"]][0] for row in read_csv("out/s.csv"))
+    main(["inspect", "--data.path", "out/s.csv", "--data.label", "y", "--data.group", "g", "--data.split", "split"])
+    assert "copies_across_splits" not in capsys.readouterr().out
+
+
+def test_copies_on_both_sides_are_split_again_with_the_command_that_is_named(capsys):
+    """Row 0 has a copy in its group, row 1 one in another; an index tells each copy from its row."""
+    rng = np.random.default_rng(0)
+    part = {8: "ood_val", 9: "ood_test"}
+    rows = [[f"{rng.normal():.6f}", "ab"[rng.integers(2)], f"g{row % 10}", part.get(row % 10)] for row in range(200)]
+    rows = [[*row[:3], row[3] or ("id_val" if 100 <= place < 140 else "train")] for place, row in enumerate(rows)]
+    rows[100] = [*rows[0][:3], "id_val"]
+    write(rows=[[place, *row] for place, row in enumerate(rows)], header=["Unnamed: 0", "x", "y", "g", "part"])
+    main(["inspect", *WORDS])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "`split` keeps copies in one group together: split the rows again: `" in text
+    assert "take the copies" not in text
+    _, again = text.split("split the rows again: `")
+    words = shlex.split(again.partition("`")[0])[len(program()) :]
+    assert words[:3] == ["split", "--path", "t.csv"]
+    for seed in range(4):
+        main([*words, "--overwrite", "--seed", str(seed)])
+        written = read_csv("t_again.csv")
+        assert written[0]["part_again"] == written[100]["part_again"]
+    rows[101] = [*rows[1][:2], "g2", "id_val"]
+    write(rows=rows, header=["x", "y", "g", "part"])
+    main(["inspect", *WORDS])
+    assert "take the copies of other groups out of the file" in " ".join(capsys.readouterr().out.split())
+
+
 def test_labels_of_a_configuration_are_the_text_that_is_typed(tmp_path):
     rows = [f"{'abcdefgh'[row % 8]},{('yes', 'Yes', 'no')[row // 8 % 3]}" for row in range(96)]
     (tmp_path / "t.csv").write_text("\n".join(["g,y", *rows]) + "\n")

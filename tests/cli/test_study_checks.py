@@ -8,10 +8,14 @@ import pytest
 import torch
 
 from clashing import Network
+from drurank.cli import main, study_run
+from drurank.cli.file_hints import in_study_file
+from drurank.cli.study_checks import check_plan
+from drurank.cli.study_workers import Workers
 from drurank.cli.training_parser import RunParser
 from drurank.errors import InputError
 from drurank.study import Plan
-from studies import ERM, rehearse, written
+from studies import ERM, rehearse, write_results, written
 
 TABLE = {"class_path": "drurank.data.Table", "init_args": {"path": "t.csv", "label": "y", "group": "g", "split": "s"}}
 OPEN = {"search": "random", "trials": 1}
@@ -130,3 +134,40 @@ def test_a_class_that_a_candidate_names_has_its_own_defaults(tmp_path, monkeypat
 
 def numbers_of(method):
     return method.cutoff, method.optimization.optimizer([torch.zeros(1, requires_grad=True)]).defaults["lr"]
+
+
+def test_what_fits_warn_of_in_the_data_is_said_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    part = {8: "ood_val", 9: "ood_test"}
+    rows = [
+        f"{100000 + row * 7 % 401},2021-{row % 12 + 1:02}-{row % 28 + 1:02},{row % 13},"
+        f"{(row * row + row // 7) % 5 % 2},{'G' if row == 3 else 'g'} {row % 10},{part.get(row % 10, 'train')}"
+        for row in range(400)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["id,when,x,y,g,s", *rows]), encoding="utf-8")
+    candidates = [{"model": "ERM"}, {"model": "DRU", "cutoff": [5, 50]}]
+    plan = written(tmp_path / "s.yaml", data=TABLE, candidates=candidates, seeds=[0, 1], trainer={"max_epochs": 1})
+    warned = rehearse(tmp_path / "study", Plan.read(plan))
+    text = "\n".join(warned)
+    assert len(warned) == len(set(warned)) == 3, warned
+    assert re.search("t.csv: columns whose value differs in .* row: 'id' .*--data.exclude id", text)
+    assert re.search("t.csv: column 'when' looks like a date.*--data.dates when", text)
+    assert re.search("'G 3' = 'g 3'", text)
+    read = Plan.read(plan)
+    monkeypatch.setattr(Workers, "check", lambda _, shared: check_plan(tmp_path / "other", read, shared))
+    monkeypatch.setattr(study_run, "run_plan", lambda *_: {})
+    main(["study", "run", "--config", str(plan), "--output", "other"])
+    shown = capsys.readouterr().err
+    assert shown.splitlines() == [f"warning: {in_study_file(sentence)}" for sentence in warned]
+    assert '`data: {init_args: {exclude: "id"}}`' in shown
+
+
+def test_candidates_of_an_earlier_plan_are_counted(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "study"
+    write_results(folder)
+    monkeypatch.setattr(Workers, "check", lambda *_: [])
+    monkeypatch.setattr(study_run, "run_plan", lambda *_: {})
+    plan = written(tmp_path / "other.yaml", candidates=ERM, seeds=[7])
+    main(["study", "run", "--config", str(plan), "--output", str(folder)])
+    said = capsys.readouterr().err
+    assert f"warning: {folder} has 12 finished candidates of earlier plans, which its tables leave out" in said

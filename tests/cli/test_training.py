@@ -325,3 +325,13 @@ def test_what_is_advised_after_a_fit_runs(run, capsys, test, advised):
     command = shlex.split(capsys.readouterr().out.splitlines()[-1].partition(": ")[2])[len(program()) :]
     assert command == [advised, "--run", "runs/version_0"]
     run(*command)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_resume_says_if_nothing_is_left_to_train(more, copied, run, recwarn):
+    last = copied / "checkpoints/last.ckpt"
+    epochs = torch.load(last, weights_only=True)["loops"]["fit_loop"]["epoch_progress"]["current"]["processed"]
+    run("fit", "--ckpt_path", last, "--trainer.max_epochs", epochs + more)
+    said = [str(warning.message) for warning in recwarn if "nothing is left" in str(warning.message)]
+    expected = f"nothing is left to train: {last} is of epoch {epochs} of max_epochs={epochs}; give a larger number"
+    assert [sentence.partition(",")[0] for sentence in said] == ([] if more else [expected])

@@ -41,7 +41,7 @@ def main(words):
         if WORK in words:
             end_with_parent()
             with stop.interrupting():
-                study_workers.wait_to_begin(int(words[-1]), lambda shared: None)
+                study_workers.wait_to_begin(int(words[-1]), lambda shared: [])
             work(queue, folder, plan, train, stop)
             return
         queue.put(plan.candidates)

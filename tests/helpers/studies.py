@@ -56,8 +56,8 @@ def words_of(path, folder):
 
 
 def rehearse(folder, plan):
-    """Check a plan in this process, and prepare the folder of its study."""
-    prepare(folder, plan, partial(check_plan, folder, plan))
+    """Check a plan in this process, and prepare the folder of its study; gives what is warned of."""
+    return prepare(folder, plan, partial(check_plan, folder, plan))
 
 
 def finish(path, folder, stack_size=1, **options):

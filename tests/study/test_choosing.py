@@ -79,8 +79,8 @@ def test_checkpoints_that_cannot_be_compared(results):
     for options, said in (
         ({"checkpoints": "other"}, "checkpoints is 'other'; give one of 'same', 'own'"),
         ({"checkpoints": "own", "by": "worst"}, "by='worst' goes with checkpoints='same'; leave it out"),
-        ({"checkpoints": "own", "names": ["p10"]}, "kept no checkpoint by 'p10'"),
-        ({"by": "p10"}, "kept no checkpoint by 'p10'"),
+        ({"checkpoints": "own", "names": ["p10"]}, "has no checkpoint by 'p10'"),
+        ({"by": "p10"}, "has no checkpoint by 'p10'"),
         ({"names": ["wrost"]}, "wrost"),
     ):
         with pytest.raises(InputError, match=said):

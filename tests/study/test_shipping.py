@@ -130,12 +130,33 @@ def test_the_checkpoint_is_named_and_copied(undisturbed, tmp_path, run, capsys):
     with pytest.raises(SystemExit):
         main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "best"])
     said = capsys.readouterr().err
-    assert "best/config.yaml would be written over, and is a file of the run in" in said
+    assert "best exists; give another output, or --overwrite true to replace it" in said
     Path("full").mkdir()
     Path("full/mine.txt").touch()
     with pytest.raises(SystemExit):
         main(["study", "export-best", "--folder", str(undisturbed), "--by", "worst", "--output", "full"])
-    assert "output is 'full', which exists; give a new folder" in capsys.readouterr().err
+    assert "output is 'full', which exists and holds more than a copy" in capsys.readouterr().err
+
+
+def test_only_what_was_copied_earlier_is_replaced(undisturbed, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["study", "export-best", "--folder", str(undisturbed), "--output"]
+    main([*words, "best", "--by", "worst"])
+    main([*words, "best", "--by", "qdcg10", "--overwrite"])
+    (copied,) = Path("best/checkpoints").iterdir()
+    assert copied.read_bytes() == recommend(Study.load(undisturbed), "qdcg10").checkpoint.read_bytes()
+    assert list(read_json("best/selection.json")) == ["qdcg10"]
+    own = recommend(Study.load(undisturbed), "worst").checkpoint.parent.parent
+    Path("best/mine.txt").touch()
+    Path("linked").mkdir()
+    for name in ("config.yaml", "selection.json", "manifest.json", "checkpoints"):
+        Path("linked", name).symlink_to(Path("best", name).absolute())
+    for output in ("best", "linked", str(own), str(undisturbed)):
+        before = {file: file.stat().st_mtime_ns for file in Path(output).rglob("*")}
+        with pytest.raises(SystemExit) as stop:
+            main([*words, output, "--by", "worst", "--overwrite"])
+        assert stop.value.code == 2
+        assert {file: file.stat().st_mtime_ns for file in Path(output).rglob("*")} == before
 
 
 def test_the_command_under_a_table_copies_the_checkpoint_that_the_table_names(undisturbed, monkeypatch, capsys):

@@ -47,7 +47,7 @@ def test_the_layout_of_splits_holds_the_table_of_each(results, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--by", "p25"], "kept no checkpoint by 'p25'"),
+        (["--by", "p25"], "has no checkpoint by 'p25'"),
         (["--on", "ood"], "has no groups of split 'ood'"),
         (["--cells", "wrost"], "wrost"),
         (["--format", "html"], "html"),

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from drurank.tabular.indices import is_index
+from drurank.tabular.indices import is_index, split_columns
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,16 @@ from drurank.tabular.indices import is_index
 )
 def test_an_index_has_no_name_of_its_own_and_numbers_rows(name, cells, expected):
     assert is_index(name, pa.chunked_array([cells])) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["train", "id_val", None, "train"], ["part"]),
+        (["train", "id_val", "other"], []),
+        (["id_val", "ood_test"], []),
+        ([1, 2], []),
+    ],
+)
+def test_an_earlier_split_is_told_by_its_words(cells, expected):
+    assert split_columns(pa.table({"x": ["a"] * len(cells), "part": cells})) == expected

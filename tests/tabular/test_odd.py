@@ -35,7 +35,7 @@ ODD = {
         "dates='when' with date_format='%d/%m/%Y' or date_format='%m/%d/%Y', since no cell tells day from month",
     ),
     "codes by name": ({"ZipCode": RNG.integers(10, 99, N).astype(str)}, "categorical='ZipCode'"),
-    "codes by figures": ({"area": RNG.integers(10000, 99999, N).astype(str)}, "categorical='area'"),
+    "codes by figures": ({"area": RNG.integers(10000, 10099, N).astype(str)}, "categorical='area'"),
     "codes by zeros": ({"area": [f"{row % 60:03}" for row in range(N)]}, "categorical='area'"),
     "categories": ({"word": [f"w{row % 120}" for row in range(N)]}, "exclude='word'"),
 }

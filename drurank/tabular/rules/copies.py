@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from drurank.tabular.alike import alike_rows, looks_like_chance
+from drurank.tabular.resplitting import split_again
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules.finding import Finding
 from drurank.words import some
@@ -15,10 +16,10 @@ CHANCE = (
     "in columns of so few values chance alone makes such pairs, so they are likely different rows that no feature "
     "tells apart"
 )
-LEAVE_OUT = "leave the copies out, or, if they are different rows, give the column that tells them apart"
+OTHER_ROWS = "if they are different rows, give the column that tells them apart"
 ON_PURPOSE = (
     "rows repeated on purpose, as to balance labels, may stay in training, and the other findings count each once; "
-    f"otherwise {LEAVE_OUT}"
+    f"take others out of the file; {OTHER_ROWS}"
 )
 
 
@@ -50,10 +51,11 @@ def copies_across_splits(data: GroupedRows) -> Iterator[Finding]:
     rows, copy = alike_rows([data.label, *features])
     trained = data.split[rows] == data.splits.index("train")
     times = np.bincount(copy[trained], minlength=int(copy.max(initial=-1)) + 1)
-    said, pair = [], ("", "")
+    said, pair, found = [], ("", ""), np.zeros(len(rows), dtype=bool)
     for split in data.evaluated:
         here = np.flatnonzero((data.split[rows] == data.splits.index(split)) & (times[copy] > 0))
         if len(here):
+            found[here] = True
             said.append(f"{len(here):,} of {len(data.rows_of(split)):,} in {split}")
             if not pair[0]:
                 two = rows[here[0]], rows[np.argmax(trained & (copy == copy[here[0]]))]
@@ -67,9 +69,29 @@ def copies_across_splits(data: GroupedRows) -> Iterator[Finding]:
             "note" if chance else "warning",
             f"rows that have a copy in training in label and all features: {some(said, shown=7)} (row {pair[0]} is row "
             f"{pair[1]}, counted from 0){'' if chance else ', and what was learnt by heart counts as right there'}; "
-            f"{CHANCE if chance else LEAVE_OUT}",
+            f"{CHANCE if chance else _remedy(data, rows, copy, trained, found)}",
             list(pair),
         )
+
+
+def _remedy(data: GroupedRows, rows: np.ndarray, copy: np.ndarray, trained: np.ndarray, found: np.ndarray) -> str:
+    """What to do about copies in training: ``split`` keeps those of one group together, and no option those of others.
+
+    Args:
+        data: the rows.
+        rows: places of those that equal another, int64 ``[k]``.
+        copy: the number that equal ones share, int64 ``[k]``.
+        trained: which of them are in training, bool ``[k]``.
+        found: which of them are evaluated and have a copy there, bool ``[k]``.
+    """
+    key = copy * (len(data.group_names) + 1) + data.group[rows] + 1
+    together = np.isin(key[found], key[trained])
+    said = []
+    if together.any() and data.grouped and data.group_columns:
+        said.append(f"`split` keeps copies in one group together: {split_again(data, join=False)}")
+    if not said or not together.all():
+        said.append(f"take the copies{' of other groups' if said else ''} out of the file")
+    return "; ".join([*said, OTHER_ROWS])
 
 
 def _told_apart_by(data: GroupedRows) -> list[np.ndarray]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from drurank.tabular.alike import copies
 from drurank.tabular.columns import LARGEST, Column, as_option
 from drurank.tabular.feature import FEWEST, Feature
 from drurank.tabular.odd import has_too_many, oddity
@@ -128,8 +129,7 @@ def _is_constant(code: np.ndarray) -> bool:
 
 def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
     """Categories, unless one-hot encoding refuses them, or whole numbers, of which most rows have one of their own."""
-    rows = data.once(np.arange(len(data.split)))
-    distinct = [f for f in data.features if _is_distinct(f, rows) and not (_is_odd(data, f) or has_too_many(data, f))]
+    distinct = ids(data)
     if distinct:
         names = [f"{quoted(feature.name)} ({feature.size:,} values)" for feature in distinct]
         yield Finding(
@@ -140,6 +140,31 @@ def distinct_columns(data: GroupedRows) -> Iterator[Finding]:
             "texts, use the data Text with text=...",
             [feature.name for feature in distinct],
         )
+
+
+def ids(data: GroupedRows) -> list[Feature]:
+    """The features that ``distinct_columns`` names."""
+    rows = data.once(np.arange(len(data.split)))
+    different = data.used
+    # Where nothing else tells rows apart, those of one code are no copies.
+    if any(_is_code(data, f) for f in data.features) and sum(not _is_constant(f.code) for f in data.read) > 1:
+        different = rows[~copies(data.codes(data.read)[1:])[rows]]
+    return [
+        feature
+        for feature in data.features
+        if (_is_distinct_code(feature, different) if _is_code(data, feature) else _is_distinct(feature, rows))
+        and not (_is_odd(data, feature) or has_too_many(data, feature))
+    ]
+
+
+def _is_code(data: GroupedRows, feature: Feature) -> bool:
+    odd = oddity(data, feature)
+    return odd is not None and odd.kind == "codes"
+
+
+def _is_distinct_code(feature: Feature, different: np.ndarray) -> bool:
+    """Whether most rows have a number of their own, copies in other splits left out."""
+    return len(different) >= FEWEST and not feature.repeats(different)
 
 
 def _is_odd(data: GroupedRows, feature: Feature) -> bool:

@@ -8,7 +8,7 @@ from drurank.tabular.columns import as_option
 from drurank.tabular.feature import Feature
 from drurank.tabular.odd import Odd, Oddity, has_too_many, known_categories, oddity
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.rules.features import is_unusable
+from drurank.tabular.rules.features import ids, is_unusable
 from drurank.tabular.rules.finding import Finding, Severity
 from drurank.tabular.writings import Writing, option_of
 from drurank.words import quoted, some
@@ -24,11 +24,12 @@ TOLD: tuple[tuple[Oddity, Severity], ...] = (
 def odd_columns(data: GroupedRows) -> Iterator[Finding]:
     """Dates that are categories, and codes that are quantities, in one finding for each kind and remedy.
 
-    Where an error names the column, it says the remedy.
+    Where an error names the column, or a warning says that it is an ID, that says the remedy.
     """
     found: dict[tuple[Oddity, tuple[Writing, str] | None, str], list[Odd]] = {}
+    as_ids = {feature.name for feature in ids(data)}
     for feature in data.features:
-        odd = oddity(data, feature)
+        odd = oddity(data, feature) if feature.name not in as_ids else None
         if odd is not None and not (is_unusable(data, feature) or has_too_many(data, feature)):
             found.setdefault((odd.kind, odd.writing, odd.looks), []).append(odd)
     for kind, severity in TOLD:

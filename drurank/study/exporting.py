@@ -1,0 +1,79 @@
+"""Copying the checkpoint to take out of a study."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from drurank.errors import InputError
+from drurank.files import refuse_existing, replace_file, write_json
+from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
+from drurank.study.finished import Study
+from drurank.study.folder import MANIFEST_FILE, outside_of_study
+from drurank.study.shipping import Recommendation, recommend
+from drurank.yaml_files import dump_yaml, read_options
+
+
+def export_best(
+    study: Study,
+    output: Path,
+    by: str = "qdcg10",
+    on: str | None = None,
+    method: str | None = None,
+    *,
+    overwrite: bool = False,
+) -> Recommendation:
+    """Copy the checkpoint to take into a folder of its own, which commands take like that of a run.
+
+    Args:
+        study: finished candidates.
+        output: the folder, which is made.
+        by: criterion that chooses, see ``recommend``.
+        on: split of the comparison.
+        method: take this one.
+        overwrite: whether a folder that holds an earlier copy, and nothing else, is replaced.
+
+    Raises:
+        InputError: if the folder is not empty, or the checkpoint was not kept.
+    """
+    found = recommend(study, by, on, method)
+    name = f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
+    earlier = _earlier_copy(output)
+    if earlier is None:
+        refuse_existing((output / file for file in (CONFIG_FILE, name, SELECTION_FILE, MANIFEST_FILE)), overwrite=None)
+        if output.exists() and (not output.is_dir() or any(output.iterdir())):
+            raise InputError(
+                f"output is {str(output)!r}, which exists and holds more than a copy of a checkpoint, or none; "
+                "give a new folder"
+            )
+    elif not overwrite:
+        raise InputError(f"{output} exists; give another output, or overwrite=True to replace it")
+    if not found.checkpoint.is_file():
+        raise InputError(
+            f"{found.checkpoint} was not kept; set keep_checkpoints: true, remove {found.result.folder} and run the "
+            "study again"
+        )
+    run = found.checkpoint.parent.parent
+    config = read_options(run / CONFIG_FILE, f"remove {found.result.folder} and run the study again")
+    text = dump_yaml({**config, "trainer": outside_of_study(config.get("trainer") or {})})
+    replace_file(output / CONFIG_FILE, lambda path: path.write_text(text, encoding="utf-8"))
+    replace_file(output / name, lambda path: shutil.copyfile(found.checkpoint, path))
+    for file in earlier or ():
+        if file != output / name:
+            file.unlink()  # the checkpoint by another criterion
+    write_json(output / SELECTION_FILE, {by: {**found.result.manifest["selection"][by], "file": name}})
+    shutil.copyfile(found.result.folder / MANIFEST_FILE, output / MANIFEST_FILE)
+    return found
+
+
+def _earlier_copy(output: Path) -> list[Path] | None:
+    """The checkpoints in a folder that ``export_best`` wrote and nobody else wrote into; ``None`` if it is no such."""
+    files = {CONFIG_FILE, SELECTION_FILE, MANIFEST_FILE}
+    inner = output / CHECKPOINT_FOLDER
+    if output.is_symlink() or not inner.is_dir() or {path.name for path in output.iterdir()} != {*files, inner.name}:
+        return None
+    checkpoints = list(inner.iterdir())
+    paths = [*(output / name for name in files), *checkpoints]
+    is_copy = len(checkpoints) == 1 and checkpoints[0].suffix == ".ckpt"
+    is_copy &= not inner.is_symlink() and all(path.is_file() and not path.is_symlink() for path in paths)
+    return checkpoints if is_copy else None
