@@ -16,7 +16,7 @@ from drurank.errors import check_count
 from drurank.figures import Measure, figure_named
 from drurank.files import refuse_existing
 from drurank.report.answers import Answers, counted_splits
-from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
+from drurank.report.cells import counts_of_column, named_splits, refuse_lacking, refuse_on_alone
 from drurank.report.counts import SplitCounts
 from drurank.report.scores import with_scores
 from drurank.report.served import Served
@@ -92,11 +92,12 @@ def report_predictions(
         InputError: if a column or a split is missing, a cell that is needed is blank, a prediction is not among the
             labels, a count is none, or a file exists.
     """
-    names = _checked(criteria, min_count)
+    names = _checked(criteria, min_count, on, split)
     figures = [figure_named(name) for name in as_names(figure)]
-    folder = _folder(predictions, output, html, overwrite, [one.name for one in figures])
     others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
+    check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
+    folder = _folder(predictions, output, html, overwrite, [one.name for one in figures])
     table = _read(predictions, check, delimiter, text_encoding)
     table, places, dropped = _complete(predictions, table, [label], as_names(group), drop_missing)
     times = None if count is None else counts_of_column(Column(predictions, count, table[count], places))
@@ -180,9 +181,12 @@ def report_counts(
         InputError: if a column or a split is missing, a cell is blank or no count, more are correct than there are, or
             a file exists.
     """
-    names, folder = _checked(criteria, min_count), _folder(counts, output, html, overwrite)
+    names = _checked(criteria, min_count, on, split)
     columns = [*as_names(group), count, correct, *([split] if split else [])]
-    table = _read(counts, partial(refuse_unknown, counts, names=columns), delimiter, text_encoding)
+    check = partial(refuse_unknown, counts, names=columns)
+    check_head(counts, check, delimiter=delimiter, text_encoding=text_encoding)
+    folder = _folder(counts, output, html, overwrite)
+    table = _read(counts, check, delimiter, text_encoding)
     table, places, dropped = _complete(counts, table, [], as_names(group), drop_missing)
     every = counted_splits(counts, table, as_names(group), count, correct, split, places)
     only = named_splits(on, split, [one.split for one in every])
@@ -199,12 +203,13 @@ def report_counts(
     return report
 
 
-def _checked(criteria: Names, min_count: int) -> tuple[str, ...]:
-    """Names of the criteria, of which each is known."""
+def _checked(criteria: Names, min_count: int, on: Names, split: str | None) -> tuple[str, ...]:
+    """Names of the criteria, of which each is known; what else needs no row is looked at too."""
     names = tuple(as_names(criteria)) or default_criteria()
     for name in names:
         criterion(name)
     check_count("min_count", min_count)
+    refuse_on_alone(on, split)
     return names
 
 
@@ -219,8 +224,7 @@ def _folder(source: str, output: str | None, html: str | None, overwrite: bool, 
 
 
 def _read(path: str, check: Callable[[pa.Table], None], delimiter: str | None, text_encoding: str | None) -> pa.Table:
-    """The table, once its head is known to have what it needs."""
-    check_head(path, check, delimiter=delimiter, text_encoding=text_encoding)
+    """The table, with what it needs."""
     table = read_table(path, delimiter=delimiter, text_encoding=text_encoding)
     check(table)
     return table

@@ -229,9 +229,8 @@ def _without_baseline(first: str, others: dict[str, tuple[float, float, float, f
 
 def _measured(by: str, value: float, method: str) -> str:
     """How much better or worse another method was, as the first half of a sentence."""
-    if _amount(by, abs(value)) == _amount(by, 0.0):
-        return f"As measured, {method} is just as good"
-    return f"As measured, {method} is {'better' if value > 0 else 'worse'} by {_amount(by, abs(value))}"
+    amount, how = _amount(by, abs(value)), "better" if value > 0 else "worse"
+    return f"As measured, {method} is {'just as good' if amount == _amount(by, 0.0) else f'{how} by {amount}'}"
 
 
 def _possible(by: str, most: float) -> str:

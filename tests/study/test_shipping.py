@@ -186,11 +186,8 @@ def test_of_a_model_of_the_first_epoch_it_is_said_what_to_try(tmp_path, epoch, e
         write_json(file, content)
     study = Study.load(folder)
     found, others = recommend(study, "worst"), [name for name in study.results[0].criteria if name != "worst"]
-    longer, slower = (
-        "longer training (a larger max_epochs of its trainer)",
-        "a lower learning rate (model.optimizer.lr)",
-    )
-    first = slower if epochs > 2 else longer
+    longer = "longer training (a larger max_epochs of its trainer)"
+    first = "a lower learning rate (model.optimizer.lr)" if epochs > 2 else longer
     said = (
         f"{found.result.name} was best on validation at epoch 0, the first.",
         f"To try: {first}, or another criterion (--by {joined(others, 'or')}).",
