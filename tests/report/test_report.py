@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -746,6 +747,13 @@ def test_groups_are_drawn_in_ascending_order(groups):
     np.testing.assert_array_equal(line.get_xdata(), np.arange(1, groups + 1))
     figure.savefig("g.png")
     assert imread("g.png").shape[0] > 400
+
+
+@pytest.mark.parametrize(("names", "angle"), [(["M", "F"], 0), (["a clinic of " + "many letters" * 2] * 3, 35)])
+def test_only_long_names_of_groups_are_slanted(names, angle):
+    split = replace(counts([5, 6, 9][: len(names)], [10, 30, 20][: len(names)]), groups=names)
+    (ax,) = draw_groups([split]).axes
+    assert {text.get_rotation() for text in ax.get_xticklabels()} == {angle}
 
 
 def test_few_groups_are_named_and_have_their_intervals():

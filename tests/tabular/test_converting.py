@@ -50,7 +50,11 @@ def test_columns_of_other_cells_stay_as_they_are(cells):
 @pytest.mark.parametrize(
     ("cells", "options", "said"),
     [
-        (["1,000", "2,000", "3;0"], {"marks": {"thousands": ","}}, r"row 2 .*'3;0' is not a number with .*; write one as 1,234, or"),
+        (
+            ["1,000", "2,000", "3;0"],
+            {"marks": {"thousands": ","}},
+            r"row 2 .*'3;0' is not .*; write one as 1,234",
+        ),
         (["1%", "2"], {"percents": ["x"]}, r"row 1 .*'2' is not a percentage, as '36.2%'; write 2%$"),
         (
             ["1%", "x"],
