@@ -73,7 +73,8 @@ def _closest(wanted: str, parts: Sequence[str]) -> list[int]:
 
 def letters_apart(one: str, other: str) -> int:
     """Letters to put in, leave out, change or swap with the next until one text is the other."""
-    before, row = [0], [*range(len(other) + 1)]
+    before: list[int] = [0]
+    row: list[int] = [*range(len(other) + 1)]
     for i, letter in enumerate(one, start=1):
         above, before, row = before, row, [i]
         for j, wanted in enumerate(other, start=1):
@@ -81,7 +82,7 @@ def letters_apart(one: str, other: str) -> int:
             if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
                 least = min(least, above[j - 2] + 1)
             row.append(least)
-    return row[-1]
+    return int(row[-1])
 
 
 def in_list(name: str) -> str:

@@ -122,7 +122,7 @@ def _draw_split(ax: Axes, split: Served) -> None:
         )
     if len(order) <= FEW:
         names = shortened([visible(split.groups[i]) for i in order])
-        slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+        slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
         is_wide = max(map(len, names)) * len(names) > LETTERS
         ax.set_xticks(place, names, parse_math=False, **(slanted if is_wide else {}))
     else:
