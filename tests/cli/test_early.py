@@ -21,7 +21,7 @@ ANSWERED = {
     "fit --config drurank:method/qdru_m --model.cutof 5": "DRU has no option 'cutof': did you mean 'cutoff'",
     "fit --modl DRU": "there is no option --modl: did you mean '--model'",
     "fit --trainer.max_epoch 5": "there is no option --trainer.max_epoch: did you mean '--trainer.max_epochs'",
-    "fit --max_epochs 5": "there is no option --max_epochs: did you mean '--trainer.max_epochs' or",
+    "fit --max_epochs 5": "there is no option --max_epochs: did you mean '--trainer.max_epochs'?",
     "fit --seed 5": "there is no option --seed: did you mean '--seed_everything' or '--seeds'?",
     "fit --trainer.epochs 5": "did you mean '--trainer.max_epochs' or",
     "fit --trainer.epcohs 5": "did you mean '--trainer.max_epochs' or",
