@@ -37,7 +37,7 @@ class NonFiniteError(InputError):
 
 
 def nearest(name: str, known: Iterable[str], part: Callable[[str], str] = lambda name: name.lstrip("-")) -> str:
-    """The end of a sentence about an unknown name: the only one that begins so, or the closest, and all known ones.
+    """The end of a sentence about an unknown name: the only one that begins so, or the closest, or two, and all known.
 
     Args:
         name: what was written.
@@ -51,21 +51,38 @@ def nearest(name: str, known: Iterable[str], part: Callable[[str], str] = lambda
     options = [str(option) for option in known]
     parts, wanted = [part(option).lower() for option in options], part(name).lower()
     begun = [place for place, one in enumerate(parts) if one.startswith(wanted)]
-    if len(begun) == 1 and len(wanted) >= SHORTEST:
-        right: int | None = begun[0]
-    else:
-        # Of equally close ones that with the same letters, else the first; difflib gives the last by the alphabet.
-        likeness = [
-            (difflib.SequenceMatcher(None, one, wanted).ratio(), sorted(one) == sorted(wanted)) for one in parts
-        ]
-        best = max(likeness, default=(0.0, False))
-        right = likeness.index(best) if best[0] >= CLOSE else None
-    hint = "" if right is None else f"did you mean {options[right]!r}? "
+    right = begun if len(begun) == 1 and len(wanted) >= SHORTEST else _closest(wanted, parts)
+    hint = f"did you mean {' or '.join(repr(options[place]) for place in right[:2])}? " if right else ""
     if hint and len(options) > SHOWN:
         return hint.strip()
     more = f", and {len(options) - SHOWN} more" if len(options) > SHOWN else ""
     shown = ", ".join(map(in_list, options[:SHOWN])) + more
     return f"{hint}known: {shown or 'none'}"
+
+
+def _closest(wanted: str, parts: Sequence[str]) -> list[int]:
+    """Places of the like names with the fewest letters to change; of those, with all that was written."""
+    likeness = [difflib.SequenceMatcher(None, one, wanted).ratio() for one in parts]
+    far = {
+        place: (letters_apart(wanted, one), sorted(one) != sorted(wanted), wanted not in one, -likeness[place])
+        for place, one in enumerate(parts)
+        if likeness[place] >= CLOSE
+    }
+    return [place for place, one in far.items() if one == min(far.values())]
+
+
+def letters_apart(one: str, other: str) -> int:
+    """Letters to put in, leave out, change or swap with the next until one text is the other."""
+    before: list[int] = [0]
+    row: list[int] = [*range(len(other) + 1)]
+    for i, letter in enumerate(one, start=1):
+        above, before, row = before, row, [i]
+        for j, wanted in enumerate(other, start=1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                least = min(least, above[j - 2] + 1)
+            row.append(least)
+    return int(row[-1])
 
 
 def in_list(name: str) -> str:

@@ -69,7 +69,7 @@ def import_code(name: str) -> None:
         raise
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        raise InputError(f"{name} cannot be imported ({said}); fix it, or name another file") from error
+        raise InputError(f"{name} cannot be imported ({said}); mend what that names, or name another file") from error
     _imported.append(known)
     _whole.add(PREFIX + Path(known).stem if is_file else name.partition(".")[0])
 

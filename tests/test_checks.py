@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from drurank.criteria import compute_criteria
 from drurank.dcg import group_dcg
-from drurank.errors import InputError
+from drurank.errors import InputError, letters_apart, nearest
 from drurank.groups import (
     average_group_accuracy,
     group_tstat,
@@ -479,3 +479,28 @@ def test_percentile_is_checked_alike(percentile):
 def test_negative_rank_has_no_weight():
     with pytest.raises(InputError, match="rank is -3; ranks count from 0"):
         discounted_weights(torch.tensor([0.0, -3, NAN, 1]), 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("DRO", ["DFR", "DRU", "GroupDRO"], "did you mean 'DRU'? "),  # one letter; of DFR two, of GroupDRO five
+        ("DUR", ["DFR", "DRU"], "did you mean 'DRU'? "),  # two letters swapped
+        (
+            "cat",
+            ["cars", "scat", "cut"],
+            "did you mean 'scat'? ",
+        ),  # one letter, as cut, and it contains the name
+        ("rate1", ["rate2", "rate3", "rate4"], "did you mean 'rate2' or 'rate3'? "),
+        ("--lr", ["--lx", "--rate"], ""),
+    ],
+)
+def test_the_name_with_the_fewest_letters_to_change_is_meant(name, known, hint):
+    assert nearest(name, known) == f"{hint}known: {', '.join(known)}"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"), [("abc", "abc", 0), ("", "ab", 2), ("kitten", "sitting", 3), ("lable", "label", 1)]
+)
+def test_letters_apart(one, other, apart):
+    assert letters_apart(one, other) == letters_apart(other, one) == apart

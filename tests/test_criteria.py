@@ -1,4 +1,5 @@
 import math
+import re
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from drurank.errors import InputError
 from drurank.groups import Groups, group_tstat, percentile_group_accuracy, worst_group_accuracy
 from drurank.metrics import GroupTStat
 from drurank.metrics.criteria import GroupCriteria, GroupCriterion
+from runs import ROOT
 
 NAN = math.nan
 CORRECT = torch.tensor([48, 27, 9, 4])  # accuracies .96, .9, .6, .8
@@ -421,3 +423,11 @@ def test_tstat_measures_the_observed_differences_also_where_accuracies_are_shrun
     of = Criterion("spread_seen", lambda g: g.mean(g.accuracy < 0.55), higher_is_better=False, of_differences=True)
     groups = Groups.of_counts(np.array(correct), np.array(count), shrink=True)
     assert of.of(groups) == pytest.approx(1 / 3)
+
+
+def test_every_criterion_stands_in_the_docs():
+    text = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "docs").glob("*.md"))
+    text += (ROOT / "README.md").read_text(encoding="utf-8")
+    ours = [entry.name for entry in drurank.criteria._BUILT_IN]
+    assert len(ours) > 8
+    assert [name for name in ours if not re.search(rf"`{name}\d*`", text)] == []

@@ -277,7 +277,8 @@ class GroupCLI(LightningCLI):
             rank_zero_only(say)(f"\n{first['file']}: best by {by} in epoch {first['epoch']}")
             self.trainer.test(ckpt_path=str(first["file"]), **kwargs)
             rank_zero_only(copy_test)(Path(run) / TEST_FOLDER, names, selection)
-        rank_zero_only(say_what_to_try)({name: Path(run) / TEST_FOLDER / name for name in selection}, selection)
+        tests = {name: Path(run) / TEST_FOLDER / name for name in selection}
+        rank_zero_only(say_what_to_try)(tests, selection, Path(run))
 
     def fit(self, **kwargs: Any) -> None:
         """Train, or train with several seeds."""

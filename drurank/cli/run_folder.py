@@ -51,8 +51,8 @@ def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
     if (run or checkpoint) and "model" in typed and not typed.keys() & {"config", "data", "help", "-h"}:
         said = f"--run {run}" if run else f"--ckpt_path {checkpoint}"
         raise InputError(
-            f"{said} takes the configuration of its run only where --model is left out, and --data is missing; leave "
-            "--model out, options such as --model.optimizer.lr may stay, or give --data too"
+            f"{said} with --model {typed['model']} lacks --data. Leave --model out to take model and data of that run, "
+            "or give --data too"
         )
     if len(words) < 2 or typed.keys() & {"config", "model", "help", "-h"}:
         return words, None

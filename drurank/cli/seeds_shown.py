@@ -51,6 +51,6 @@ def show_seeds(folder: str, by: str = "qdcg10", method: str | None = None) -> di
     for sentence in (*like, *still_erm(study, {name: chosen[name]}, by), *(at_first if first else ())):
         say(sentence)
     if first or any(map(unbeaten, answers)):
-        say(to_try(study, by))
+        say(to_try(study, chosen[name], by))
     say(f"{name}, epochs chosen by {by}; written to {path / SEEDS_FILE}")
     return report

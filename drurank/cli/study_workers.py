@@ -216,7 +216,8 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
     """
     begun, counts = time.time(), queue.count()
     first = _done(counts)
-    with Live(console=Terminal(), refresh_per_second=1) as live:
+    terminal = Terminal()
+    with Live(console=terminal, refresh_per_second=1) as live:
         if counts["WAITING"] or counts["RUNNING"]:
             workers.begin()
         else:
@@ -230,6 +231,8 @@ def watch(queue: Queue, workers: Workers, total: int, stop: StopSignals) -> None
             queue.put_back_from(workers.names)  # what one that was killed had; or it is missed after a while
         counts = _counted(queue, counts)
         live.update(_progress(counts, total, first, begun))
+    if not terminal.is_terminal:
+        say("")  # Live leaves a file within the table's last line
     if stop.status is not None:
         name = signal.Signals(stop.status - 128).name
         say(f"stopped by {name}: {counts['COMPLETE']} of {total} candidates are finished; the same command goes on")

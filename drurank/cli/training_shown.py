@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from drurank.cli.commands import command
 from drurank.data import GroupDataModule
-from drurank.run_folder.layout import REPORT_FILE
+from drurank.run_folder.layout import METRICS_FILE, REPORT_FILE
 from drurank.run_folder.selection import read_selection
 from drurank.splits import TEST
 from drurank.study.constant import answer_in, unbeaten, what_to_try
@@ -60,20 +61,33 @@ def show_validation(metrics: Mapping[str, Any]) -> None:
     Terminal().print(table)
 
 
-def say_what_to_try(tests: Mapping[str, Path], selection: Mapping[str, Any]) -> None:
+def say_what_to_try(tests: Mapping[str, Path], selection: Mapping[str, Any], run: Path | None = None) -> None:
     """Say what to try where a tested checkpoint is no better than a constant answer, or of the first epoch.
 
     Args:
         tests: what each checkpoint is called to the folder of its test.
         selection: criterion to what was noted of its checkpoint; empty where that is not known.
+        run: folder of the run that was tested.
     """
     of_constant = [name for name, folder in tests.items() if _is_no_better(folder)]
     of_first = [name for name in tests if name in selection and selection[name]["epoch"] == 0]
     why = [f"no better than a constant answer: {joined(of_constant)}"] if of_constant else []
     why += [f"of epoch 0, the first: {joined(of_first)}"] if of_first else []
     if why:
-        found = what_to_try("fit with a larger --trainer.max_epochs", "--select of fit")
+        epochs = [selection[name]["epoch"] for name in {*of_constant, *of_first} & selection.keys()]
+        later = _epochs_of(run) - 1 - min(epochs) if run and epochs else 0
+        longer, slower = "fit with a larger --trainer.max_epochs", "--model.optimizer.lr of fit"
+        found = what_to_try(longer, slower, "--select of fit", later)
         say(f"Of the checkpoints, {'; '.join(why)}. {found}")
+
+
+def _epochs_of(run: Path) -> int:
+    """How many epochs a run has trained; 0 if that is not known."""
+    file = run / METRICS_FILE
+    if not file.is_file():
+        return 0
+    with file.open(newline="", encoding="utf-8") as lines:
+        return 1 + max((int(float(row["epoch"])) for row in csv.DictReader(lines) if row.get("epoch")), default=-1)
 
 
 def _is_no_better(folder: Path) -> bool:
@@ -90,6 +104,6 @@ def _say_where_still_erm(selection: Mapping[str, Any], method: Mapping[str, Any]
     ]
     if like:
         say(
-            f"By {joined(like)} an epoch was kept at which all weights were still equal, so it is the same as ERM; "
+            f"By {joined(like)} an epoch was kept at which all weights were still equal, so it was trained as ERM is; "
             "later epochs were no better on validation."
         )

@@ -111,7 +111,8 @@ class NumericFeature:
         value = np.where(missing, 0.0, (numbers - self.mean) / self.scale)
         if (np.abs(value) > LARGEST).any():
             row = int(rows[np.argmax(np.abs(value))])
-            raise column.error(row, f"is too far from training's mean {self.mean:g}; fix it, or leave the row out")
+            remedy = "write a number nearer to it, or leave the row out"
+            raise column.error(row, f"is too far from training's mean {self.mean:g}; {remedy}")
         return [part.astype(np.float32) for part in ([value, missing] if self.indicator else [value])]
 
 

@@ -13,23 +13,24 @@ import pyarrow as pa
 from drurank.criteria import criterion, default_criteria
 from drurank.errors import check_count
 from drurank.files import refuse_existing
+from drurank.report.cells import refuse_on_alone
 from drurank.report.page import Section, write_page
 from drurank.report.write import REPORT_FILES, figure_files
 from drurank.run_folder.layout import CARD_FILE
 from drurank.tabular.columns import Column, Names
 from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
-from drurank.tabular.several import check_head
 from drurank.terminal import say
 from drurank.words import as_names
 
 
-def checked(criteria: Names, min_count: int) -> tuple[str, ...]:
-    """Names of the criteria, of which each is known."""
+def checked(criteria: Names, min_count: int, on: Names, split: str | None) -> tuple[str, ...]:
+    """Names of the criteria, of which each is known; what else needs no row is looked at too."""
     names = tuple(as_names(criteria)) or default_criteria()
     for name in names:
         criterion(name)
     check_count("min_count", min_count)
+    refuse_on_alone(on, split)
     return names
 
 
@@ -56,8 +57,7 @@ def folder_for(
 def read_checked(
     path: str, check: Callable[[pa.Table], None], delimiter: str | None, text_encoding: str | None
 ) -> pa.Table:
-    """The table, once its head is known to have what it needs."""
-    check_head(path, check, delimiter=delimiter, text_encoding=text_encoding)
+    """The table, with what it needs."""
     table = read_table(path, delimiter=delimiter, text_encoding=text_encoding)
     check(table)
     return table

@@ -19,20 +19,32 @@ from drurank.words import as_names
 ORDER = (*TEST, *VALIDATION, *TRAINING)
 
 
+OF_PREDICT = {"row", "split", "group", "prediction"}
+"""Columns by which a table is known as one that ``predict`` wrote."""
+
+
 def refuse_lacking(path: str, table: pa.Table, label: str, others: Sequence[str]) -> None:
     """Refuse a table of predictions without the right classes, or without another column that is needed.
 
     Raises:
         InputError: naming the first.
     """
+    written = {*table.column_names} >= OF_PREDICT
+    hint = "; predict writes the data's group as 'group' and its label as 'label'" if written else ""
     refuse_unknown(
         path,
         table,
         [label],
         "; without the right class of each row nothing can be scored: name its column as label=..., or predict rows "
-        "that have labels",
+        f"that have labels{hint}",
     )
-    refuse_unknown(path, table, others)
+    refuse_unknown(path, table, others, hint)
+
+
+def refuse_on_alone(on: Names, split: str | None) -> None:
+    """Refuse names of splits without the column that says of which a row is."""
+    if as_names(on) and split is None:
+        raise InputError(f"on is {on!r}, and no column says of which split a row is; give split=... too")
 
 
 def named_splits(on: Names, split: str | None, known: Sequence[str]) -> list[str]:
@@ -44,11 +56,9 @@ def named_splits(on: Names, split: str | None, known: Sequence[str]) -> list[str
         known: the splits there are.
 
     Raises:
-        InputError: if there is no such split, or no column of splits is given.
+        InputError: if there is no such split.
     """
     wanted = as_names(on)
-    if wanted and split is None:
-        raise InputError(f"on is {on!r}, and no column says of which split a row is; give split=... too")
     for name in wanted:
         if name not in known:
             raise InputError(f"on is {on!r}, and column {split!r} has no split {name!r}: {nearest(name, known)}")

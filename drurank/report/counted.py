@@ -20,6 +20,7 @@ from drurank.report.cells import named_splits
 from drurank.report.page import Section
 from drurank.report.write import print_report, write_report
 from drurank.tabular.columns import Names, refuse_unknown
+from drurank.tabular.several import check_head
 from drurank.terminal import say
 from drurank.words import as_names
 
@@ -73,9 +74,12 @@ def report_counts(
         InputError: if a column or a split is missing, a cell is blank or no count, more are correct than there are, or
             a file exists.
     """
-    names, folder = checked(criteria, min_count), folder_for(counts, output, html, card, overwrite)
+    names = checked(criteria, min_count, on, split)
     columns = [*as_names(group), count, correct, *([split] if split else [])]
-    table = read_checked(counts, partial(refuse_unknown, counts, names=columns), delimiter, text_encoding)
+    check = partial(refuse_unknown, counts, names=columns)
+    check_head(counts, check, delimiter=delimiter, text_encoding=text_encoding)
+    folder = folder_for(counts, output, html, card, overwrite)
+    table = read_checked(counts, check, delimiter, text_encoding)
     table, places, dropped = complete_table(counts, table, [], as_names(group), drop_missing)
     every = counted_splits(counts, table, as_names(group), count, correct, split, places)
     only = named_splits(on, split, [one.split for one in every])

@@ -109,7 +109,8 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
     lines = [on_worst(split, content)]
     unseen = content["groups_unseen_in_training"]
     if unseen is not None:
-        lines.append(f"{unseen:,} of {counted(content['groups'], 'group')} were not seen in training.")
+        of = f"{unseen:,} of {counted(content['groups'], 'group')} were not"
+        lines.append(f"{of if unseen else 'All groups were'} seen in training.")
     floor = content["criteria"].get("worst", {}).get("floor")
     if floor and floor["interval"]:
         groups = counted(content["groups"] - content["groups_left_out"], "group")

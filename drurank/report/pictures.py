@@ -28,6 +28,8 @@ from drurank.words import counted, in_digits, joined, short, shortened
 
 FEW, SOME = 12, 60
 """Groups up to which each is named, and up to which each has its interval."""
+LETTERS = 36
+"""Letters that stand side by side under an axis; more are slanted."""
 PANELS, ACROSS = 12, 3
 LEGEND_ACROSS = (2, 4, 5)
 """Columns of the legend below one, two and three panels side by side."""
@@ -120,7 +122,9 @@ def _draw_split(ax: Axes, split: Served) -> None:
         )
     if len(order) <= FEW:
         names = shortened([visible(split.groups[i]) for i in order])
-        ax.set_xticks(place, names, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
+        slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+        is_wide = max(map(len, names)) * len(names) > LETTERS
+        ax.set_xticks(place, names, parse_math=False, **(slanted if is_wide else {}))
     else:
         # Beside the axis, since within the axes a name would lie over points, intervals or the band.
         ax.set_xlabel(f"groups, the worst first; worst: {short(visible(split.groups[order[0]]))}", parse_math=False)

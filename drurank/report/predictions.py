@@ -27,6 +27,7 @@ from drurank.report.scores import with_scores
 from drurank.report.threshold import Threshold, said_threshold
 from drurank.report.write import print_report, write_report
 from drurank.tabular.columns import Column, Names
+from drurank.tabular.several import check_head
 from drurank.terminal import say
 from drurank.words import as_names, joined
 
@@ -111,7 +112,7 @@ def report_predictions(
         InputError: if a column or a split is missing, a cell that is needed is blank, a prediction is not among the
             labels, a count is none, or a file exists.
     """
-    names = checked(criteria, min_count)
+    names = checked(criteria, min_count, on, split)
     figures = [figure_named(name) for name in as_names(figure)]
     check_choice("by", by, By)
     cut = None if threshold is None else Threshold.of(threshold, threshold_on)
@@ -119,11 +120,12 @@ def report_predictions(
         raise InputError(f"threshold_on is {threshold_on!r}, and no threshold is asked for; give threshold=fpr=0.1")
     prediction = prediction if cut is None else label  # whatever is predicted is not read then
     groupings = _groupings(as_names(group), by)
+    others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
+    check = partial(refuse_lacking, predictions, label=label, others=others)
+    check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
     folder = folder_for(
         predictions, output, html, card, overwrite, [one.name for one in figures], list(groupings.values())
     )
-    others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
-    check = partial(refuse_lacking, predictions, label=label, others=others)
     table = read_checked(predictions, check, delimiter, text_encoding)
     has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
     grouped = [] if has_lists else as_names(group)

@@ -110,7 +110,6 @@ def _train(stack: list[Fit]) -> None:
         return
     state = torch.get_rng_state()
     try:
-        torch.manual_seed(sum(member.draw for member in members))
         Epoch(members).train()
     except (InputError, RuntimeError, ValueError, TypeError, KeyError) as error:
         for member in members:

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
 from drurank.errors import InputError
+from drurank.stacked.dropout import RANDOM, OwnDropout
 from drurank.stacked.member import Member
 from drurank.stacked.optimizers import StackedOptimizer
 from drurank.training import contract
@@ -43,7 +44,8 @@ class Epoch:
         self._params, self._buffers = stack_module_state(self._networks)
         trained = [name for name, value in self._params.items() if value.requires_grad]
         self._trained = [self._params[name] for name in trained]
-        self._forward = torch.vmap(self._of_one, randomness="different")
+        self._forward = torch.vmap(self._of_one, randomness="error")
+        self._dropout = OwnDropout([member.generator for member in members])
         self._optimizer = StackedOptimizer(self._trained, members, trained)
         self._parts = [Part(members, places) for places in _alike_in_reduce(methods)]
         lead, rows = len(members), len(methods[0].record.correct)
@@ -55,22 +57,37 @@ class Epoch:
         self._seen = torch.full((len(looks), rows), UNKNOWN, dtype=torch.int8, device=device)
 
     def train(self) -> None:
-        """Train it, and give every candidate what is its own."""
+        """Train it, and give every candidate what is its own.
+
+        Raises:
+            InputError: if random numbers are drawn that would not be those of each candidate alone.
+        """
         order = np.stack([member.loader.sampler.order().numpy() for member in self.members])
-        sampler = self.first.loader.sampler
+        sampler, state = self.first.loader.sampler, torch.get_rng_state()
         for number in range(len(sampler)):
             self._step(order[:, number * sampler.batch_size : (number + 1) * sampler.batch_size])
+        if not torch.equal(state, torch.get_rng_state()):
+            raise InputError("random numbers are drawn where the rows of a batch are made")
         self._give_back()
 
     def _of_one(self, params: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Inputs) -> Tensor:
         given: Any = ((), inputs) if isinstance(inputs, dict) else (inputs,)
         return contract.as_logits(functional_call(self._base, (params, buffers), *given))
 
+    def _logits(self, inputs: Inputs) -> Tensor:
+        try:
+            with self._dropout:
+                return self._forward(self._params, self._buffers, inputs)
+        except RuntimeError as error:
+            if "called random operation" in str(error):
+                raise InputError(RANDOM) from error
+            raise
+
     def _step(self, places: Any) -> None:
         lead, rows = places.shape
         batch = self.first.loader.dataset[np.ascontiguousarray(places).reshape(-1)]
         batch = move_data_to_device(batch, self._device)
-        output = self._forward(self._params, self._buffers, _by_candidate(batch["inputs"], lead))
+        output = self._logits(_by_candidate(batch["inputs"], lead))
         if output.ndim < 3:
             raise InputError("the network gives one number a row")
         flat = output.flatten(0, 1)

@@ -9,7 +9,9 @@ from typing import Any, Protocol
 import torch
 from lightning.pytorch import Callback
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from torch import Generator
 
+from drurank.stacked.dropout import generator_of_now, go_on_from
 from drurank.stacked.reasons import why_alone
 from drurank.training.lean_callback import LeanCallback
 
@@ -68,7 +70,7 @@ class Member:
 
     Attributes:
         alone: why this fit trains alone; ``None`` where it is stacked.
-        draw: a random number of the epoch, from the seed of the run.
+        generator: draws dropout of an epoch.
     """
 
     def __init__(self, trainer: Any, method: Any, wait: Callable[[], None], largest: int | None) -> None:
@@ -77,7 +79,7 @@ class Member:
         self._advance = self._loop.advance
         self._loop.advance = self.advance
         self.alone: str | None = None
-        self.draw = 0
+        self.generator = Generator()
 
     @property
     def loader(self) -> Any:
@@ -98,15 +100,19 @@ class Member:
             return
         reason = why_alone(self.trainer, self.method, self._largest)
         if reason is None:
+            before = torch.get_rng_state()
             self.method.on_train_batch_start(None, 0)  # which seeds what is drawn now
-            self.draw = int(torch.randint(2**31, ()))
+            self.generator = generator_of_now(self.method.device)
             self._wait()
             reason = self.alone
+            if reason is not None:
+                torch.set_rng_state(before)  # the trainer's own loop seeds it later
         else:
             self.leave(reason)
         if reason is not None:
             self._advance(fetcher)
             return
+        go_on_from(self.generator)
         self._take_over(fetcher)
 
     def leave(self, reason: str) -> None:

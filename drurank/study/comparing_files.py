@@ -13,7 +13,7 @@ from drurank.checks import MOST_ROWS
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
 from drurank.report.answers import Answers
-from drurank.report.cells import named_splits, refuse_lacking
+from drurank.report.cells import named_splits, refuse_lacking, refuse_on_alone
 from drurank.report.counts import SplitCounts
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
@@ -146,6 +146,7 @@ def compare_predictions(
     """
     if len(predictions) != 2 or predictions[0] == predictions[1]:
         raise InputError(f"predictions is {list(predictions)!r}; give one table, or two different ones to compare them")
+    refuse_on_alone(on, split)
     first, second = (read_table(one, delimiter=delimiter, text_encoding=text_encoding) for one in predictions)
     groups = as_names(group)
     key = [label, *groups, *([] if split is None else [split])]

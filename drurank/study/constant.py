@@ -92,14 +92,17 @@ def unbeaten(answer: Answer | None) -> Answer | None:
     return None if answer is None else remarks.unbeaten(answer)
 
 
-def what_to_try(longer: str, other: str) -> str:
+def what_to_try(longer: str, slower: str, other: str, later: int = 0) -> str:
     """What may help a model that is no better than a constant answer, or that was best when it had hardly begun.
 
     Args:
-        longer: the option of longer training.
+        longer: the option of longer training, which helps where the last epochs were the best.
+        slower: the option of the learning rate, which is too high where later epochs were worse.
         other: the option of another criterion.
+        later: epochs that were trained after the best.
     """
-    return f"To try: longer training ({longer}), or another criterion ({other})."
+    first = f"a lower learning rate ({slower})" if later > 1 else f"longer training ({longer})"
+    return f"To try: {first}, or another criterion ({other})."
 
 
 def _often(number: int, of: int, run: str) -> str:

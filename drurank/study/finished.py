@@ -19,6 +19,8 @@ from drurank.words import some
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+OF_LENGTH = {"max_epochs", "max_steps", "batch_size", "accumulate_grad_batches", "sampler", "drop_last"}
+"""Options that decide how many steps a training has."""
 NAMED = 5
 """Candidates that a sentence names; of more it gives the number."""
 
@@ -123,11 +125,14 @@ class Study:
     def caveats(self) -> list[str]:
         """Sentences about what makes candidates hard to compare, and about missing ones."""
         found = []
-        for what in ("data", "optimizer steps"):
-            for repeat in self.repeats:
-                groups = self.of_repeat(repeat)._by_value(what)
-                if len(groups) > 1:
-                    found.append(f"{what} differ between candidates: {_listed(groups)}.")
+        for repeat in self.repeats:
+            study = self.of_repeat(repeat)
+            groups = study._by_value("data")
+            if len(groups) > 1:
+                found.append(f"data differ between candidates: {_listed(groups)}.")
+            steps = {one.manifest["budget"]["steps"] for one in study if not _has_own_length(one)}
+            if len(steps) > 1:
+                found.append(f"optimizer steps differ between candidates: {min(steps):,} to {max(steps):,}.")
         shrunk = self._by_value("shrink")
         if True in shrunk:
             settings = "epochs" if len(shrunk) > 1 else "epochs and settings"
@@ -147,7 +152,6 @@ class Study:
         for result in self.results:
             value = {
                 "data": result.manifest["data"]["fingerprint"],
-                "optimizer steps": result.manifest["budget"]["steps"],
                 "shrink": result.shrink,
                 "min_count": result.min_count,
             }[what]
@@ -248,6 +252,11 @@ def _of_common_runs(chosen: dict[str, list[Result]]) -> tuple[dict[str, list[Res
     if not common:
         raise InputError(f"no seed is finished with every method: {' '.join(lacking)} Run the study to its end")
     return {method: [one for one in results if one.run in common] for method, results in chosen.items()}, lacking
+
+
+def _has_own_length(result: Result) -> bool:
+    """Whether the plan itself gave a candidate a training of its own length."""
+    return any(name.rpartition(".")[2] in OF_LENGTH for name in result.manifest["options"])
 
 
 def _listed(groups: Mapping[Any, Sequence[str]]) -> str:

@@ -109,11 +109,12 @@ def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: s
     return Recommendation(taken, why, by, best, which, warnings, tuple(options))
 
 
-def to_try(study: Study, by: str) -> str:
-    """What to try where a study has no good model by a criterion."""
+def to_try(study: Study, results: Sequence[Result], by: str) -> str:
+    """What to try where a study has no good model by a criterion, after these results."""
+    later = max(result.manifest["budget"]["epochs"] - 1 - result.epoch(by) for result in results)
     others = [name for name in study.results[0].criteria if name != by]
     other = f"--by {joined(others, 'or')}" if others else "more criteria of the study"
-    return what_to_try("a larger max_epochs of its trainer", other)
+    return what_to_try("a larger max_epochs of its trainer", "model.optimizer.lr", other, later)
 
 
 def _warnings(study: Study, best: Result, results: Sequence[Result], by: str, split: str) -> tuple[str, ...]:
@@ -134,7 +135,7 @@ def _warnings(study: Study, best: Result, results: Sequence[Result], by: str, sp
     if best.epoch(by) == 0:
         said.append(f"{best.name} was best on validation at epoch 0, the first.")
     if own is not None or best.epoch(by) == 0:
-        said.append(to_try(study, by))
+        said.append(to_try(study, [best], by))
     return tuple(said)
 
 
@@ -177,10 +178,10 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
         return first, _without_baseline(first, others, by, split) + few
     if not better:
         most = max(others, key=lambda name: others[name][2])
-        left = _amount(by, max(others[most][2], 0.0))
+        left = _possible(by, others[most][2])
         return BASELINE, (
-            f"None beats ERM by {by} on {split}: no other method is better by more than chance, so take ERM. Still "
-            f"possible on {split}: {most} better by up to {left} (95 %{together}).{few}"
+            f"None beats ERM by {by} on {split}: no other method is better by more than chance, so take ERM. "
+            f"{_measured(by, others[most][0], most)} on {split}; {left} (95 %{together}).{few}"
         )
     taken = max(better, key=on_validation.__getitem__)
     value, low, high, p = others[taken]
@@ -217,11 +218,21 @@ def _without_baseline(first: str, others: dict[str, tuple[float, float, float, f
         )
     together = ", all methods together" if len(others) > 1 else ""
     most = max(alike, key=lambda name: others[name][2])
-    left = _amount(by, max(others[most][2], 0.0))
     return (
         f"Take {first}, the best by {by} on validation; on {split} it does not differ from {joined(alike)} by more "
-        f"than chance. Still possible on {split}: {most} better by up to {left} (95 %{together})."
+        f"than chance. {_measured(by, others[most][0], most)} there; {_possible(by, others[most][2])} (95 %{together})."
     )
+
+
+def _measured(by: str, value: float, method: str) -> str:
+    """How much better or worse another method was, as the first half of a sentence."""
+    amount, how = _amount(by, abs(value)), "better" if value > 0 else "worse"
+    return f"As measured, {method} is {'just as good' if amount == _amount(by, 0.0) else f'{how} by {amount}'}"
+
+
+def _possible(by: str, most: float) -> str:
+    """How much better another method may truly be, as the other half of it."""
+    return f"chance leaves it possible that it is better by up to {_amount(by, max(most, 0.0))}"
 
 
 def _turned(one: Difference, sign: int) -> tuple[float, float, float, float]:

@@ -100,7 +100,8 @@ def still_erm(study: Study, chosen: Mapping[str, Sequence[Result]], by: str) -> 
     number = {name: sum(one.has_equal_weights(by) for one in results) for name, results in chosen.items()}
     like = [f"{name} with {n} of {counted(len(chosen[name]), run)}" for name, n in number.items() if n]
     if like:
-        yield f"Chosen at an epoch at which all weights were still equal, so the same as ERM: {joined(like)}."
+        how = "Chosen at an epoch at which all weights were still equal, so trained as ERM is up to it"
+        yield f"{how}: {joined(like)}."
 
 
 def _row(method: str, results: Sequence[Result], by: str, cells: dict[Column, Cell]) -> Row:

@@ -206,7 +206,7 @@ def _named(path: str, name: str, numbers: pa.ChunkedArray, labels: list[str]) ->
         row = int(np.argmax(wrong))
         raise InputError(
             f"{path}: column {name!r}, row {row} (the first is 0): {number[row]} is not one of the {len(labels)} "
-            "labels that the file names; fix it, or save the column as plain numbers"
+            f"labels that the file names; give 0 to {len(labels) - 1}, or save the column as plain numbers"
         )
     # -1 is how `datasets` writes a label that is not known.
     return pa.array(np.array([*labels, None], dtype=object)[number], pa.string())

@@ -119,7 +119,9 @@ def _marked(column: Column, marks: Marks, is_known: bool) -> np.ndarray | None:
         return None
     said = f"thousands={marks.thousands!r}" if marks.thousands else f"decimal={marks.point!r}"
     which = "those of training" if is_known else "most cells of the column"
-    return _numbers(column, read, f"is not a number with {said}, as {which} are; fix it")
+    example = f"1{marks.thousands}234" if marks.thousands else f"1{marks.point}5"
+    wanted = f"write one as {example}, or leave the cell blank"
+    return _numbers(column, read, f"is not a number with {said}, as {which} are; {wanted}")
 
 
 def _percents(column: Column, marks: Marks) -> np.ndarray:
@@ -128,7 +130,11 @@ def _percents(column: Column, marks: Marks) -> np.ndarray:
             return np.nan
         return marks.read(text[:-1].strip()) if text.endswith("%") else None
 
-    return _numbers(column, [number(text) for text in column.texts], "is not a percentage, as '36.2%'; fix it")
+    def wrong(text: str) -> str:
+        remedy = f"write {text.strip()}%" if marks.read(text) is not None else "write a number and %, or leave it blank"
+        return f"is not a percentage, as '36.2%'; {remedy}"
+
+    return _numbers(column, [number(text) for text in column.texts], wrong)
 
 
 def _days_of_times(cells: pa.ChunkedArray) -> np.ndarray:

@@ -86,5 +86,8 @@ def test_either_a_run_or_a_checkpoint_is_evaluated(done, refused, command, words
 
 def test_a_model_beside_a_run_says_that_nothing_of_the_run_is_taken(done):
     for words in (["fit", "--ckpt_path", str(done / "checkpoints/last.ckpt")], ["test", "--run", str(done)]):
-        with pytest.raises(InputError, match=r"only where --model is left out, and --data is missing; leave --model"):
+        with pytest.raises(
+            InputError,
+            match=r"with --model ERM lacks --data\. Leave --model out to take model and data of that run, or give",
+        ):
             with_config_of_run([*words, "--model", "ERM"])

@@ -28,7 +28,7 @@ CELLS = {
     "label that training lacks": (
         {(4, "y"): "maybe"},
         {},
-        ["column 'y', row 4 ", "'maybe' is a label that training lacks", "known: no, yes", "fix it"],
+        ["column 'y', row 4 ", "'maybe' is a label that training lacks", "known: no, yes", "write one of these"],
     ),
     "label spelt otherwise in the test": ({(7, "y"): "No"}, {}, ["column 'y', row 7 ", "'No'", "did you mean 'no'?"]),
     "fraction as label": (
@@ -116,7 +116,7 @@ CELLS = {
     "number too far from training": (
         {(0, "x"): "1e-9", (1, "x"): "2e-9", (2, "x"): "3e-9", (3, "x"): "4e-9", (5, "x"): "1e29"},
         {},
-        ["column 'x', row 5 ", "'1e29' is too far from training's mean 2.5e-09", "fix it"],
+        ["column 'x', row 5 ", "'1e29' is too far from training's mean 2.5e-09", "write a number nearer to it"],
     ),
     "nothing in training": (
         {(row, "x"): "" for row in range(4)},

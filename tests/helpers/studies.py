@@ -18,8 +18,8 @@ from drurank.study.candidates import Repeat
 from drurank.study.working import StopSignals, work
 from runs import read_json
 
-NETWORK = {"class_path": "drurank.networks.MLP", "init_args": {"dropout": 0.0}}
-"""Without dropout, so that candidates are the same alone and trained together."""
+NETWORK = {"class_path": "drurank.networks.MLP", "init_args": {"dropout": 0.5}}
+"""With dropout, with which candidates are the same alone and trained together."""
 SMALL = {
     "model": {"init_args": {"network": NETWORK}},
     "data": {

@@ -157,6 +157,9 @@ def test_it_begins_with_the_groups_never_seen_and_has_a_sentence_for_each_figure
     said = Page(Path("out.html").read_text("utf-8")).summary
     assert said[0].startswith("Served worst in ood_test: d, with 14 of 20 rows right (.700); of all rows together .800")
     assert said[1] == "2 of 2 groups were not seen in training."
+    Path("p.csv").write_text("\n".join(lines).replace("c,ood", "a,ood").replace("d,ood", "b,ood"), encoding="utf-8")
+    report_predictions("p.csv", split="split", figure="fpr", html="seen.html", output="seen")
+    assert Page(Path("seen.html").read_text("utf-8")).summary[1] == "All groups were seen in training."
     # Of c one and of d three of ten negative rows are called positive.
     wanted = "False positive rate in ood_test: .200 of all rows together; the worst group is d, with .300 (3 of 10)."
     wanted = wanted.replace(" in ", " (positive: 1) in ", 1) + " That one group by itself may be chance."

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -355,6 +356,46 @@ def test_missing_column_is_named_with_those_there_are(capsys, name):
     assert "has no column 'nope'; known: g, y, yhat, s" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--on", "test"], "--on is 'test', and no column says of which split a row is"),
+        (["--group", "sex"], "has no column 'sex'"),
+        (["--split", "part"], "has no column 'part'"),
+        (["--criteria", "wurst"], "'wurst'"),
+        (["--figure", "error,none"], "'none'"),
+        ([], "report.json exists"),
+    ],
+)
+@pytest.mark.parametrize("source", ["predictions", "counts"])
+def test_options_and_columns_are_looked_at_before_an_output_that_exists(capsys, source, words, said):
+    if source == "counts" and "--figure" in words:
+        return
+    if source == "counts":
+        write("p.csv", [("a", "3", "1"), ("b", "4", "4")], "g,n,k")
+    else:
+        write("p.csv", ROWS)
+    Path("p_report").mkdir()
+    Path("p_report/report.json").touch()
+    named = {"predictions": ["--label", "y", "--prediction", "yhat"], "counts": ["--count", "n", "--correct", "k"]}
+    with pytest.raises(SystemExit):
+        main(["report", f"--{source}", "p.csv", "--group", "g", *named[source], *words])
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("column", ["group", "label"])
+def test_of_predictions_of_ours_it_is_said_what_the_columns_of_the_data_are_called(capsys, column):
+    hint = "predict writes the data's group as 'group' and its label as 'label'"
+    for is_ours in (True, False):
+        names = ["row", "split", "group", "label", "prediction"][0 if is_ours else 2 :]
+        write("p.csv", ["1" * len(names)], ",".join(names))
+        with pytest.raises(SystemExit):
+            main(["report", "--predictions", "p.csv", f"--{column}", "Clinic"])
+        said = capsys.readouterr().err
+        assert "has no column 'Clinic'" in said
+        assert (hint in said) == is_ours
+
+
 def test_function_gives_what_it_wrote():
     write("p.csv", ROWS)
     assert report_predictions("p.csv", "y", "yhat", "g") == read_json("p_report/report.json")
@@ -708,6 +749,13 @@ def test_groups_are_drawn_in_ascending_order(groups):
     np.testing.assert_array_equal(line.get_xdata(), np.arange(1, groups + 1))
     figure.savefig("g.png")
     assert imread("g.png").shape[0] > 400
+
+
+@pytest.mark.parametrize(("names", "angle"), [(["M", "F"], 0), (["a clinic of " + "many letters" * 2] * 3, 35)])
+def test_only_long_names_of_groups_are_slanted(names, angle):
+    split = replace(counts([5, 6, 9][: len(names)], [10, 30, 20][: len(names)]), groups=names)
+    (ax,) = draw_groups([split]).axes
+    assert {text.get_rotation() for text in ax.get_xticklabels()} == {angle}
 
 
 def test_few_groups_are_named_and_have_their_intervals():

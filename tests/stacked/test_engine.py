@@ -188,12 +188,6 @@ def test_buffers_are_those_of_the_candidate(tmp_path, monkeypatch):
     assert int(stacked[0].method.network.layers[1].num_batches_tracked) == 36
 
 
-def test_dropout_is_drawn_for_each_candidate_by_itself(tmp_path):
-    made = lambda: ERM(network=lambda sizes: MLP(sizes, hidden=8, dropout=0.5), optimizer=sgd(0.1))  # noqa: E731
-    one, other = fit_stacked([Trained(made, tmp_path / str(k), seed=1, epochs=1) for k in range(2)])
-    assert distance(one.method, other.method) > 1e-3  # the same seed, weights and batches
-
-
 @pytest.fixture(scope="module")
 def categories(tmp_path_factory):
     """A table with a number and two columns of categories, of which one has missing cells."""

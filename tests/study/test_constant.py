@@ -201,6 +201,17 @@ def test_tests_of_a_run_end_with_what_to_try(tmp_path, capsys, answers, epochs, 
     assert out.endswith(f" {to_try}\n") is bool(said)
 
 
+@pytest.mark.parametrize("epochs", [1, 2, 3, 8])
+def test_a_lower_learning_rate_is_tried_first_where_later_epochs_were_no_better(tmp_path, capsys, epochs):
+    write_json(tmp_path / "test/worst/report.json", {"splits": {"ood_test": {"constant_answer": GOOD}}})
+    lines = [f"{epoch},{value}" for epoch in range(epochs) for value in ("0.5", "")]
+    (tmp_path / "metrics.csv").write_text("\n".join(["epoch,val_worst", *lines]) + "\n", encoding="utf-8")
+    say_what_to_try({"worst": tmp_path / "test/worst"}, {"worst": {"epoch": 0}}, tmp_path)
+    out = capsys.readouterr().out
+    assert ("a lower learning rate (--model.optimizer.lr of fit)" in out) == (epochs > 2)
+    assert ("longer training" in out) == (epochs <= 2)
+
+
 def test_the_runs_tests_say_it_once(fit, run, tmp_path, capsys):
     made = fit(tmp_path, "--select", "worst,average", epochs=1)
     run("test", "--run", made)

@@ -111,7 +111,11 @@ def test_data_or_budgets_that_differ_are_said(results, tmp_path):
     file.write_text(json.dumps(manifest), encoding="utf-8")
     said = study_table(Study.load(tmp_path / "study"), "qdcg10").remarks
     assert any(sentence.startswith("data differ") and "other: " in sentence for sentence in said)
-    assert any(sentence.startswith("optimizer steps differ") for sentence in said)
+    (steps,) = [sentence for sentence in said if sentence.startswith("optimizer steps differ")]
+    assert steps == "optimizer steps differ between candidates: 8 to 9."
+    manifest["options"]["trainer.max_epochs"] = 13
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    assert not any("optimizer steps" in one for one in study_table(Study.load(tmp_path / "study"), "qdcg10").remarks)
 
 
 def test_a_folder_without_a_study(tmp_path, capsys):

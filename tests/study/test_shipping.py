@@ -13,6 +13,7 @@ from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.study import Study, recommend, study_table
 from drurank.study.comparing_candidates import compare_in_study
+from drurank.study.shipping import _measured
 from drurank.words import joined
 from runs import read_json
 from studies import write_counts
@@ -36,7 +37,7 @@ def study_of(folder, rates, seeds=3, groups=60, size=40):
         (
             {"ERM": 0, "qDRU+M": 0},
             "ERM",
-            r"None beats ERM by qdcg10 .* qDRU\+M better by up to \d\.\d+",
+            r"None beats ERM by qdcg10 .* qDRU\+M is (better|worse) by \d\.\d+ on .* is better by up to \d\.\d+",
         ),
         ({"ERM": 0.2, "qDRU+M": 0}, "ERM", "None beats ERM by qdcg10"),
         (
@@ -61,15 +62,29 @@ def test_the_last_lines_of_a_table_say_what_to_take(tmp_path, rates, taken, said
 
 
 @pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (-0.0231, "As measured, A is worse by 2.3 percentage points"),
+        (0.0004, "As measured, A is just as good"),
+        (0.016, "As measured, A is better by 1.6 percentage points"),
+    ],
+)
+def test_what_remains_possible_follows_what_was_measured(value, said):
+    assert _measured("worst", value, "A") == said
+
+
+@pytest.mark.parametrize(
     ("by", "amount"), [("worst", r"\d+\.\d percentage points"), ("qdcg10", r"\d\.\d+")], ids=["share", "sum"]
 )
 def test_what_remains_possible_has_a_unit_and_the_split_it_is_of(tmp_path, by, amount):
     study = study_of(tmp_path / "study", {"ERM": 0, "qDRU+M": 0})
     why = recommend(Study.load(study), by).why
-    assert re.search(rf"Still possible on ood_test: qDRU\+M better by up to {amount} \(95 %\)", why), why
+    possible = rf"; chance leaves it possible that it is better by up to {amount} \(95 %\)"
+    is_so = rf"is ((better|worse) by {amount}|just as good)"
+    assert re.search(rf"As measured, qDRU\+M {is_so} on ood_test{possible}", why), why
     other = study_of(tmp_path / "other", {"A": 0, "B": 0})
     why = recommend(Study.load(other), by).why
-    assert re.search(rf"Still possible on ood_test: [AB] better by up to {amount} \(95 %\)", why), why
+    assert re.search(rf"As measured, [AB] {is_so} there{possible}", why), why
     (said,) = verdict(compare_in_study(Study.load(study), "ERM", "qDRU+M", cells=[by]))
     between = rf"[+-]?{amount.partition(' ')[0]} to [+-]?{amount}"
     said_of = (
@@ -181,19 +196,21 @@ def test_a_command_has_all_options_of_a_choice(tmp_path):
     assert asked == ("--folder", str(study.folder), "--by", "worst", "--on", "ood_val", "--method", "A")
 
 
-@pytest.mark.parametrize("epoch", [0, 1])
-def test_of_a_model_of_the_first_epoch_it_is_said_what_to_try(tmp_path, epoch):
+@pytest.mark.parametrize(("epoch", "epochs"), [(0, 1), (0, 2), (0, 3), (0, 9), (1, 2)])
+def test_of_a_model_of_the_first_epoch_it_is_said_what_to_try(tmp_path, epoch, epochs):
     folder = write_counts(tmp_path / "study", {"ERM": np.full((2, 6), 12)}, 40)
     for file in folder.glob("candidates/*/manifest.json"):
         content = read_json(file)
         for entry in content["selection"].values():
             entry["epoch"] = epoch
+        content["budget"]["epochs"] = epochs
         write_json(file, content)
     study = Study.load(folder)
     found, others = recommend(study, "worst"), [name for name in study.results[0].criteria if name != "worst"]
+    longer = "longer training (a larger max_epochs of its trainer)"
+    first = "a lower learning rate (model.optimizer.lr)" if epochs > 2 else longer
     said = (
         f"{found.result.name} was best on validation at epoch 0, the first.",
-        "To try: longer training (a larger max_epochs of its trainer), or another criterion (--by "
-        f"{joined(others, 'or')}).",
+        f"To try: {first}, or another criterion (--by {joined(others, 'or')}).",
     )
     assert found.warnings == (said if epoch == 0 else ())

@@ -50,8 +50,17 @@ def test_columns_of_other_cells_stay_as_they_are(cells):
 @pytest.mark.parametrize(
     ("cells", "options", "said"),
     [
-        (["1,000", "2,000", "3;0"], {"marks": {"thousands": ","}}, r"row 2 .*'3;0' is not a number with thousands=','"),
-        (["1%", "2"], {"percents": ["x"]}, r"row 1 .*'2' is not a percentage"),
+        (
+            ["1,000", "2,000", "3;0"],
+            {"marks": {"thousands": ","}},
+            r"row 2 .*'3;0' is not .*; write one as 1,234",
+        ),
+        (["1%", "2"], {"percents": ["x"]}, r"row 1 .*'2' is not a percentage, as '36.2%'; write 2%$"),
+        (
+            ["1%", "x"],
+            {"percents": ["x"]},
+            r"'x' is not a percentage, as '36.2%'; write a number and %, or leave it",
+        ),
         (["2021-01-01", "soon"], {"dates": ["x"]}, r"row 1 .*'soon' is not a date .*date_format="),
         (
             ["1-2-2021 7:00"],

@@ -82,8 +82,8 @@ def unseen_labels(data: GroupedRows) -> Iterator[Finding]:
     name = data.label_names[data.label[first]]
     trained = [label for label, is_known in zip(data.label_names, known[:-1], strict=True) if is_known]
     remedy = (
-        f"is a label that training lacks ({'; '.join(said)}); {nearest(name, data.trained_labels or trained)}; fix it, "
-        "leave the row out, or train on rows of it too"
+        f"is a label that training lacks ({'; '.join(said)}); {nearest(name, data.trained_labels or trained)}; "
+        "write one of these, leave the row out, or train on rows of it too"
     )
     names = list(dict.fromkeys(names))
     if data.label_column is None:
