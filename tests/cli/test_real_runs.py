@@ -80,3 +80,28 @@ def check_report(folder: Path, table: pa.Table) -> None:
             assert drop["value"] is None
         else:
             assert drop["value"] == pytest.approx(sign * (before - after), abs=1e-9)
+
+
+def test_who_is_called_a_risk_wrongly(run):
+    """COMPAS: of the men who did not offend again, Black ones are called a risk about twice as often as white ones."""
+    path = FOLDER / "compas.parquet"
+    if not path.is_file():
+        pytest.skip(f"there is no {path}; it is not part of the repository")
+    data = ["--data", "Table", "--data.path", path, "--data.label", "label", "--data.group", "group"]
+    run("fit", *data, "--data.split", "split", "--model", "ERM", "--trainer.max_epochs", "6")
+    run("test", "--run", "runs/version_0", "--figure", "fpr")
+    run("predict", "--run", "runs/version_0", "--output", "p.csv")
+    rows = [row for row in read_csv("p.csv") if row["split"] == "id_test" and row["label"] == "0"]
+    false_alarms = {}
+    for row in rows:
+        false_alarms.setdefault(row["group"], []).append(row["prediction"] == "1")
+    folder = Path("runs/version_0/test/qdcg10")
+    rates = {row["group"]: float(row["value"]) for row in read_csv(folder / "groups_fpr.csv") if row["value"]}
+    assert rates == pytest.approx({group: np.mean(said) for group, said in false_alarms.items()})
+    assert rates["African-American/Male"] > 1.5 * rates["Caucasian/Male"]
+    summary = read_json(folder / "report.json")["figures"]["fpr"]["splits"]["id_test"]
+    assert summary["served_worst"] == {"group": "African-American/Male", "beyond_chance": True}
+    gap = summary["criteria"]["gap"]
+    assert gap["value"] == pytest.approx(max(rates.values()) - min(rates.values()))
+    assert gap["interval"][0] < gap["estimate"] < gap["interval"][1]
+    assert gap["floor"]["median"] > 0
