@@ -20,6 +20,7 @@ from drurank.export.formats import FILES, To, check_packages, read, write
 from drurank.export.readme import readme
 from drurank.files import missing_folders, refuse_existing, remove_empty, replace_file, write_json
 from drurank.networks import Sizes
+from drurank.run_folder.links import refuse_links
 from drurank.terminal import say
 
 ENCODING, README = "encoding.json", "README.md"
@@ -72,6 +73,8 @@ def export_model(
         )
     check_packages(to)
     given = Path(run or ckpt_path or "").expanduser()
+    if output is None:
+        _refuse_links_out(_folder_of(given) / FOLDER)
     folder = Path(output).expanduser() if output else _folder_of(given) / FOLDER / to
     files = [folder / name for name in (FILES[to], ENCODING, README)]
     refuse_existing(files, overwrite=overwrite, inputs=[str(given)])
@@ -109,6 +112,17 @@ def _write_checked(to: To, file: Path, restored: Restored, example: tuple[Tensor
 
     replace_file(file, write_and_compare)
     return found[0]
+
+
+def _refuse_links_out(place: Path) -> None:
+    """Refuse to write where a link leads that lies beside somebody's checkpoint; an output that is typed may be one.
+
+    Raises:
+        InputError: naming the link.
+    """
+    if place.is_symlink():
+        raise InputError(f"{place} is a link, and what is exported would be written where it leads; give output=...")
+    refuse_links(place)
 
 
 def _folder_of(given: Path) -> Path:

@@ -20,13 +20,16 @@ from drurank.data.file import FileData
 from drurank.errors import InputError, nearest
 from drurank.imports import why_not_trusted
 from drurank.methods import GroupModule
-from drurank.run_folder.checkpoint_checks import KEY
+from drurank.methods.group_module import NOT_KEPT
+from drurank.run_folder.checkpoint_checks import KEY, REMEDY
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.layout import CONFIG_FILE, SELECTION_FILE
 from drurank.run_folder.links import refuse_links
 from drurank.run_folder.place import run_of
 from drurank.run_folder.selection import read_selection
 
+PLAIN = (bool, int, float, str, type(None))
+"""Kinds of the options that a checkpoint keeps."""
 UNNAMED = "the rows"
 """What data is called whose file nothing names."""
 
@@ -71,7 +74,7 @@ def restore(given: str | Path, criterion: str | None = None, **options: Any) -> 
     settings = parser.parse_object(config)
     check_kinds(settings)
     made = parser.instantiate(settings)
-    _load(made.model, checkpoint)
+    _load(file, made.model, checkpoint)
     _encode(made.data, checkpoint)
     return Restored(file, folder, made.model, made.data)
 
@@ -97,9 +100,13 @@ def _checkpoint_of(given: Path, criterion: str | None) -> tuple[Path, Path | Non
     return selection[name]["file"], given
 
 
-def _load(method: GroupModule, checkpoint: dict[str, Any]) -> None:
+def _load(file: Path, method: GroupModule, checkpoint: dict[str, Any]) -> None:
     method.on_load_checkpoint(checkpoint)
-    method.load_state_dict(checkpoint["state_dict"], strict=method.strict_loading)
+    try:
+        method.load_state_dict(checkpoint["state_dict"], strict=method.strict_loading)
+    except RuntimeError as error:
+        said = " ".join(str(error).split())[:300]
+        raise InputError(f"{file}: its weights are not those of its network ({said}); {REMEDY}") from error
     method.eval()
 
 
@@ -119,9 +126,26 @@ def _method_of(file: Path, checkpoint: dict[str, Any]) -> GroupModule:
     found: Any = getattr(drurank.methods if module == drurank.methods.__name__ else sys.modules.get(module), name, None)
     if not (isinstance(found, type) and issubclass(found, GroupModule)):
         raise InputError(f"{file} was made with {path}, which is not imported; import {module} first")
-    method = found.load_from_checkpoint(file, map_location="cpu", weights_only=True)
-    method.eval()
+    method = _made(file, found, checkpoint.get(found.CHECKPOINT_HYPER_PARAMS_KEY) or {})
+    _load(file, method, checkpoint)
     return method
+
+
+def _made(file: Path, cls: type[GroupModule], options: Any) -> GroupModule:
+    """A method by the options that its checkpoint keeps, which are plain values: what is more may name a class."""
+    if not isinstance(options, dict):
+        raise InputError(f"{file} keeps options that are no mapping, but a {type(options).__name__}; {REMEDY}")
+    known = {*options_of(f"{cls.__module__}.{cls.__qualname__}")} - {*NOT_KEPT}
+    for name, value in options.items():
+        if name not in known:
+            raise InputError(f"{file} keeps the option {name!r}, which {cls.__name__} does not keep; {REMEDY}")
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, PLAIN) for one in values):
+            raise InputError(f"{file} keeps the option {name} as a {type(value).__name__}, not a plain value; {REMEDY}")
+    try:
+        return cls(**options)
+    except (TypeError, OverflowError) as error:
+        raise InputError(f"{file}: {' '.join(str(error).split())}; {REMEDY}") from error
 
 
 def _data_of(checkpoint: dict[str, Any], options: dict[str, Any]) -> FileData | None:

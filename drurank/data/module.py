@@ -18,6 +18,7 @@ from drurank.data.sampler import POOL_BATCHES, GlobalBatchSampler
 from drurank.errors import InputError, check_choice, check_count
 from drurank.namespace import warn_of_other_namespace
 from drurank.networks import Sizes
+from drurank.run_folder.loading import MadeByItself
 from drurank.splits import TEST, VALIDATION, lacking
 from drurank.tabular.rows import GroupedRows
 
@@ -26,7 +27,7 @@ MOST_WORKERS = 1024
 """Processes that load batches; more would take all of a machine, one after the other, before the first batch."""
 
 
-class GroupDataModule(LightningDataModule, ABC):
+class GroupDataModule(MadeByItself, LightningDataModule, ABC):
     """Grouped data with the splits ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test``, ``test``.
 
     Args:

@@ -40,6 +40,7 @@ from drurank.networks.factory import NetworkFactory
 from drurank.processes import rank_and_world
 from drurank.ranking import groups_differ, rank_groups
 from drurank.run_folder.checkpoint_checks import KEY
+from drurank.run_folder.loading import MadeByItself
 from drurank.stacked.member import joins
 from drurank.training import checkpoint as saving
 from drurank.training import contract, hyperparameters, loader_checks, preflight, resume, resume_checks
@@ -65,7 +66,11 @@ TRANSFER_HOOKS = ("on_before_batch_transfer", "transfer_batch_to_device", "on_af
 AccuracyFrom = Literal["evaluation", "training"]
 
 
-class GroupModule(LightningModule):
+NOT_KEPT = ("network", "loss", "optimizer", "lr_scheduler", "init_from")
+"""Options that a checkpoint does not keep among the plain values."""
+
+
+class GroupModule(MadeByItself, LightningModule):
     """Base of the methods: trains any network on the mean of ``w_i loss_i`` over the global batch.
 
     A method overrides ``reweight``, how an epoch's record becomes weights, or ``reduce``, how a batch's losses become
@@ -141,7 +146,7 @@ class GroupModule(LightningModule):
         warn_of_other_namespace()
         if type(self) is GroupModule:
             raise InputError("GroupModule is the base of the methods; use one of them, such as ERM")
-        self.save_hyperparameters(ignore=["network", "loss", "optimizer", "lr_scheduler", "init_from"])
+        self.save_hyperparameters(ignore=list(NOT_KEPT))
         if getattr(loss, "reduction", "none") != "none":
             raise InputError(f"the loss has reduction={loss.reduction!r}; give it reduction='none'")  # type: ignore[union-attr]
         self.builder = NetworkBuilder(network)
