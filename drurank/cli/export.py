@@ -14,7 +14,7 @@ from drurank.errors import InputError
 from drurank.export.checking import LIMIT, Sample, largest_difference, sample_of
 from drurank.export.classifier import FEWEST, Classifier, inputs_of, random_inputs
 from drurank.export.encoding import encoding_of
-from drurank.export.formats import FILES, To, check_packages, read, write
+from drurank.export.formats import FILES, To, check_packages, prepare, read
 from drurank.export.plain import json_text
 from drurank.export.readme import readme
 from drurank.export.sizes import check_sizes, labels_of
@@ -103,11 +103,11 @@ def _write_checked(
 ) -> str:
     """Write the network and what lies beside it, all or nothing; a sentence on what was compared."""
     model, inputs = Classifier(restored.method, sample.inputs), sample.inputs
-    encoding, page = texts
+    write, (encoding, page) = prepare(to, model, inputs, example), texts
     said: list[str] = []
 
     def write_and_compare(beside: Path) -> None:
-        write(to, model, inputs, example, beside)
+        write(beside)
         worst = largest_difference(restored.method, read(to, model, beside), sample)
         if not worst <= LIMIT:
             raise InputError(

@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -222,3 +224,29 @@ def test_of_a_checkpoint_alone_no_file_is_read(crafted, table, run, monkeypatch,
     assert (
         "(random inputs, since the run's data cannot be read (nothing names a file of it))" in capsys.readouterr().out
     )
+
+
+IMPORTED = """
+import sys
+import drurank.cli.export as export
+
+replace_files, imported = export.replace_files, {}
+
+def watched(writers):
+    before = set(sys.modules)
+    replace_files(writers)
+    imported[[*writers][0].name] = sorted({*sys.modules} - before)
+
+export.replace_files = watched
+for to in sys.argv[2:]:
+    export.export_model(to, ckpt_path=sys.argv[1], output=to)
+print(imported)
+"""
+
+
+def test_nothing_is_imported_while_files_are_written_since_a_signal_then_ends_the_process(trained):
+    for package in ("onnx", "onnxscript", "safetensors"):
+        pytest.importorskip(package)
+    words = [sys.executable, "-c", IMPORTED, str(trained / "checkpoints/last.ckpt"), "safetensors", "torch", "onnx"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300).stdout
+    assert said.splitlines()[-1] == "{'model.safetensors': [], 'model.pt2': [], 'model.onnx': []}"
