@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,24 +40,61 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         OSError: naming ``path``, if that cannot be done; what was there is then as it was.
     """
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path
-    try:
-        if target.is_symlink():
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        target.parent.mkdir(parents=True, exist_ok=True)
+    with _naming(path):
+        target = _target_of(path)
         if target.exists() and not (target.is_file() or target.is_dir()):
             write(target)
             return
-        folder = target.parent.absolute()
-        if folder not in _cleaned:
-            _cleaned.add(folder)
-            remove_leftovers(folder)
         with _temporary(target) as beside:
             write(beside)
             beside.replace(target)
+
+
+def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
+    """Have several files written beside their places, in this order, and put in them once all are written.
+
+    Raises:
+        OSError: naming the file that cannot be written; those that were put in their places before it are removed.
+    """
+    made = dict[Path, tuple[Path, Path]]()
+    with ExitStack() as stack:
+        for path, write in writers.items():
+            with _naming(path):
+                target = _target_of(path)
+                beside = stack.enter_context(_temporary(target))
+                write(beside)
+                made[path] = beside, target
+        try:
+            for path, (beside, target) in made.items():
+                with _naming(path):
+                    beside.replace(target)
+        except BaseException:
+            for beside, target in made.values():
+                if not beside.exists():
+                    target.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name a file in an error: that of a full disk names none, or the temporary one."""
+    try:
+        yield
     except OSError as error:
-        # The error of a full disk names no file, or the temporary one.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _target_of(path: Path) -> Path:
+    """What is written for a path, in a folder that is there and has no leftovers."""
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder = target.parent.absolute()
+    if folder not in _cleaned:
+        _cleaned.add(folder)
+        remove_leftovers(folder)
+    return target
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from drurank import files
-from drurank.files import begins_with, replace_file, write_json
+from drurank.files import begins_with, replace_file, replace_files, write_json
 from runs import read_json
 
 
@@ -107,3 +107,26 @@ def test_head_of_a_table(tmp_path, content, begins):
     assert begins_with(tmp_path / "t.csv", "a,b") is begins
     assert not begins_with(tmp_path / "none.csv", "a,b")
     assert not begins_with(tmp_path, "a,b")
+
+
+def test_files_that_belong_together_are_written_all_or_none(tmp_path):
+    one, two = tmp_path / "new/one", tmp_path / "new/two"
+    replace_files({one: write("1"), two: lambda beside: beside.write_text(f"{one.exists()}")})
+    assert (one.read_text(), two.read_text()) == ("1", "False")
+    with pytest.raises(OSError, match=r"No space.*two") as error:
+        replace_files({one: write("other"), two: full})
+    assert error.value.filename == str(two)
+    assert (one.read_text(), two.read_text()) == ("1", "False")
+    assert len([*one.parent.iterdir()]) == 2
+
+
+def test_of_files_that_belong_together_none_stays_where_one_cannot_be_put(tmp_path):
+    (tmp_path / "two/inner").mkdir(parents=True)
+    with pytest.raises(OSError, match="two") as error:
+        replace_files({tmp_path / "one": write("1"), tmp_path / "two": write("2"), tmp_path / "three": write("3")})
+    assert error.value.filename == str(tmp_path / "two")
+    assert [path.name for path in tmp_path.iterdir()] == ["two"]
+
+
+def full(path):
+    raise OSError(28, "No space left on device")

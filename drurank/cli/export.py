@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -11,14 +10,15 @@ from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import usage
 from drurank.cli.restored import Restored, restore
-from drurank.data import GroupDataModule
 from drurank.errors import InputError
 from drurank.export.checking import LIMIT, Sample, largest_difference, sample_of
-from drurank.export.classifier import Classifier, random_inputs
+from drurank.export.classifier import FEWEST, Classifier, inputs_of, random_inputs
 from drurank.export.encoding import encoding_of
-from drurank.export.formats import FILES, To, check_packages, read, write
+from drurank.export.formats import FILES, To, check_packages, prepare, read
+from drurank.export.plain import json_text
 from drurank.export.readme import readme
-from drurank.files import missing_folders, refuse_existing, remove_empty, replace_file, write_json
+from drurank.export.sizes import check_sizes, labels_of
+from drurank.files import missing_folders, refuse_existing, remove_empty, replace_files
 from drurank.networks import Sizes
 from drurank.run_folder.links import refuse_links
 from drurank.terminal import say
@@ -80,38 +80,53 @@ def export_model(
     refuse_existing(files, overwrite=overwrite, inputs=[str(given)])
     restored = restore(given, criterion)
     sizes = _sizes_of(restored)
-    sample = sample_of(restored.data, restored.method, sizes)
+    check_sizes(restored.file, sizes, restored.data)
+    labels = labels_of(restored.file, sizes, restored.data, restored.method)
+    content = encoding_of(restored.data, restored.method, labels, inputs_of(sizes))
+    texts = json_text(content, str(restored.file)), readme(to, restored.file, content)
+    # Of a checkpoint alone nothing says where its data lies.
+    sample = sample_of(None if restored.folder is None else restored.data, restored.method, sizes)
     missing = missing_folders(folder)
     try:
-        worst = _write_checked(to, files[0], restored, random_inputs(sizes, 3), sample)
+        said = _write_checked(to, files, restored, random_inputs(sizes, FEWEST), sample, texts)
     except BaseException:
         remove_empty(missing)
         raise
-    labels = _labels_of(restored, sizes)
-    content = encoding_of(restored.data, restored.method, labels, sample.inputs)
-    write_json(files[1], content)
-    said = f"the probabilities of {sample.rows:,} rows differ from the checkpoint's by {worst:.1e} at most"
-    text = readme(to, restored.file, content, f"On {sample.said}, {said}.")
-    replace_file(files[2], lambda beside: beside.write_text(text, encoding="utf-8"))
     say(f"{files[0]}: {said} ({sample.said}); {ENCODING} and {README} say how to use it")
     return files[0]
 
 
-def _write_checked(to: To, file: Path, restored: Restored, example: tuple[Tensor, ...], sample: Sample) -> float:
+def _write_checked(
+    to: To,
+    files: list[Path],
+    restored: Restored,
+    example: tuple[Tensor, ...],
+    sample: Sample,
+    texts: tuple[str, str],
+) -> str:
+    """Write the network and what lies beside it, all or nothing; a sentence on what was compared."""
     model, inputs = Classifier(restored.method, sample.inputs), sample.inputs
-    found: list[float] = []
+    write, (encoding, page) = prepare(to, model, inputs, example), texts
+    said: list[str] = []
 
     def write_and_compare(beside: Path) -> None:
-        write(to, model, inputs, example, beside)
-        found.append(largest_difference(restored.method, read(to, model, beside), sample))
-        if not found[0] <= LIMIT:
+        write(beside)
+        worst = largest_difference(restored.method, read(to, model, beside), sample)
+        if not worst <= LIMIT:
             raise InputError(
-                f"{file} is not written: on {sample.said} its probabilities differ from the checkpoint's by "
-                f"{found[0]:.1e}, and by {LIMIT:.0e} at most they may; give another format"
+                f"{files[0]} is not written: on {sample.said} its probabilities differ from the checkpoint's by "
+                f"{worst:.1e}, and by {LIMIT:.0e} at most they may; give another format"
             )
+        said.append(f"the probabilities of {sample.rows:,} rows differ from the checkpoint's by {worst:.1e} at most")
 
-    replace_file(file, write_and_compare)
-    return found[0]
+    def write_page(beside: Path) -> None:
+        beside.write_text(f"{page}\nOn {sample.kind}, {said[0]}.\n", encoding="utf-8")
+
+    def write_encoding(beside: Path) -> None:
+        beside.write_text(encoding, encoding="utf-8")
+
+    replace_files(dict(zip(files, (write_and_compare, write_encoding, write_page), strict=True)))
+    return said[0]
 
 
 def _refuse_links_out(place: Path) -> None:
@@ -137,9 +152,3 @@ def _sizes_of(restored: Restored) -> Sizes:
             "drurank.networks.Sizes"
         )
     return sizes
-
-
-def _labels_of(restored: Restored, sizes: Sizes) -> list[str]:
-    data: Any = restored.data
-    names = list(data.label_names) if isinstance(data, GroupDataModule) else []
-    return [*names, *map(str, range(len(names), sizes.num_classes))][: sizes.num_classes]

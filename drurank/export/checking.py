@@ -21,6 +21,7 @@ from drurank.networks import Sizes
 ROWS = 1000
 LIMIT = 1e-4
 """Most that a probability may differ by."""
+RANDOM = "random inputs"
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Sample:
     Attributes:
         inputs: what they are called.
         batches: tensors in that order.
-        said: where they are of.
+        kind: what they are, without a word of where the data lies.
+        said: where they are of, for who exports.
     """
 
     inputs: list[Input]
     batches: list[tuple[Tensor, ...]]
+    kind: str
     said: str
 
     @property
@@ -44,19 +47,25 @@ class Sample:
 
 
 def sample_of(data: Any, method: GroupModule, sizes: Sizes) -> Sample:
-    """Rows of the run's data, at most ``ROWS``; random inputs where it cannot be read."""
+    """Rows of the run's data, at most ``ROWS``; random inputs where it cannot be read.
+
+    Args:
+        data: of the run; ``None`` where nothing says where it lies.
+        method: with its network.
+        sizes: of the network.
+    """
     inputs = inputs_of(sizes)
     try:
         if not isinstance(data, FileData):
-            raise InputError("it is of no file")
+            raise InputError("nothing names a file of it")
         new = with_rows(data, data.path, method)
         new.setup("predict")
         loaders = new.predict_dataloader()
         batches = list(_first(as_tensors(batch["inputs"], inputs) for loader in loaders for batch in loader))
-        return Sample(inputs, batches, data.path)
+        return Sample(inputs, batches, "rows of the run's data", " ".join(data.path.split()))
     except (InputError, OSError) as error:
-        said = f"random inputs, since the run's data cannot be read ({error})"
-        return Sample(inputs, [random_inputs(sizes, ROWS)], said)
+        said = f"{RANDOM}, since the run's data cannot be read ({' '.join(str(error).split())})"
+        return Sample(inputs, [random_inputs(sizes, ROWS)], RANDOM, said)
 
 
 def _first(batches: Iterable[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, ...]]:
@@ -76,7 +85,7 @@ def largest_difference(method: GroupModule, exported: Function, sample: Sample) 
     """
     worst = 0.0
     for batch in (*sample.batches, tuple(part[:1] for part in sample.batches[0])):
-        expected = _probabilities(method, batch, sample.inputs)
+        expected = probabilities(method, batch, sample.inputs)
         try:
             found = exported(batch)
         except Exception as error:
@@ -90,7 +99,7 @@ def largest_difference(method: GroupModule, exported: Function, sample: Sample) 
     return worst
 
 
-def _probabilities(method: GroupModule, batch: tuple[Tensor, ...], inputs: Sequence[Input]) -> np.ndarray:
+def probabilities(method: GroupModule, batch: tuple[Tensor, ...], inputs: Sequence[Input]) -> np.ndarray:
     """What the method itself predicts."""
     given: Any = batch[0] if len(batch) == 1 else dict(zip((one.name for one in inputs), batch, strict=True))
     row = torch.arange(len(batch[0]))

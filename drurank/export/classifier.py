@@ -21,6 +21,10 @@ WHOLE = "inputs"
 IDS, MASK = "input_ids", "attention_mask"
 LONGEST = 32
 """Tokens of a text of random ones."""
+MOST_VALUES = 1 << 25
+"""Random numbers, and probabilities of rows of them, that are made at most."""
+FEWEST = 3
+"""Rows by which the operations of a network are found."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,14 @@ def as_tensors(batch: Tensor | dict[str, Tensor], inputs: Sequence[Input]) -> tu
 
 
 def random_inputs(sizes: Sizes, rows: int) -> tuple[Tensor, ...]:
-    """Inputs of no meaning, always the same."""
+    """Inputs of no meaning, always the same.
+
+    Args:
+        sizes: which ``check_sizes`` has looked at.
+        rows: how many; fewer where they are wide.
+    """
     rng = np.random.default_rng(0)
+    rows = max(FEWEST, min(rows, MOST_VALUES // max(1, sizes.in_features, sizes.num_classes)))
     if sizes.vocabulary:
         most = sizes.vocabulary if sizes.largest_token is None else sizes.largest_token + 1
         longest = min(sizes.max_length, LONGEST)

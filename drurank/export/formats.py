@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import io
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +31,7 @@ LARGEST = 2_000_000_000
 """Bytes of weights that an ONNX file holds."""
 NEEDED: dict[To, tuple[str, ...]] = {"onnx": ("onnx", "onnxscript"), "torch": (), "safetensors": ("safetensors",)}
 EXTRA = "export"
+RUNTIME = "onnxruntime"
 
 
 def check_packages(to: To) -> None:
@@ -40,34 +44,45 @@ def check_packages(to: To) -> None:
         check_installed(package, EXTRA, f"to={to!r}")
 
 
-def write(to: To, model: Classifier, inputs: Sequence[Input], example: tuple[Tensor, ...], file: Path) -> None:
-    """Write a network.
+def prepare(
+    to: To, model: Classifier, inputs: Sequence[Input], example: tuple[Tensor, ...]
+) -> Callable[[Path], object]:
+    """Make what is to be written of a network, before there is a file, and import what writes and reads it.
+
+    A signal that comes within an import ends the process at once, and would leave a file that is half written.
 
     Args:
         to: the format.
         model: in evaluation mode, on the CPU.
         inputs: what it takes.
         example: inputs of two rows or more, by which its operations are found.
-        file: where to.
+
+    Returns:
+        Writes it.
 
     Raises:
         InputError: if torch cannot find its operations, or they are none of the format's.
     """
     with torch.no_grad(), _without_noise():
         if to == "safetensors":
-            from safetensors.torch import save_model
-
-            file.touch()
-            mode = file.stat().st_mode
-            save_model(model.network, str(file))
-            file.chmod(mode)  # safetensors makes a file that only its owner may read
-            return
+            import_module("safetensors.torch")
+            return partial(_write_weights, model)
         program = _traced(model, inputs, example)
         if to == "torch":
-            with file.open("wb") as out:
-                torch.export.save(program, out)
-            return
-        _write_onnx(model, program, inputs, example, file)
+            content = io.BytesIO()
+            torch.export.save(program, content)
+            return lambda file: file.write_bytes(content.getbuffer())
+        import_module(RUNTIME if find_spec(RUNTIME) is not None else "onnx.reference")
+        return _onnx_of(model, program, inputs, example)
+
+
+def _write_weights(model: Classifier, file: Path) -> None:
+    from safetensors.torch import save_model
+
+    file.touch()
+    mode = file.stat().st_mode
+    save_model(model.network, str(file))
+    file.chmod(mode)  # safetensors makes a file that only its owner may read
 
 
 def read(to: To, model: Classifier, file: Path) -> Function:
@@ -103,9 +118,9 @@ def _traced(model: Classifier, inputs: Sequence[Input], example: tuple[Tensor, .
     ) from failed
 
 
-def _write_onnx(
-    model: Classifier, program: Any, inputs: Sequence[Input], example: tuple[Tensor, ...], file: Path
-) -> None:
+def _onnx_of(
+    model: Classifier, program: Any, inputs: Sequence[Input], example: tuple[Tensor, ...]
+) -> Callable[[Path], object]:
     size = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
     if size > LARGEST:
         raise InputError(
@@ -117,7 +132,7 @@ def _write_onnx(
             program, example, dynamo=True, input_names=names, output_names=[OUTPUT], external_data=False, verbose=False
         )
         assert made is not None
-        made.save(file, external_data=False)
+        return partial(made.save, external_data=False)
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         raise InputError(
@@ -126,7 +141,7 @@ def _write_onnx(
 
 
 def _read_onnx(file: Path) -> Function:
-    if find_spec("onnxruntime") is not None:
+    if find_spec(RUNTIME) is not None:
         import onnxruntime
 
         session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])

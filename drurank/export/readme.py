@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from drurank.export.formats import FILES, OUTPUT, To
+from drurank.markdown import markdown
 
 ONNX = """```python
 import onnxruntime
@@ -20,7 +21,7 @@ import torch
 model = torch.export.load("model.pt2").module()
 probabilities = model({names})
 ```"""
-SAFETENSORS = """The file has the weights of `{class_path}` and no operations:
+SAFETENSORS = """The file has the weights of {class_path} and no operations:
 
 ```python
 from safetensors.torch import load_model
@@ -31,24 +32,24 @@ probabilities = network({names}).softmax(dim=1)  # of a single score: its sigmoi
 USE: dict[To, str] = {"onnx": ONNX, "torch": TORCH, "safetensors": SAFETENSORS}
 
 
-def readme(to: To, checkpoint: Path, encoding: Mapping[str, Any], checked: str) -> str:
-    """How to use the files of a folder.
+def readme(to: To, checkpoint: Path, encoding: Mapping[str, Any]) -> str:
+    """How to use the files of a folder; names of others as they look, without what Markdown or a terminal acts upon.
 
     Args:
         to: format of the network.
         checkpoint: that it was made of.
         encoding: the content of ``encoding.json``.
-        checked: a sentence on what was compared.
     """
     inputs = encoding["inputs"]
     names = ", ".join(one["name"] for one in inputs)
     feed = ", ".join(f'"{one["name"]}": {one["name"]}' for one in inputs)
-    use = USE[to].format(output=OUTPUT, names=names, feed=feed, class_path=encoding["network"]["class_path"])
+    class_path = encoding["network"]["class_path"]
+    use = USE[to].format(output=OUTPUT, names=names, feed=feed, class_path=markdown(class_path))
     shapes = [f"- `{one['name']}`: {one['dtype']} `{one['shape']}`".replace("'", "") for one in inputs]
-    labels = ", ".join(f"{number} is {name}" for number, name in enumerate(encoding["labels"]))
+    labels = ", ".join(f"{number} is {markdown(name)}" for number, name in enumerate(encoding["labels"]))
     return "\n".join(
         [
-            f"# {FILES[to]}, from {checkpoint.name}",
+            f"# {FILES[to]}, from {markdown(checkpoint.name)}",
             "",
             f"`{OUTPUT}` has a column for each class: {labels}.",
             "",
@@ -59,8 +60,6 @@ def readme(to: To, checkpoint: Path, encoding: Mapping[str, Any], checked: str) 
             *shapes,
             "",
             "`encoding.json` says how the columns of a table or texts become these; its `how` explains its entries.",
-            "",
-            checked,
             "",
         ]
     )
