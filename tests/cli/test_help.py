@@ -52,6 +52,8 @@ def test_help_in_a_process_of_its_own():
                 "init_from": "checkpoint",
                 "min_count": "fewer samples",
                 "shrink": "posterior mean",
+                "positive": "positive class",
+                "rank_by_figure": "mean loss",
                 "on_nonfinite": "nan or inf",
                 "detect": "training rows",
             },

@@ -156,8 +156,13 @@ OUTPUTS = {
     "study run --output": (["study", "run", "--config", "s.yaml"], "plan.json"),
 }
 """Every option of the command line that names what is written: the words before it, and a file that it would write."""
-NO_OUTPUT = {*(f"{command} --ckpt_path" for command in (*TRAINING, "export")), "split --cache_dir", "export --to"}
-"""Files that are read, a cache, whose files have names that are digests, and a format."""
+NO_OUTPUT = {
+    *(f"{command} --ckpt_path" for command in (*TRAINING, "export")),
+    "split --cache_dir",
+    "export --to",
+    "test --html",
+}
+"""Files that are read, a cache, whose files have names that are digests, a format, and whether there is a page."""
 OVERWRITE = {
     "split",
     "report",
