@@ -298,3 +298,20 @@ def test_a_class_of_ones_own_keeps_its_forward_and_its_loss(run, tmp_path, monke
     expected = predicted(run, "--import", "mine", "--run", "runs/version_0")
     assert expected[2].shape == (120, 2)
     assert_same(Predictor.load("runs/version_0")(table), expected)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [("Table.label_names", 3), ("Table.numeric.0.scale", 10**400), ("Table.categorical.0.values.0", "\ud800")],
+)
+def test_an_encoding_that_is_none_is_named_with_its_file(trained, tmp_path, entry, value):
+    checkpoint = torch.load(trained / "checkpoints/last.ckpt", weights_only=True)
+    del checkpoint["drurank_written"]
+    *before, last = [int(key) if key.isdigit() else key for key in entry.split(".")]
+    part = checkpoint
+    for key in before:
+        part = part[key]
+    part[last] = value
+    torch.save(checkpoint, tmp_path / "odd.ckpt")
+    with pytest.raises(InputError, match=rf"odd\.ckpt is damaged: its {entry} is .*; give another checkpoint"):
+        Predictor.load(tmp_path / "odd.ckpt", missing="indicator")

@@ -65,7 +65,7 @@ def restore(given: str | Path, criterion: str | None = None, **options: Any) -> 
     file, folder = _checkpoint_of(Path(given).expanduser(), criterion)
     checkpoint = read_checkpoint(file)
     if folder is None or not (folder / CONFIG_FILE).is_file():
-        return Restored(file, None, _method_of(file, checkpoint), _data_of(checkpoint, options))
+        return Restored(file, None, _method_of(file, checkpoint), _data_of(file, checkpoint, options))
     config = saved_config(folder, ["model", "data"], to_fit=False)
     config["data"]["init_args"] = {**(config["data"].get("init_args") or {}), **options}
     parser = RunParser()
@@ -75,7 +75,7 @@ def restore(given: str | Path, criterion: str | None = None, **options: Any) -> 
     check_kinds(settings)
     made = parser.instantiate(settings)
     _load(file, made.model, checkpoint)
-    _encode(made.data, checkpoint)
+    _encode(made.data, file, checkpoint)
     return Restored(file, folder, made.model, made.data)
 
 
@@ -110,8 +110,8 @@ def _load(file: Path, method: GroupModule, checkpoint: dict[str, Any]) -> None:
     method.eval()
 
 
-def _encode(data: LightningDataModule, checkpoint: dict[str, Any]) -> None:
-    state = saved_state(type(data), checkpoint)
+def _encode(data: LightningDataModule, file: Path, checkpoint: dict[str, Any]) -> None:
+    state = saved_state(type(data), checkpoint, file)
     if isinstance(data, GroupDataModule) and state is not None:
         data.load_state_dict(state)
 
@@ -148,7 +148,7 @@ def _made(file: Path, cls: type[GroupModule], options: Any) -> GroupModule:
         raise InputError(f"{file}: {' '.join(str(error).split())}; {REMEDY}") from error
 
 
-def _data_of(checkpoint: dict[str, Any], options: dict[str, Any]) -> FileData | None:
+def _data_of(file: Path, checkpoint: dict[str, Any], options: dict[str, Any]) -> FileData | None:
     """Data of a checkpoint that no configuration describes, with these options; its path is to be given."""
     for cls in (Table, Text):
         if cls.__qualname__ in checkpoint:
@@ -157,6 +157,6 @@ def _data_of(checkpoint: dict[str, Any], options: dict[str, Any]) -> FileData | 
                 if name not in known:
                     raise InputError(f"{cls.__name__} has no option {name!r}; {nearest(name, known)}")
             data = cls(UNNAMED, **{"label": "label", **options})
-            _encode(data, checkpoint)
+            _encode(data, file, checkpoint)
             return data
     return None

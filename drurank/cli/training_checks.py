@@ -93,7 +93,8 @@ def check_fit(model: GroupModule, trainer: Any, data: LightningDataModule, check
         _try_network(model, data, data.sizes)
         return
     resume_checks.check_resume(model, read_saved(file), data.sizes, data.dataset("train"))
-    state = read_checkpoint(file).get(type(data).__qualname__)
+    saved = read_checkpoint(file)
+    state = saved_state(type(data), saved, file) if type(data).__qualname__ in saved else None
     data.trainer, trainer.state.fn = trainer, TrainerFn.FITTING
     if state is not None:
         data.load_state_dict(state)
@@ -120,7 +121,7 @@ def check_evaluation(
     preflight.check_run(model, trainer, data)
     if not isinstance(data, GroupDataModule):
         return
-    state = saved_state(type(data), saved)
+    state = saved_state(type(data), saved, files[0])
     if state is not None:
         data.load_state_dict(state)
     data.setup(stage.value)

@@ -6,27 +6,47 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from drurank.data.encoding import Names
 from drurank.data.module import GroupDataModule
+from drurank.data.state_checks import check_names
 from drurank.errors import InputError
+from drurank.run_folder.checkpoint_checks import KEY, REMEDY
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.rules import refuse
 
 
-def saved_state(data: type, checkpoint: Mapping[str, Any]) -> dict[str, Any] | None:
+def saved_state(data: type, checkpoint: Mapping[str, Any], file: str | Path) -> dict[str, Any] | None:
     """What a checkpoint holds of data of this class or of its kin, which saves the same: WILDS is Text.
 
     Args:
         data: class of the data.
         checkpoint: the whole of it.
+        file: where it was read from.
+
+    Raises:
+        InputError: if that is damaged, or the network has another number of classes.
     """
     family = [data, *data.__mro__[1:], *data.__subclasses__()]
     kin = [cls.__qualname__ for cls in family if issubclass(cls, GroupDataModule) and not inspect.isabstract(cls)]
-    return next((checkpoint[name] for name in kin if name in checkpoint), None)
+    key = next((name for name in kin if name in checkpoint), None)
+    if key is None:
+        return None
+    state: dict[str, Any] = checkpoint[key]
+    # Another one may take over something else.
+    if issubclass(data, EncodedData) and data.load_state_dict is EncodedData.load_state_dict:
+        data.check_state(str(file), state, key)
+        sizes = checkpoint.get(KEY, {}).get("sizes") or {}
+        labels, classes = len(state["label_names"]), sizes.get("num_classes")
+        if isinstance(classes, int) and classes != labels:
+            raise InputError(
+                f"{file} is damaged: its {key}.label_names are {labels}, and the network's classes {classes}; {REMEDY}"
+            )
+    return state
 
 
 class EncodedData(GroupDataModule):
@@ -98,6 +118,20 @@ class EncodedData(GroupDataModule):
             self._encoder = self.fit_encoder(self._rows)
         return self._encoder
 
+    @classmethod
+    def check_state(cls, of: str, state: Any, key: str) -> None:
+        """Refuse what ``state_dict`` cannot have given.
+
+        Args:
+            of: the checkpoint, as it is called in the sentence.
+            state: what it keeps.
+            key: under which.
+
+        Raises:
+            InputError: naming the first entry.
+        """
+        check_names(of, state, key)
+
     def state_dict(self) -> dict[str, Any]:
         """What was fitted on the training rows; it travels in checkpoints."""
         state: dict[str, Any] = self.encoder.state_dict()
@@ -107,8 +141,9 @@ class EncodedData(GroupDataModule):
         """Take over what was fitted.
 
         Raises:
-            InputError: if training is to go on and these training rows give another encoding.
+            InputError: if it is damaged, or training is to go on and these training rows give another encoding.
         """
+        self.check_state("the checkpoint", state_dict, type(self).__qualname__)
         if self._stage() == "fit" and not self.encoder.agrees(state_dict):
             raise InputError(
                 f"the checkpoint was made with other training data or options than {self.path} now; give those, or fit "

@@ -14,6 +14,7 @@ from drurank.data.dataset import InMemory
 from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature, trained_names
 from drurank.data.file import FileData
 from drurank.data.options import TablePath
+from drurank.data.state_checks import check_columns
 from drurank.data.unseen import say_joined, say_unseen
 from drurank.errors import InputError, check_choice
 from drurank.networks import Sizes
@@ -153,6 +154,11 @@ class Table(FileData):
             [CategoricalFeature.fit(f.column, data.learnt, f.is_joined) for f in data.features if not f.is_number],
             self.encoding,
         )
+
+    @classmethod
+    def check_state(cls, of: str, state: Any, key: str) -> None:
+        """As of all data that is encoded."""
+        check_columns(of, state, key)
 
     def read_encoder(self, state: dict[str, Any]) -> Encoder:
         """The encoder of a checkpoint."""

@@ -17,6 +17,7 @@ from drurank.data.dataset import Batch
 from drurank.data.encoding import trained_names
 from drurank.data.file import FileData
 from drurank.data.options import TablePath
+from drurank.data.state_checks import check_texts
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
 from drurank.errors import InputError, check_choice, check_count
@@ -175,6 +176,11 @@ class Text(FileData):
             mean,
             scale,
         )
+
+    @classmethod
+    def check_state(cls, of: str, state: Any, key: str) -> None:
+        """As of all data that is encoded."""
+        check_texts(of, state, key)
 
     def read_encoder(self, state: dict[str, Any]) -> TextEncoder:
         """What a checkpoint kept.

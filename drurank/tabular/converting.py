@@ -74,7 +74,7 @@ class Reading:
                 made = _days_of_times(cells)
             elif name in self.dates:
                 column = Column(path, name, cells, files=files)
-                known = None if trained.get(name) == PLAIN else trained.get(name)
+                known = None if trained.get(name) in (PLAIN, MARKED) else trained.get(name)
                 form = self.date_format or known or form_of(column.texts)
                 made = _dates(column, self.date_format, form, known)
                 written |= {name: form} if form and not self.date_format else {}

@@ -58,9 +58,8 @@ class Evaluation:
         """Whether what is answered for each row is kept, whatever the criteria."""
         self.of_figures: dict[str, FigureCriterion] = {}
         """The criteria of other figures than accuracy that are computed, by name."""
-        self.labels: list[str] | None = None
-        """Label of each class by number, where the data says it."""
-        self._grouped = True
+        self._data: Any = None
+        self._grouped, self._fits = True, False
         self.names = default_criteria()
         """The criteria that are computed."""
         self.shown = ""
@@ -93,8 +92,8 @@ class Evaluation:
             InputError: see ``ask_for``.
         """
         self.names, self.of_figures, self.keeps_answers = default_criteria(grouped=grouped), {}, False
-        self.labels = getattr(trainer.datamodule, "label_names", None)
-        self._grouped = grouped
+        self._data = trainer.datamodule
+        self._grouped, self._fits = grouped, trainer.state.fn == "fit"
         self._warned.clear()
         self.theirs.clear()
         monitored = [one for one in trainer.callbacks if isinstance(getattr(one, "monitor", None), str)]
@@ -102,6 +101,11 @@ class Evaluation:
             self.ask_for(callback.monitor, getattr(callback, "mode", None))
         keys = [callback.monitor for callback in monitored if criterion_of_key(callback.monitor) is not None]
         self.shown = next(iter(keys), "val_qdcg10" if grouped else "val_overall")
+
+    @property
+    def labels(self) -> list[str] | None:
+        """Label of each class by number, where the data says it."""
+        return getattr(self._data, "label_names", None)
 
     def ask_for(self, key: str, mode: str | None) -> None:
         """Have a criterion computed that is monitored under this key.
@@ -124,7 +128,8 @@ class Evaluation:
             return
         if self.shrink:
             asked.refuse_shrunk()
-        check_classes(asked.figure, self.labels, self.positive)
+        if self._fits:  # else the data has not been restored yet
+            check_classes(asked.figure, self.labels, self.positive)
         self.of_figures[asked.name] = asked
 
     def keep_answers(self, figures: Sequence[Share | Measure]) -> None:

@@ -53,7 +53,7 @@ def test_help_in_a_process_of_its_own():
                 "min_count": "fewer samples",
                 "shrink": "posterior mean",
                 "positive": "positive class",
-                "rank_by_figure": "mean loss",
+                "rank_by_figure": "ranked by",
                 "on_nonfinite": "nan or inf",
                 "detect": "training rows",
             },

@@ -145,14 +145,18 @@ def test_groups_with_fewer_than_min_count_rows_are_left_out():
 def test_criteria_are_those_monitored_beside_the_usual():
     evaluation = Evaluation(1, shrink=False)
     monitors = [SimpleNamespace(monitor="val_p25", mode="max"), SimpleNamespace(monitor="train_loss", mode="min")]
-    evaluation.find_criteria(SimpleNamespace(callbacks=[*monitors, object()], datamodule=None), grouped=True)
+    evaluation.find_criteria(
+        SimpleNamespace(callbacks=[*monitors, object()], datamodule=None, state=SimpleNamespace(fn="fit")), grouped=True
+    )
     assert set(evaluation.names) - set(Evaluation(1, shrink=False).names) == {"p25"}
 
 
 def test_criterion_of_groups_is_refused_without_them():
     monitor = SimpleNamespace(monitor="val_worst", mode="max")
     with pytest.raises(InputError, match="val_worst needs groups and the data names none"):
-        Evaluation(1, shrink=False).find_criteria(SimpleNamespace(callbacks=[monitor], datamodule=None), grouped=False)
+        Evaluation(1, shrink=False).find_criteria(
+            SimpleNamespace(callbacks=[monitor], datamodule=None, state=SimpleNamespace(fn="fit")), grouped=False
+        )
 
 
 class Keys(DummyLogger):
