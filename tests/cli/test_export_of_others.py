@@ -119,6 +119,14 @@ def test_what_cannot_be_right_is_refused_before_anything_is_made(crafted, refuse
     assert not Path("new").exists()
 
 
+@pytest.fixture
+def hears_interrupts():
+    """SIGINT is heard, which a job that a shell runs in the background is told to ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def stopped_by(how, number):
     """Stop an export while its network is read again, or as the file of this number is put in its place."""
 
@@ -144,6 +152,7 @@ def stopped_by(how, number):
     return patch
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 @pytest.mark.parametrize("how", ["disk", "signal", "interrupt"])
 @pytest.mark.parametrize("number", [None, 1, 2, 3])
 def test_nothing_stays_of_an_export_that_is_stopped(trained, monkeypatch, how, number):
