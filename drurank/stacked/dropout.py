@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -11,6 +12,9 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 RANDOM = "the network draws random numbers by more than torch.nn.functional.dropout"
+
+_GENERATORS: ContextVar[Sequence[Generator]] = ContextVar("generators")
+"""Those of the candidates whose dropout is being drawn."""
 
 
 class OwnDropout(TorchFunctionMode):
@@ -35,7 +39,8 @@ class OwnDropout(TorchFunctionMode):
     def _dropout(self, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if not training or not 0 < p < 1:
             return functional.dropout(input, p, training, inplace)
-        noise = _Noise.apply(input.detach(), 1 - p, self._generators)  # type: ignore[no-untyped-call]
+        _GENERATORS.set(self._generators)  # not as an argument, since vmap walks through lists at each call
+        noise = _Noise.apply(input.detach(), 1 - p)  # type: ignore[no-untyped-call]
         return input.mul_(noise) if inplace else input * noise
 
 
@@ -43,7 +48,7 @@ class _Noise(torch.autograd.Function):
     """What ``dropout`` multiplies its input by."""
 
     @staticmethod
-    def forward(like: Tensor, share: float, generators: Sequence[Generator]) -> Tensor:
+    def forward(like: Tensor, share: float) -> Tensor:
         raise NotImplementedError("only under vmap")
 
     @staticmethod
@@ -51,11 +56,9 @@ class _Noise(torch.autograd.Function):
         pass
 
     @staticmethod
-    def vmap(
-        info: Any, in_dims: Any, like: Tensor, share: float, generators: Sequence[Generator]
-    ) -> tuple[Tensor, int]:
+    def vmap(info: Any, in_dims: Any, like: Tensor, share: float) -> tuple[Tensor, int]:
         noise = torch.empty_like(like.movedim(in_dims[0], 0))
-        for own, generator in zip(noise, generators, strict=True):
+        for own, generator in zip(noise, _GENERATORS.get(), strict=True):
             own.bernoulli_(share, generator=generator)  # as torch does on a CPU
         return noise.div_(share), 0
 
