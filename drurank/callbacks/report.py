@@ -18,6 +18,7 @@ from drurank.figures import FIGURES, figure_named
 from drurank.methods import GroupModule
 from drurank.report import print_report, write_report
 from drurank.report.card import write_card
+from drurank.report.page import Section, write_page
 from drurank.report.write import figure_files
 from drurank.run_folder.layout import CARD_FILE, CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, PAGE_FILE, REPORT_FILE
 from drurank.tabular.columns import Names
@@ -132,8 +133,6 @@ class GroupReport(Callback):
             print_report(report, splits, folder, further, explains=not self._has_explained)
             self._has_explained = True
         if self.html:
-            from drurank.report.page import Section, write_page  # here, since few reports need jinja2
-
             title = f"How groups are served: {pl_module.title}"
             write_page(folder / PAGE_FILE, [Section(report, splits, further)], title=title)
             say(f"Page: {folder / PAGE_FILE}")
