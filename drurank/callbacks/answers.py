@@ -9,6 +9,7 @@ import numpy as np
 from drurank.figures import Outcomes
 from drurank.figures.classes import class_numbers
 from drurank.report.answers import Answers
+from drurank.training.answers import class_names
 from drurank.training.evaluated import EvaluatedSplit
 from drurank.training.evaluation import Evaluation
 
@@ -22,7 +23,7 @@ def tested_answers(evaluation: Evaluation) -> Answers:
     Raises:
         InputError: if the positive class is no label.
     """
-    groups = _union([split.dataset.group_names for split in evaluation.splits])
+    groups = list(dict.fromkeys(name for split in evaluation.splits for name in split.dataset.group_names))
     place = {name: number for number, name in enumerate(groups)}
     parts, codes, splits, seen = [], [], [], np.zeros(len(groups), dtype=bool)
     for number, split in enumerate(evaluation.splits):
@@ -32,15 +33,11 @@ def tested_answers(evaluation: Evaluation) -> Answers:
         codes.append(code_of[group[group >= 0]])
         splits.append(np.full(len(codes[-1]), number))
         seen[code_of[: split.dataset.num_seen or 0]] = True
-    names = evaluation.labels or [str(number) for number in range(parts[0].classes)]
+    names = class_names(evaluation.labels, parts[0].classes)
     of_row = np.concatenate(splits)
     rows = {split.name: of_row == number for number, split in enumerate(evaluation.splits)}
     known = seen if all(split.dataset.num_seen is not None for split in evaluation.splits) else None
     return Answers(names, class_numbers(names), _joined(parts), np.concatenate(codes), groups, rows, seen=known)
-
-
-def _union(names: Sequence[Sequence[str]]) -> list[str]:
-    return list(dict.fromkeys(name for some in names for name in some))
 
 
 def _outcomes(split: EvaluatedSplit, rows: np.ndarray, evaluation: Evaluation) -> Outcomes:
