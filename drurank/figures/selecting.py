@@ -8,14 +8,14 @@ import numpy as np
 
 from drurank.criteria import FIGURE_MARK, SUM_UNIT, Criterion, criterion, find_criterion, known_names
 from drurank.errors import InputError, nearest
+from drurank.figures import ACCURACY, FIGURES
 from drurank.figures.base import COMPLEMENT, Outcomes
-from drurank.figures.measures import MEASURES, Measure
-from drurank.figures.shares import ACCURACY, SHARES, Share
+from drurank.figures.measures import Measure
+from drurank.figures.shares import Share
 from drurank.groups import Groups
 
 _ACCURACY_UNIT = criterion("worst").unit
-_SHARES = {name: share for name, share in SHARES.items() if share is not ACCURACY}
-_FIGURES: dict[str, Share | Measure] = {**_SHARES, **MEASURES}
+_FIGURES = {name: figure for name, figure in FIGURES.items() if figure is not ACCURACY}
 
 
 @dataclass(frozen=True, kw_only=True)

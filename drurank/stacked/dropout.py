@@ -49,7 +49,7 @@ class _Noise(torch.autograd.Function):
 
     @staticmethod
     def forward(like: Tensor, share: float) -> Tensor:
-        raise NotImplementedError("only under vmap")
+        raise RuntimeError("this dropout is for candidates under vmap")
 
     @staticmethod
     def setup_context(*given: Any) -> None:
