@@ -16,6 +16,7 @@ from drurank.run_folder.checkpoint_checks import REMEDY
 from drurank.shapes import MANY, check_shape, wrong
 from drurank.tabular.dates import ORDERS
 from drurank.tabular.feature import MARKED, PLAIN
+from drurank.tabular.jsonrows import HALF
 from drurank.text.pooling import Pooling
 
 NAMES = {"label_names": list, "group_names": list}
@@ -127,7 +128,7 @@ def _check_keys(
 
 def _check_text(of: str, text: Any, where: str) -> None:
     """Refuse what is no text, or none that can be written."""
-    if not isinstance(text, str) or not _can_be_written(text):
+    if not isinstance(text, str) or HALF.search(text):
         raise wrong(of, where, text, REMEDY)
 
 
@@ -135,14 +136,6 @@ def _refuse_twice(of: str, texts: Sequence[str | None], where: str) -> None:
     if len(set(texts)) < len(texts):
         twice, _ = Counter(texts).most_common(1)[0]
         raise InputError(f"{of} is damaged: its {where} has {ascii(twice)[:80]} twice; {REMEDY}")
-
-
-def _can_be_written(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _check_scale(of: str, scale: float, where: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from drurank.errors import InputError
+from drurank.tabular.jsonrows import HALF
 from drurank.terminal import CONTROL
 
 MOST = 2**63
@@ -40,7 +41,7 @@ def _check(value: Any, place: str, of: str) -> None:
         for number, one in enumerate(value):
             _check(one, f"{place}[{number}]", of)
     elif isinstance(value, str):
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
+        if HALF.search(value):
             raise _refused(value, place, of, "no Unicode text")
     elif isinstance(value, float):
         if not math.isfinite(value):

@@ -14,9 +14,9 @@ from drurank.export.classifier import FEWEST, inputs_of, random_inputs
 from drurank.limits import refuse_growth
 from drurank.methods import GroupModule
 from drurank.networks import Sizes
+from drurank.run_folder.checkpoint_checks import REMEDY
 
 LARGEST = 2**31 - 1
-REMEDY = "give another checkpoint of the run"
 BYTES_OF_NUMBER, BYTES_OF_LABEL = 8, 64
 
 
