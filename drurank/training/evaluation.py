@@ -75,9 +75,9 @@ class Evaluation:
         self.reads_training_set = False
         self.tests_by_validation_step = False
         """Whether a step of a test calls that of a validation, whose names are of the other part."""
-        self._records: list[EpochRecord | None] = []
-        self._losses: list[SplitLoss | None] = []
-        self._answers: list[RowAnswers | None] = []
+        self._by_loader: list[EvaluatedSplit | None] = []
+        """What each loader reads; ``None`` for the training set."""
+        self._training: EpochRecord | None = None
         self._warned: set[str] = set()
         self._range: tuple[Tensor, Tensor] | None = None
 
@@ -154,13 +154,11 @@ class Evaluation:
         loaders = as_list(loaders)
         names = [split_of(loader) or stage for loader in loaders]
         prefixes = key_prefixes(names, stage)
-        self.splits, self._records, self._losses, self._answers, self._range = [], [], [], [], None
+        self._by_loader, self._training, self._range = [], training, None
         self.reads_training_set = training is not None and "train" in names
         for name, loader in zip(names, loaders, strict=True):
             if name == "train":
-                self._records.append(training)
-                self._losses.append(None)
-                self._answers.append(None)
+                self._by_loader.append(None)
                 continue
             groups = loader.dataset.num_groups
             record = EpochRecord(loader.dataset.group.to(device), groups)
@@ -172,28 +170,29 @@ class Evaluation:
             keeps = self.of_figures or self.keeps_answers
             answers = RowAnswers(len(record.group), device) if keeps else None
             names_of_figures = tuple(self.of_figures)
-            self.splits.append(
+            self._by_loader.append(
                 EvaluatedSplit(name, prefixes[name], loader.dataset, record, criteria, loss, answers, names_of_figures)
             )
-            self._records.append(record)
-            self._losses.append(loss)
-            self._answers.append(answers)
+        self.splits = [split for split in self._by_loader if split is not None]
 
     def record_of(self, loader: int) -> EpochRecord | None:
         """Where to note what is correct in the rows of a loader, given by its place; ``None`` if it is skipped."""
-        return self._records[loader]
+        split = self._by_loader[loader]
+        return self._training if split is None else split.record
 
     def loss_of(self, loader: int) -> SplitLoss | None:
         """Where to note the losses of the rows of a loader, given by its place; ``None`` for the training set."""
-        return self._losses[loader]
+        split = self._by_loader[loader]
+        return None if split is None else split.loss
 
     def answers_of(self, loader: int) -> RowAnswers | None:
         """Where to note what is answered for the rows of a loader; ``None`` if only accuracy is asked for."""
-        return self._answers[loader]
+        split = self._by_loader[loader]
+        return None if split is None else split.answers
 
     def is_training_pass(self, loader: int | None) -> bool:
         """Whether a loader, given by its place, reads the training set."""
-        return loader is not None and loader < len(self._losses) and self._losses[loader] is None
+        return loader is not None and loader < len(self._by_loader) and self._by_loader[loader] is None
 
     def end(self) -> dict[str, Tensor]:
         """Count the rows of each split by group; every process must call it.
