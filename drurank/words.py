@@ -97,3 +97,8 @@ def _alike_at_first(names: Sequence[str]) -> int:
     """Number of letters that all of them begin with."""
     first, last = min(names), max(names)
     return next((place for place, letter in enumerate(first) if letter != last[place]), len(first))
+
+
+def capital(sentence: str) -> str:
+    """With a capital letter."""
+    return sentence[0].upper() + sentence[1:]

@@ -12,12 +12,13 @@ from drurank.figures import ACCURACY
 from drurank.files import replace_file
 from drurank.markdown import markdown, markdown_table
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.remarks import capital, on_worst, remarks, remarks_on_groups
+from drurank.report.remarks import remarks, remarks_on_groups
 from drurank.report.served import Served
 from drurank.report.shown import FROM_TO, criteria_rows, group_rows
+from drurank.report.worst import on_worst
 from drurank.run_folder.layout import CARD_FILE, GROUPS_CSV
 from drurank.terminal import visible
-from drurank.words import counted
+from drurank.words import capital, counted
 
 WORST_SHOWN, BEST_SHOWN = 40, 20
 CRITERIA = ["criterion", "split", "better if", "observed", "true, estimated", "by chance alone"]

@@ -16,19 +16,18 @@ import numpy as np
 from drurank.files import replace_file
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.remarks import (
-    capital,
     on_answer,
     on_differences,
-    on_worst,
     remarks,
     remarks_on_drop,
     remarks_on_groups,
 )
 from drurank.report.served import Served
 from drurank.report.shown import FROM_TO, criteria_rows, group_rows
+from drurank.report.worst import on_worst
 from drurank.tabular.dropping import said_dropped
 from drurank.terminal import visible
-from drurank.words import counted, in_digits, in_range, joined, short
+from drurank.words import capital, counted, in_digits, in_range, joined, short
 
 TEMPLATE = "page.html.j2"
 

@@ -8,25 +8,21 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import SUM_UNIT, criterion
-from drurank.figures import ACCURACY, Measure, Share, figure_of
+from drurank.figures import ACCURACY, Share, figure_of
 from drurank.groups import Groups
 from drurank.report.counts import ALL
 from drurank.report.served import Served
-from drurank.words import counted, in_digits, in_range, joined, short
+from drurank.report.worst import NAMED
+from drurank.words import capital, counted, in_digits, in_range, joined, short
 
 LEFT_OUT = {"groups_left_out": "left out for having too few rows", "groups_unseen_in_training": "unseen in training"}
 COMMONEST_IN = {"training": "of the training rows", "split": "here, since the training rows are not known"}
 LEVEL = 0.05
 """The model is better than the constant answer where chance would make it look so in fewer cases than this."""
-NAMED = 5
-"""Groups that a sentence names; of more it gives the number."""
 OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst look worse than they are."
 COMPUTED = "Shrunk: computed from the groups' shrunk {}, as below, instead of the measured ones."
 ESTIMATED = "True, estimated: the same for the groups' {}; with the 5-95 % interval."
 BY_CHANCE = "By chance alone: {}; median, and 5-95 %."
-CERTAIN = "It is served worse than chance alone would make a group of its size."
-LIKEWISE = "Worse than chance alone would make groups of their sizes"
-UNCERTAIN = "That one group by itself may be chance."
 CHANCE_OF_GROUP = "By chance: what chance alone gives of a group of that size, 5 to 95 %, {}."
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
@@ -52,11 +48,6 @@ def remarks(
         for sentence in (*_on_rows(content), *(() if name in said else _on_split(content))):
             lines.append(capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
     return lines
-
-
-def capital(sentence: str) -> str:
-    """With a capital letter."""
-    return sentence[0].upper() + sentence[1:]
 
 
 def _how_to_read(columns: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -126,62 +117,6 @@ def _on_split(content: Mapping[str, Any]) -> Iterator[str]:
     yield from on_answer(content)
     found = content["criteria"].items()
     yield on_differences(content, [name for name, _ in found if criterion(name).of_badly_served])
-
-
-def on_worst(split: Served, content: Mapping[str, Any]) -> str:
-    """Which group is served worst, and whether that one group is told from chance.
-
-    Args:
-        split: the groups.
-        content: their ``summary``.
-    """
-    where, worst = "" if split.split == ALL else f" in {split.split}", content["served_worst"]
-    place = split.groups.index(worst["group"]) if worst else int(np.argmax(split.count))
-    name, value, rows = short(split.groups[place]), in_digits(split.value[place]), int(split.count[place])
-    if worst is None:
-        return f"There is one group only{where}: {name}, with {split.figure.heading} {value} ({counted(rows, 'row')})."
-    some = " of the groups that are not left out" if content["groups_left_out"] else ""
-    verdict = CERTAIN if worst["beyond_chance"] else UNCERTAIN
-    verdict = " ".join([verdict, *_on_others(split, content), *on_calibration(content)])
-    of_rows = f"of {counted(rows, 'row')}" if split.events is None else f"{split.events[place]:,} of {rows:,}"
-    if split.figure is ACCURACY:
-        unit = "row" if rows == 1 else "rows"
-        return (
-            f"Served worst{where}{some}: {name}, with {of_rows} {unit} right "
-            f"({value}); of all rows together {in_digits(split.overall)} are right. {verdict}"
-        )
-    return (
-        f"{capital(split.figure.heading)}{where}: {in_digits(split.overall)} of all rows together; the worst group"
-        f"{some} is {name}, with {value} ({of_rows}). {verdict}"
-    )
-
-
-def _on_others(split: Served, content: Mapping[str, Any]) -> Iterator[str]:
-    """Which other groups are told from chance than the one that is served worst."""
-    told = content["beyond_chance"]
-    others = [name for name in told["groups"] if name != content["served_worst"]["group"]]
-    number = told["number"] - content["served_worst"]["beyond_chance"]
-    if not others or not number:
-        return
-    place = {name: number for number, name in enumerate(split.groups)}
-    named = sorted(others, key=lambda name: split.accuracy[place[name]])[:NAMED]
-    said = [f"{short(name)} ({in_digits(split.value[place[name]])})" for name in named]
-    more = [f"{number - len(named):,} more"] if number > len(named) else []
-    so = f"So {'is' if number == 1 else 'are'}" if content["served_worst"]["beyond_chance"] else f"{LIKEWISE}:"
-    yield f"{so} {joined([*said, *more])}."
-
-
-def on_calibration(content: Mapping[str, Any]) -> Iterator[str]:
-    """Whether probabilities are off in the groups as a whole, of the ``summary`` of a figure that tells that."""
-    figure, average = figure_of(content), content["criteria"].get("average")
-    if not isinstance(figure, Measure) or figure.perfect is None or not average or not average["floor"]:
-        return
-    ends = average["floor"]["interval"]
-    if ends and average["value"] > ends[1]:
-        yield (
-            f"Probabilities are off in the groups as a whole: their mean {figure.words} is "
-            f"{in_digits(average['value'])}, where right ones would give {in_range(ends)}."
-        )
 
 
 def on_answer(content: Mapping[str, Any]) -> Iterator[str]:

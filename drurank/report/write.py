@@ -12,9 +12,9 @@ import pyarrow.csv as pa_csv
 from drurank.files import replace_file, write_json
 from drurank.report.counts import SplitCounts
 from drurank.report.drop import find_drop
-from drurank.report.remarks import on_worst
 from drurank.report.served import Served, figure_table
 from drurank.report.tables import criteria_table, drop_table, groups_table
+from drurank.report.worst import on_worst
 from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE, REPORT_FILE
 from drurank.terminal import Terminal, say

@@ -7,8 +7,9 @@ from scipy.stats import binom
 from drurank.criteria import default_criteria
 from drurank.figures import FIGURES, Outcomes
 from drurank.report import SplitCounts
-from drurank.report.remarks import on_worst, remarks
+from drurank.report.remarks import remarks
 from drurank.report.values import SplitValues
+from drurank.report.worst import on_worst
 from drurank.spread import fit_spread
 from drurank.words import in_digits, in_range
 
