@@ -29,7 +29,7 @@ def worst_rate(label, said, group, of):
 
 
 @pytest.mark.parametrize("method", [ERM, DRU])
-def test_logged_values_are_those_of_the_rows(method, trainer, tmp_path):
+def test_logged_values_are_those_of_the_rows(method, trainer):
     train, val = own_loaders()
     stop = [EarlyStopping(f"val_{name}", mode=mode, patience=9) for name, mode in WANTED.items()]
     run, module = trainer(max_epochs=2, callbacks=stop), method(network=own_network(), **OPTIONS[method])
@@ -79,7 +79,7 @@ def test_a_checkpoint_is_kept_by_a_figure(trainer, tmp_path):
     assert by_epoch.chosen_epoch == kept
 
 
-def test_a_row_counts_once(trainer):
+def test_a_row_counts_once():
     answers = RowAnswers(3, torch.device("cpu"))
     answers.write(torch.tensor([0, 2, 2]), torch.tensor([1, 0, 0]), torch.tensor([[0.0, 1], [2, 0], [2, 0]]))
     answers.commit()
