@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -112,11 +113,15 @@ def pictures():
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path, monkeypatch):
-    """Work in a folder of its own; leave no seed and no process group to the next test."""
+    """Work in a folder of its own; leave no seed, no process group and no module of that folder to the next test."""
     monkeypatch.chdir(tmp_path)
     for name in SEEDS:
         os.environ.pop(name, None)
+    before = {*sys.modules}
     yield
+    for name in {*sys.modules} - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
     for name in SEEDS:
         os.environ.pop(name, None)
     if dist.is_available() and dist.is_initialized():

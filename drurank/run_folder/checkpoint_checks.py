@@ -75,7 +75,10 @@ KNOWN = {
             "epoch_loop.scheduler_progress": STEPS,
             "epoch_loop.automatic_optimization.optim_progress": {"optimizer": {"step": STEPS, "zero_grad": ZEROED}},
             "epoch_loop.manual_optimization.optim_step_progress": STEPS,
-        }
+        },
+        "validate_loop": {"batch_progress": BATCHES},
+        "test_loop": {"batch_progress": BATCHES},
+        "predict_loop": {"batch_progress": PROGRESS},
     },
     "optimizer_states": list,
     "lr_schedulers": list,

@@ -3,8 +3,10 @@
 The files are read here by what the commands read them with; of each file a few are read by the commands themselves.
 """
 
+import copy
 import math
 import random
+import re
 import shutil
 
 import pytest
@@ -15,6 +17,7 @@ from drurank.cli.run_folder import with_config_of_run
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.report import report_predictions
+from drurank.run_folder.checkpoint_checks import WRITTEN, check_structure
 from drurank.run_folder.checkpoint_io import read_checkpoint
 from drurank.run_folder.checkpoint_numbers import refuse_nonfinite
 from drurank.run_folder.logger import _metrics_in
@@ -315,6 +318,28 @@ def test_a_run_that_breaks_after_it_went_on_names_its_checkpoint(whole, tmp_path
     said = refused(*words, "--trainer.max_epochs", "5")
     assert "became nan or inf in epoch" in said
     assert said.endswith(f"; the run went on from {file}")
+
+
+def leaves(part, place=()):
+    for name, value in part.items():
+        yield from leaves(value, (*place, name)) if isinstance(value, dict) else [(*place, name)]
+
+
+@pytest.mark.parametrize("odd", [[], "3", None, 1.5, -1, 10**30])
+def test_what_is_no_count_in_any_loop_of_a_checkpoint_is_named(whole, odd):
+    """Of the loops of ``validate``, ``test`` and ``predict`` as of that of ``fit``."""
+    saved = torch.load(whole / CHECKPOINT, weights_only=True)
+    del saved[WRITTEN]
+    places = [place for place in leaves(saved["loops"]) if place[-1] != "is_last_batch"]
+    assert {place[0] for place in places} == {"fit_loop", "validate_loop", "test_loop", "predict_loop"}
+    for place in places:
+        changed = copy.deepcopy(saved)
+        part = changed["loops"]
+        for name in place[:-1]:
+            part = part[name]
+        part[place[-1]] = odd
+        with pytest.raises(InputError, match=rf"^c is damaged: its loops\.{re.escape('.'.join(place))} is "):
+            check_structure("c", changed)
 
 
 def test_what_is_infinite_before_it_has_a_value_is_no_damage():

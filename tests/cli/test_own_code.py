@@ -26,7 +26,6 @@ def letters(tmp_path, monkeypatch):
     (tmp_path / "letters.py").write_text(block)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "letters", raising=False)
     return tmp_path
 
 
@@ -106,7 +105,6 @@ def ownmade(tmp_path, monkeypatch):
     """A module of a strategy, a profiler and a network in the current folder."""
     (tmp_path / "ownmade.py").write_text(MINE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "ownmade", raising=False)
 
 
 def test_a_strategy_and_a_profiler_of_ones_own_are_named_by_their_paths(ownmade, run):
@@ -189,18 +187,14 @@ def test_current_folder_is_looked_at_for_code_that_is_named_and_last(tmp_path, m
 
 @pytest.fixture
 def in_folder(tmp_path, monkeypatch):
-    """The current folder as it is where the path does not lead to it; what is imported from it is forgotten."""
+    """The current folder as it is where the path does not lead to it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder not in ("", str(tmp_path))])
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.setattr(current_folder, "_named", {})
     monkeypatch.setattr(current_folder, "_found", {})
     monkeypatch.setenv(current_folder.FOUND, "{}")
-    before = {*sys.modules}
-    yield tmp_path
-    for name in {*sys.modules} - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
+    return tmp_path
 
 
 def test_what_a_library_looks_for_is_not_found_in_the_current_folder(in_folder):

@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -64,8 +63,7 @@ def mark(tmp_path, monkeypatch):
     code = f"{noted}import torch\nclass Net(torch.nn.Module): pass\n"
     (tmp_path / "evil_options.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    yield tmp_path / "owned"
-    sys.modules.pop("evil_options", None)
+    return tmp_path / "owned"
 
 
 @pytest.mark.parametrize("options", BAD.values(), ids=BAD)

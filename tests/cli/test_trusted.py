@@ -231,9 +231,7 @@ def used(tmp_path, monkeypatch):
     for name in ("__main__", "_private", "other"):
         (tmp_path / f"inuse/{name}.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').close()\nclass Net: ...\n")
     monkeypatch.syspath_prepend(tmp_path)
-    yield importlib.import_module("inuse")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "inuse"]:
-        del sys.modules[name]
+    return importlib.import_module("inuse")
 
 
 NOT_LOADED = ["__main__.Net", "__main__", "_private.Net", "_private", "other.Net", "other", "other.Net.More"]
