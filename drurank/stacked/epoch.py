@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
 from drurank.errors import InputError
-from drurank.stacked.dropout import RANDOM, OwnDropout
+from drurank.stacked.dropout import OTHERWISE, RANDOM, OwnDropout
 from drurank.stacked.member import Member
 from drurank.stacked.optimizers import StackedOptimizer
 from drurank.training import contract
@@ -23,6 +23,7 @@ from drurank.training.global_batch import GlobalBatch
 from drurank.training.record import UNKNOWN
 
 Inputs = Tensor | dict[str, Tensor]
+State = dict[str, Tensor]
 Reduced = tuple[Tensor, dict[str, Tensor]]
 
 
@@ -70,18 +71,31 @@ class Epoch:
             raise InputError("random numbers are drawn where the rows of a batch are made")
         self._give_back()
 
-    def _of_one(self, params: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Inputs) -> Tensor:
+    def _of_one(self, params: State, buffers: State, inputs: Inputs, noise: list[Tensor] | None) -> Tensor:
         given: Any = ((), inputs) if isinstance(inputs, dict) else (inputs,)
+        if noise is not None:
+            self._dropout.use(noise)
         return contract.as_logits(functional_call(self._base, (params, buffers), *given))
 
     def _logits(self, inputs: Inputs) -> Tensor:
+        noise = self._dropout.draw(_shape(inputs), lambda: self._of_first(inputs))
         try:
             with self._dropout:
-                return self._forward(self._params, self._buffers, inputs)
+                found = self._forward(self._params, self._buffers, inputs, noise)
         except RuntimeError as error:
             if "called random operation" in str(error):
                 raise InputError(RANDOM) from error
             raise
+        if not self._dropout.all_used():
+            raise InputError(OTHERWISE)
+        return found
+
+    @torch.no_grad()
+    def _of_first(self, inputs: Inputs) -> None:
+        """A forward of the first candidate that changes nothing."""
+        given = {name: value[0] for name, value in inputs.items()} if isinstance(inputs, dict) else inputs[0]
+        params, buffers = ({name: value[0].clone() for name, value in of.items()} for of in (self._params, self._buffers))
+        self._of_one(params, buffers, given, None)
 
     def _step(self, places: Any) -> None:
         lead, rows = places.shape
@@ -183,6 +197,12 @@ def _by_candidate(inputs: Inputs, lead: int) -> Inputs:
     if isinstance(inputs, Tensor):
         return inputs.reshape(lead, len(inputs) // lead, *inputs.shape[1:])
     return {name: value.reshape(lead, len(value) // lead, *value.shape[1:]) for name, value in inputs.items()}
+
+
+def _shape(inputs: Inputs) -> Any:
+    if isinstance(inputs, Tensor):
+        return inputs.shape
+    return tuple((name, value.shape) for name, value in sorted(inputs.items()))
 
 
 def _has_own_reduce(method: Any) -> bool:

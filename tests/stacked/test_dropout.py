@@ -40,6 +40,22 @@ class Noisy(nn.Module):
         return self.layer(inputs + torch.randn_like(inputs) if self.training else inputs)
 
 
+class Moody(Own):
+    """Calls dropout at every second step alone, where ``counts``, or of one half of the columns, at each."""
+
+    def __init__(self, sizes, counts=True):
+        super().__init__(sizes)
+        self.calls, self.counts = 0, counts
+
+    def forward(self, inputs):
+        self.calls += self.training
+        if self.calls % 2 and not self.counts:
+            inputs = functional.dropout(inputs[:, :1], 0.5, self.training) + inputs
+        elif self.calls % 2 or not self.counts:
+            inputs = functional.dropout(inputs, 0.5, self.training)
+        return super().forward(inputs)
+
+
 NETWORKS = {"module": lambda sizes: MLP(sizes, hidden=8, dropout=0.5), "function": Own}
 
 
@@ -61,6 +77,11 @@ def test_a_candidate_draws_as_it_does_alone(tmp_path, monkeypatch, network):
         assert float(one.trainer.callback_metrics["train_loss"]) == pytest.approx(
             float(other.trainer.callback_metrics["train_loss"]), rel=1e-4
         )
+
+
+def test_a_candidate_draws_as_it_does_alone_where_torch_draws_by_a_library(tmp_path, monkeypatch):
+    monkeypatch.setattr("drurank.stacked.dropout._draws_by_64_bits", lambda: False)
+    test_a_candidate_draws_as_it_does_alone(tmp_path, monkeypatch, Own)
 
 
 def test_another_rate_of_dropout_is_told_apart(tmp_path):
@@ -110,6 +131,8 @@ def jitter(inputs):
             {"data_class": Jittered, "data": {**SMALL, "batch_size": 8}},
             "random numbers are drawn where the rows of a batch are made",
         ),
+        (Moody, {}, "the network calls dropout otherwise at one step than at another"),
+        (partial(Moody, counts=False), {}, "the network calls dropout otherwise at one step than at another"),
     ],
 )
 def test_other_random_numbers_are_drawn_alone(tmp_path, monkeypatch, caplog, network, options, said):
