@@ -100,7 +100,7 @@ def _noise(calls: Sequence[Call], generators: Sequence[Generator]) -> list[Tenso
     bits &= FRACTION - 1
     return [
         (part < math.ceil(call.share * FRACTION)).to(call.dtype).div_(call.share).view(-1, *call.shape)
-        for call, part in zip(calls, bits.split(sizes, dim=1), strict=True)
+        for call, part in zip(calls, torch.split(bits, sizes, dim=1), strict=True)
     ]
 
 

@@ -94,8 +94,8 @@ class Epoch:
     def _of_first(self, inputs: Inputs) -> None:
         """A forward of the first candidate that changes nothing."""
         given = {name: value[0] for name, value in inputs.items()} if isinstance(inputs, dict) else inputs[0]
-        params, buffers = ({name: value[0].clone() for name, value in of.items()} for of in (self._params, self._buffers))
-        self._of_one(params, buffers, given, None)
+        buffers = {name: value[0].clone() for name, value in self._buffers.items()}
+        self._of_one({name: value[0] for name, value in self._params.items()}, buffers, given, None)
 
     def _step(self, places: Any) -> None:
         lead, rows = places.shape

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from drurank.stacked.member import Member
 
-
 FAST = ("foreach", "fused", "differentiable")
 """Options of torch's optimizers that say how a step is computed."""
 
