@@ -12,6 +12,7 @@ from rich.table import Table
 from drurank.criteria import criterion
 from drurank.errors import InputError
 from drurank.files import refuse_existing, replace_file
+from drurank.study.choosing import standing_for
 from drurank.study.comparing import Compared, Comparison
 from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.comparing_files import compare_runs, files_compared
@@ -45,7 +46,7 @@ def show_comparison(
     first: str | None = None,
     second: str | None = None,
     runs: list[str] | None = None,
-    by: str = "qdcg10",
+    by: str | None = None,
     on: str | None = None,
     cells: str | None = None,
     output: str | None = None,
@@ -59,7 +60,8 @@ def show_comparison(
             'DRU cutoff=5'; or one candidate, as 'DRU cutoff=5 seed=0' or by its key (the name of its folder).
         second: the other one.
         runs: folders of two tested runs, instead of a study.
-        by: criterion that chooses settings and checkpoints, on validation.
+        by: criterion that chooses settings and checkpoints, on validation; qdcg10 (the first of the study, if it kept
+            none by that), if not given.
         on: split; that of groups never seen in training, if not given.
         cells: criteria to compare, with commas; that of by, average, p10, worst and those of the study, if not given.
         output: CSV file for all groups; none is written, if not given.
@@ -79,9 +81,10 @@ def show_comparison(
     if runs is not None:
         if folder or first or second or len(runs) != 2:
             raise InputError("give two folders of runs, as runs=[a,b], or folder, first and second")
-        found = compare_runs(runs[0], runs[1], by, on, names)
+        found = compare_runs(runs[0], runs[1], by or "qdcg10", on, names)
     elif folder and first and second:
-        found = compare_in_study(Study.load(folder), first, second, by, on, names)
+        study = Study.load(folder)
+        found = compare_in_study(study, first, second, standing_for(study, by), on, names)
     else:
         raise InputError("give folder (of a study), first and second, or two folders of runs, as runs=[a,b]")
     print_comparison(found)

@@ -251,6 +251,5 @@ def _show(plan: Plan, states: dict[str, str], reasons: dict[str, str], folder: P
     if counts["WAITING"] + counts["RUNNING"]:
         say(f"The workers ended before the others were run; see {folder / LOG_FOLDER}, and run the command again.")
     if counts["COMPLETE"]:
-        by = ["--by", plan.criteria[0]] if "qdcg10" not in plan.criteria else []  # the default of table
-        words = [*program(), *import_words(), "study", "table", "--folder", str(folder), *by]
+        words = [*program(), *import_words(), "study", "table", "--folder", str(folder)]
         say(f"Compare them: {shlex.join(words)}")

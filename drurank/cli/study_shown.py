@@ -15,7 +15,7 @@ from drurank.files import refuse_existing, replace_file
 from drurank.imports import import_words
 from drurank.markdown import code, markdown, markdown_table
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE
-from drurank.study.choosing import criteria_concordance
+from drurank.study.choosing import criteria_concordance, standing_for
 from drurank.study.chosen import Test
 from drurank.study.comparing_candidates import compare_in_study
 from drurank.study.exporting import export_best
@@ -33,7 +33,7 @@ Layout = Literal["criteria", "splits"]
 
 def show_table(
     folder: str,
-    by: str = "qdcg10",
+    by: str | None = None,
     on: str | None = None,
     cells: str | None = None,
     layout: Layout = "criteria",
@@ -44,7 +44,8 @@ def show_table(
 
     Args:
         folder: of a study.
-        by: criterion that chooses setting and epoch, by method and seed.
+        by: criterion that chooses setting and epoch, by method and seed; qdcg10 (the first of the study, if it kept
+            none by that), if not given.
         on: split that is shown, as ood_test, id_test or ood_val, or several, comma-separated, with layout=splits; by
             default the split of unseen groups, with that layout all.
         cells: criteria that are shown, with commas; that of by, average, p10, worst and those of the study, if not
@@ -62,6 +63,7 @@ def show_table(
         InputError: if the candidates cannot be compared.
     """
     study = Study.load(folder)
+    by = standing_for(study, by)
     splits = as_names(on) if on else list(study.results[0].splits) if layout == "splits" else [study.split(None)]
     if layout == "criteria" and len(splits) > 1:
         raise InputError(f"on is {on!r}; give one split, or --layout splits for several")
@@ -78,7 +80,7 @@ def show_table(
 def export(
     folder: str,
     output: str,
-    by: str = "qdcg10",
+    by: str | None = None,
     on: str | None = None,
     method: str | None = None,
     overwrite: bool = False,
@@ -88,7 +90,8 @@ def export(
     Args:
         folder: of a study.
         output: folder to make, with the checkpoint and its configuration, as that of a run.
-        by: criterion that chooses on validation, and compares methods on test.
+        by: criterion that chooses on validation, and compares methods on test; qdcg10 (the first of the study, if it
+            kept none by that), if not given.
         on: split of that comparison; that of groups never seen in training, if not given.
         method: take the best run of this method, as qDRU+M or its class, DRU; the one that the comparison speaks for,
             if not given.
@@ -100,7 +103,8 @@ def export(
     Raises:
         InputError: if the output exists, or the checkpoint was not kept.
     """
-    found = export_best(Study.load(folder), Path(output).expanduser(), by, on, method, overwrite=overwrite)
+    study = Study.load(folder)
+    found = export_best(study, Path(output).expanduser(), standing_for(study, by), on, method, overwrite=overwrite)
     file = Path(output).expanduser() / CHECKPOINT_FOLDER / found.checkpoint.name
     called = shlex.join([*program(), *import_words()])
     say("\n".join([found.why, f"Copied: {found.result.name} ({found.which}), to {file}", *found.warnings]))
@@ -112,7 +116,7 @@ def export(
 
 def draw(
     folder: str,
-    by: str = "qdcg10",
+    by: str | None = None,
     on: str | None = None,
     cells: str | None = None,
     output: str | None = None,
@@ -123,7 +127,8 @@ def draw(
 
     Args:
         folder: of a study.
-        by: criterion that chooses setting and epoch, by method and seed.
+        by: criterion that chooses setting and epoch, by method and seed; qdcg10 (the first of the study, if it kept
+            none by that), if not given.
         on: split that is shown; that of groups never seen in training, if not given.
         cells: criteria to show, comma-separated; option plots show only the first. That of by, average, p10, worst and
             those of the study, if not given.
@@ -141,6 +146,7 @@ def draw(
     from drurank.study import pictures
 
     study, where = Study.load(folder), Path(output or folder).expanduser()
+    by = standing_for(study, by)
     if repeat is None and len(study.repeats) > 1:
         say(f"Drawn is split {study.repeats[0]} of {len(study.repeats)}; --repeat names another.")
     study = study.of_repeat(study.repeats[0] if repeat is None else repeat)
@@ -162,12 +168,13 @@ def draw(
     return [where / name for name in figures]
 
 
-def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | None = None) -> Path:
+def write(folder: str, by: str | None = None, on: str | None = None, cells: str | None = None) -> Path:
     """One Markdown file, report.md, with the tables, the pictures and the commands that make them again.
 
     Args:
         folder: of a study.
-        by: criterion that chooses setting and epoch, by method and seed.
+        by: criterion that chooses setting and epoch, by method and seed; qdcg10 (the first of the study, if it kept
+            none by that), if not given.
         on: split that is shown; that of groups never seen in training, if not given.
         cells: criteria of the table, with commas; that of by, average, p10, worst and those of the study, if not given.
 
@@ -179,6 +186,7 @@ def write(folder: str, by: str = "qdcg10", on: str | None = None, cells: str | N
     """
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
     refuse_existing([file], overwrite=True, inputs=files_read(study.folder), of=study.folder)
+    by = standing_for(study, by)
     on, names = study.split(on), as_names(cells) if cells else list(default_cells(by, study.results[0].criteria))
     shown = ",".join(names)
     lines = [f"# {markdown(study.folder.resolve().name)}", "", *map(markdown, _what(study)), ""]

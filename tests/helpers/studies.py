@@ -92,13 +92,14 @@ def write_results(folder, seeds=(0, 1), size=10):
     return folder
 
 
-def write_counts(folder, correct, size, repeats=None):
+def write_counts(folder, correct, size, repeats=None, kept=BY):
     """A study of one setting a method whose checkpoints got these rows right, on validation and on test alike.
 
     Args:
         correct: method to correct rows by seed and group, ``[S, m]``; with repeats, by repeat, seed and group.
         size: rows of a group.
         repeats: training rows and groups by repeat, if there are several; their groups are then different ones.
+        kept: criteria by which checkpoints were kept.
     """
     planned = {}
     for method, rows in correct.items():
@@ -107,9 +108,9 @@ def write_counts(folder, correct, size, repeats=None):
             repeat = None if repeats is None else Repeat(number, {"data.seed": number})
             for seed, right in enumerate(of_seed):
                 candidate = Candidate(method, {}, seed, "base", repeat)
-                value = {by: float(compute_criteria(right, np.full(len(right), size), [by])[by]) for by in BY}
-                selection = {by: {"file": f"checkpoints/{by}.ckpt", "value": value[by], "epoch": 1} for by in BY}
-                tables = [table_of(by, split, right, size) for by in BY for split in ("ood_val", "ood_test")]
+                value = {by: float(compute_criteria(right, np.full(len(right), size), [by])[by]) for by in kept}
+                selection = {by: {"file": f"checkpoints/{by}.ckpt", "value": value[by], "epoch": 1} for by in kept}
+                tables = [table_of(by, split, right, size) for by in kept for split in ("ood_val", "ood_test")]
                 root = folder / "candidates" / candidate.key
                 root.mkdir(parents=True)
                 pa_parquet.write_table(pa.concat_tables(tables), root / "groups.parquet")
