@@ -125,7 +125,12 @@ def _standard_deviations(
     ordered = Tally(tally.correct, tally.count, tally.times, tally.place[order])
     size = max(1, CHUNK // len(count))
     parts = (mixtures.some(slice(at, at + size)) for at in range(0, len(mixtures), size))
-    return np.concatenate([part.draw(correct[order], count[order], ordered, rng).std(axis=1) for part in parts])
+    return np.concatenate([_deviation(part.draw(correct[order], count[order], ordered, rng)) for part in parts])
+
+
+def _deviation(values: np.ndarray) -> np.ndarray:
+    """Standard deviation by row, 0 where all are equal, of which a rounded mean would make a little more."""
+    return (values - values[:, :1]).std(axis=1)
 
 
 def shrunk_accuracy(correct: Array, count: Array, *, equal_if_alike: bool = False) -> Array:

@@ -253,3 +253,12 @@ def test_counts_of_very_many_groups_are_not_kept(monkeypatch):
     fit_spread(np.array([3, 5, 5]), np.array([5, 5, 9]))
     fit_spread(np.array([3, 5, 5, 1]), np.array([5, 5, 9, 4]))
     assert spread._draw.cache_info().currsize == 1
+
+
+@pytest.mark.parametrize(("rows", "right", "groups"), [(100, 14, 20), (100, 18, 30), (50, 11, 12)])
+def test_where_all_may_be_equal_the_interval_begins_at_0(rows, right, groups):
+    """Equal accuracies are not apart by what rounding makes of their mean: the report would call that a difference."""
+    correct = np.full(groups, int(0.8 * rows))
+    correct[:2] += [-right, right // 2]
+    low = fit_spread(correct, np.full(groups, rows)).low
+    assert low == 0 or low > 1e-6

@@ -21,7 +21,7 @@ from drurank.study.folder import files_read
 from drurank.study.shipping import POINTS, in_words
 from drurank.study.stepwise import LEVEL
 from drurank.terminal import Terminal, say
-from drurank.words import as_names, joined, shortened
+from drurank.words import as_names, joined
 
 GROUPS_SHOWN = 10
 HOW_TO_READ = (
@@ -126,9 +126,8 @@ def how_to_read(comparison: Comparison) -> list[str]:
 
 
 def _criteria_table(comparison: Comparison) -> Table:
-    first, second = shortened([comparison.first, comparison.second])
     chosen = f", chosen by {comparison.by}" if comparison.by else ""
-    table = Table(title=f"{first} (first) and {second} (second), {comparison.split}{chosen}")
+    table = Table(title=f"{comparison.first} (first) and {comparison.second} (second), {comparison.split}{chosen}")
     methods = max((one.difference.methods for one in comparison.criteria), default=2)
     p = "p" if methods == 2 else "p, corrected"
     for column in ("criterion", "first", "second", "difference", "95 %", p):
@@ -162,6 +161,8 @@ def _signed(name: str, value: float) -> str:
 def verdict(comparison: Comparison) -> list[str]:
     """Sentences on which of the two is better, by which criteria, and how large a difference remains possible."""
     second, first = comparison.second, comparison.first
+    if _are_equal(comparison):
+        return [f"{first} and {second} are right in equally many rows of every group, so all criteria are equal."]
     better = [one for one in comparison.criteria if one.difference.is_distinguishable and _gain(one) > 0]
     worse = [one for one in comparison.criteria if one.difference.is_distinguishable and _gain(one) < 0]
     open_ = [one for one in comparison.criteria if not one.difference.is_distinguishable]
@@ -178,6 +179,11 @@ def verdict(comparison: Comparison) -> list[str]:
     return lines
 
 
+def _are_equal(comparison: Comparison) -> bool:
+    """Whether both have the same figure in every group."""
+    return comparison.groups is not None and comparison.groups["first"].equals(comparison.groups["second"])
+
+
 def _gain(one: Compared) -> float:
     return criterion(one.criterion).sign * one.difference.value
 
@@ -189,6 +195,8 @@ def _possible(one: Compared) -> str:
 
 def _print_groups(comparison: Comparison, console: Terminal) -> None:
     assert comparison.groups is not None
+    if _are_equal(comparison):
+        return
     found = comparison.groups.to_pylist()
     apart = [row for row in found if row["verdict"] != "like"]
     if apart:
@@ -202,14 +210,25 @@ def _print_groups(comparison: Comparison, console: Terminal) -> None:
             table.add_row(row["group"], *numbers, interval)
         console.print(table)
         console.print(BY_EACH_GROUP, style="dim")
-    kinds = [row["verdict"] for row in found]
+    better, worse = ([row["verdict"] for row in found].count(kind) for kind in ("better", "worse"))
+    by_chance = 0.05 * len(found)
     console.print(
-        f"Each of {len(found):,} groups by its own rows alone: {kinds.count('better'):,} served better by the second, "
-        f"{kinds.count('worse'):,} worse (were both the same, chance alone would make up to about "
-        f"{0.05 * len(found):.1f} of them better or worse); the rows of "
-        f"{kinds.count('like'):,} do not decide. That single groups do not decide says nothing against the criteria "
-        "above, which look at all groups."
+        f"Each of {len(found):,} groups by its own rows alone: {better:,} served better by the second, {worse:,} worse "
+        f"(were both the same, chance alone would make up to about {by_chance:.1f} of them better or worse); the rows "
+        f"of {len(found) - better - worse:,} do not decide. {_on_groups(better, worse, by_chance)}"
     )
+
+
+def _on_groups(better: int, worse: int, by_chance: float) -> str:
+    """What the numbers of groups that differ mean for the criteria of all groups."""
+    if min(better, worse) > by_chance / 2:
+        return (
+            "So the second serves some groups better and others worse than the first; criteria of all groups may hide "
+            "that, since one outweighs the other."
+        )
+    if better + worse > by_chance:
+        return "The criteria above look at all groups."
+    return "That single groups do not decide says nothing against the criteria above, which look at all groups."
 
 
 def gathered(words: Sequence[str], option: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,15 @@ def no_run(folder: Path) -> InputError:
     from drurank.study.folder import CANDIDATE_FOLDER, PLAN_FILE, RUN_FOLDER  # here, since most runs are of no study
 
     if not folder.is_dir():
-        return InputError(f"there is no folder {folder}; give the folder of a run that `fit` made")
-    if (folder / RUN_FOLDER / CONFIG_FILE).is_file():
-        return InputError(f"{folder} holds the run, and is not its folder; give {folder / RUN_FOLDER}")
+        beside = folder.parent.iterdir() if folder.parent.is_dir() else ()
+        alike = get_close_matches(folder.name, [one.name for one in beside if one.is_dir()], n=1)
+        meant = f"did you mean {folder.parent / alike[0]}? " if alike else ""
+        return InputError(f"there is no folder {folder}; {meant}give the folder of a run that `fit` made")
+    runs = sorted(file.parent for file in folder.glob(f"*/{CONFIG_FILE}"))
+    if runs == [folder / RUN_FOLDER]:
+        return InputError(f"{folder} holds the run, and is not its folder; give {runs[0]}")
+    if runs:
+        return InputError(f"{folder} holds {len(runs)} runs, and is no run itself; give one of them, as {runs[-1]}")
     if not (folder / PLAN_FILE).is_file():
         return InputError(f"{folder} has no {CONFIG_FILE}; give the folder of a run that `fit` made")
     runs = sorted(folder.glob(f"{CANDIDATE_FOLDER}/*/{RUN_FOLDER}"))

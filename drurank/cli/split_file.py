@@ -24,10 +24,11 @@ from drurank.tabular.gathering import gather_rows
 from drurank.tabular.indices import index_columns, split_columns
 from drurank.tabular.joining import with_twins_joined
 from drurank.tabular.renaming import checked_labels, with_names
+from drurank.tabular.rules.leaks import determines_label
 from drurank.tabular.several import Source, check_head
 from drurank.tabular.spellings import as_commonest, twins
 from drurank.tabular.splitting import LEFT_OUT, SplitOptions, split_by_group, summarise
-from drurank.tabular.suggesting import said_dates, suggested_options
+from drurank.tabular.suggesting import remedies, said_dates
 from drurank.tabular.writing import write_table
 from drurank.words import as_names
 
@@ -161,7 +162,7 @@ def options_of_output(manifest: Mapping[str, Any], output: Path) -> tuple[dict[s
     names = {"label": columns["label"], "group": columns["group"], "split": columns["split"]}
     table = Source.read(path, split=columns["split"]).table
     rows = gather_rows(path, table, **names, most_categories=MOST_CATEGORIES)
-    options = suggested_options(rows)
+    options = remedies(rows, [*determines_label(rows)])
     return options, said_dates(rows, options)
 
 

@@ -26,7 +26,14 @@ from drurank.cli.group_cli import LOGGERS, GroupCLI
 from drurank.cli.run_folder import with_config_of_run
 from drurank.cli.training_parser import takes_text
 from drurank.cli.undoing import Begun
-from drurank.cli.words import classes_first, names_as_text, optimizers_of_model, with_recipes, without_other_commands
+from drurank.cli.words import (
+    classes_first,
+    names_as_text,
+    optimizers_of_model,
+    refuse_studies,
+    with_recipes,
+    without_other_commands,
+)
 from drurank.run_folder.layout import CHECKPOINT_FOLDER
 from drurank.run_folder.lock import release_all
 from drurank.training.stopping import SIGINT_STATUS, SIGTERM_STATUS, STOPPING
@@ -68,6 +75,7 @@ def run(words: ArgsType) -> GroupCLI:
         warnings.filterwarnings("ignore", message)
     typed, source, begun = words, None, Begun()
     if isinstance(words, list):
+        refuse_studies(words)
         words, source = with_config_of_run(with_recipes(words))
         words = without_other_commands(words, options_of_others(words[0]) if words[0] in TRAINING else ())
     STOPPING.begin()

@@ -71,14 +71,18 @@ def say_what_to_try(tests: Mapping[str, Path], selection: Mapping[str, Any], run
     """
     of_constant = [name for name, folder in tests.items() if _is_no_better(folder)]
     of_first = [name for name in tests if name in selection and selection[name]["epoch"] == 0]
-    why = [f"no better than a constant answer: {joined(of_constant)}"] if of_constant else []
-    why += [f"of epoch 0, the first: {joined(of_first)}"] if of_first else []
+    why = [f"{joined(of_constant)} {_is(of_constant)} no better than a constant answer"] if of_constant else []
+    why += [f"{joined(of_first)} {_is(of_first)} of epoch 0, the first"] if of_first else []
     if why:
         epochs = [selection[name]["epoch"] for name in {*of_constant, *of_first} & selection.keys()]
         later = _epochs_of(run) - 1 - min(epochs) if run and epochs else 0
         longer, slower = "fit with a larger --trainer.max_epochs", "--model.optimizer.lr of fit"
         found = what_to_try(longer, slower, "--select of fit", later)
-        say(f"Of the checkpoints, {'; '.join(why)}. {found}")
+        say(f"Best checkpoints: {'; '.join(why)}. {found}")
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def _epochs_of(run: Path) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from drurank.errors import InputError
 from drurank.imports import trust
 from drurank.recipes import find_config
 from drurank.yaml_files import TEXTS, as_json, is_plain, read_text, read_yaml, text_words
@@ -108,6 +109,20 @@ def with_recipes(words: list[str]) -> list[str]:
         if given.option == "config" and given.value:
             found[given.place : given.end] = _option("--config", find_config(given.value), given)
     return found
+
+
+def refuse_studies(words: list[str]) -> None:
+    """Refuse the file of a study as a configuration of a fit.
+
+    Raises:
+        InputError: if one is given.
+    """
+    for given in given_options(words):
+        if given.option == "config" and "candidates" in given.content:
+            raise InputError(
+                f"--config {given.value} is the file of a study, since it has candidates; run it by `study run "
+                f"--config {given.value} --output FOLDER`"
+            )
 
 
 def optimizers_of_model(words: list[str]) -> list[str]:

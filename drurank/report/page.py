@@ -27,7 +27,7 @@ from drurank.report.shown import FROM_TO, criteria_rows, group_rows
 from drurank.report.worst import on_worst
 from drurank.tabular.dropping import said_dropped
 from drurank.terminal import visible
-from drurank.words import capital, counted, in_digits, in_range, joined, short
+from drurank.words import capital, counted, in_digits, in_range, joined, quoted, short
 
 TEMPLATE = "page.html.j2"
 
@@ -133,10 +133,10 @@ def _next(split: SplitCounts, content: Mapping[str, Any]) -> str:
     # The group that was observed to be the worst may be one of a few unlucky rows.
     place = int(np.argmin(split.shrunk)) if surest is None else split.groups.index(surest)
     if surest is None:
-        name = short(split.groups[place])
+        name = quoted(split.groups[place])
         why = f"groups differ, but none by itself is told from chance; begin with {name}, the lowest by shrunk accuracy"
     else:
-        why = f"{short(surest)} is served worse than chance would give"
+        why = f"{quoted(surest)} is served worse than chance would give"
         if worst and surest != worst["group"]:
             why += ", with the strongest evidence of all groups"
     training = ", and at how many such rows training had"

@@ -13,7 +13,7 @@ from drurank.groups import Groups
 from drurank.report.counts import ALL
 from drurank.report.served import Served
 from drurank.report.worst import NAMED
-from drurank.words import capital, counted, in_digits, in_range, joined, short
+from drurank.words import capital, counted, in_digits, in_range, joined, quoted
 
 LEFT_OUT = {"groups_left_out": "left out for having too few rows", "groups_unseen_in_training": "unseen in training"}
 COMMONEST_IN = {"training": "of the training rows", "split": "here, since the training rows are not known"}
@@ -23,7 +23,10 @@ OBSERVED = "Observed: as measured; with few rows a group, noise makes the worst 
 COMPUTED = "Shrunk: computed from the groups' shrunk {}, as below, instead of the measured ones."
 ESTIMATED = "True, estimated: the same for the groups' {}; with the 5-95 % interval."
 BY_CHANCE = "By chance alone: {}; median, and 5-95 %."
-CHANCE_OF_GROUP = "By chance: what chance alone gives of a group of that size, 5 to 95 %, {}."
+CHANCE_OF_GROUP = (
+    "By chance: what chance alone gives of a single group of that size, 5 to 95 %, {}; of many groups, up "
+    "to about one in ten is outside."
+)
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
     "drawn to what other groups have."
@@ -91,7 +94,7 @@ def _on_answers(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
         return []
     lines = ["Balanced: mean over the classes of the share of their rows that is right."]
     for where, words in COMMONEST_IN.items():
-        label = {name: repr(short(each["label"])) for name, each in answers.items() if each["commonest_in"] == where}
+        label = {name: quoted(each["label"]) for name, each in answers.items() if each["commonest_in"] == where}
         if len(label) == len(answers) and len(set(label.values())) == 1:
             lines.append(f"Constant answer: always {next(iter(label.values()))}, the commonest class {words}.")
         elif label:
@@ -163,7 +166,7 @@ def unbeaten(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _on_answer(answer: Mapping[str, Any]) -> str:
-    than = f"than always answering {short(answer['label'])!r} ({in_digits(answer['value'])})"
+    than = f"than always answering {quoted(answer['label'])} ({in_digits(answer['value'])})"
     if answer["difference"] < 0:
         return f"worse {than}."
     if answer["difference"] == 0:
@@ -179,7 +182,7 @@ def _on_spread(spread: Mapping[str, Any], worse: str | None, true: str) -> tuple
     if low > 0:
         return f"taken together, groups differ by more than chance: {deviation}", True
     if worse is not None:
-        found = f"one or a few groups, above all {short(worse)!r}, are worse than chance alone would make them (at 5 %)"
+        found = f"one or a few groups, above all {quoted(worse)}, are worse than chance alone would make them (at 5 %)"
         return f"{found}; for all groups, {possible}", True
     if spread["sd"] > 0:
         return f"it is unclear whether groups differ by more than chance: {deviation}", False
@@ -227,7 +230,7 @@ def remarks_on_groups(split: Served, *, explains: bool = True) -> list[str]:
     if len(marked):
         _, high = split.interval
         worst = marked[np.lexsort((high[marked], split.accuracy[marked]))]
-        names = [f"{short(split.groups[i])} ({in_digits(split.value[i])})" for i in worst[:NAMED]]
+        names = [f"{quoted(split.groups[i])} ({in_digits(split.value[i])})" for i in worst[:NAMED]]
         more = f" and {len(worst) - NAMED:,} more" if len(worst) > NAMED else ""
         lines.append(
             f"* {len(worst):,} of {counted(len(split.count), 'group')} ({', '.join(names)}{more}): their own rows "

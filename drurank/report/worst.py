@@ -10,13 +10,17 @@ import numpy as np
 from drurank.figures import ACCURACY, Measure, figure_of
 from drurank.report.counts import ALL
 from drurank.report.served import Served
-from drurank.words import capital, counted, in_digits, in_range, joined, short
+from drurank.words import capital, counted, in_digits, in_range, joined, quoted
 
 NAMED = 5
 """Groups that a sentence names; of more it gives the number."""
-CERTAIN = "It is served worse than chance alone would make a group of its size."
-LIKEWISE = "Worse than chance alone would make groups of their sizes"
+CERTAIN = "It is served worse than chance alone would make even the worst of {}."
+LIKEWISE = "Worse than chance alone would make even the worst of {}"
 UNCERTAIN = "That one group by itself may be chance."
+OUTSIDE = (
+    "Chance alone would rarely put a single group of its size there ({range}, 5 to 95 %), but often enough one of "
+    "{groups}: that one group by itself may be chance."
+)
 
 
 def on_worst(split: Served, content: Mapping[str, Any]) -> str:
@@ -28,12 +32,11 @@ def on_worst(split: Served, content: Mapping[str, Any]) -> str:
     """
     where, worst = "" if split.split == ALL else f" in {split.split}", content["served_worst"]
     place = split.groups.index(worst["group"]) if worst else int(np.argmax(split.count))
-    name, value, rows = short(split.groups[place]), in_digits(split.value[place]), int(split.count[place])
+    name, value, rows = quoted(split.groups[place]), in_digits(split.value[place]), int(split.count[place])
     if worst is None:
         return f"There is one group only{where}: {name}, with {split.figure.heading} {value} ({counted(rows, 'row')})."
     some = " of the groups that are not left out" if content["groups_left_out"] else ""
-    verdict = CERTAIN if worst["beyond_chance"] else UNCERTAIN
-    verdict = " ".join([verdict, *_on_others(split, content), *on_calibration(content)])
+    verdict = " ".join([_on_chance(split, place, content), *_on_others(split, content), *on_calibration(content)])
     of_rows = f"of {counted(rows, 'row')}" if split.events is None else f"{split.events[place]:,} of {rows:,}"
     if split.figure is ACCURACY:
         unit = "row" if rows == 1 else "rows"
@@ -47,6 +50,21 @@ def on_worst(split: Served, content: Mapping[str, Any]) -> str:
     )
 
 
+def _on_chance(split: Served, place: int, content: Mapping[str, Any]) -> str:
+    """Whether the group that is served worst is told from chance."""
+    groups = _looked_at(content)
+    if content["served_worst"]["beyond_chance"]:
+        return CERTAIN.format(groups)
+    low, high = (float(end[place]) for end in split.chance)
+    if low <= split.value[place] <= high or np.isnan(low + high):
+        return UNCERTAIN
+    return OUTSIDE.format(range=in_range((low, high)), groups=groups)
+
+
+def _looked_at(content: Mapping[str, Any]) -> str:
+    return counted(content["groups"] - content["groups_left_out"], "group")
+
+
 def _on_others(split: Served, content: Mapping[str, Any]) -> Iterator[str]:
     """Which other groups are told from chance than the one that is served worst."""
     told = content["beyond_chance"]
@@ -56,9 +74,11 @@ def _on_others(split: Served, content: Mapping[str, Any]) -> Iterator[str]:
         return
     place = {name: number for number, name in enumerate(split.groups)}
     named = sorted(others, key=lambda name: split.accuracy[place[name]])[:NAMED]
-    said = [f"{short(name)} ({in_digits(split.value[place[name]])})" for name in named]
+    said = [f"{quoted(name)} ({in_digits(split.value[place[name]])})" for name in named]
     more = [f"{number - len(named):,} more"] if number > len(named) else []
-    so = f"So {'is' if number == 1 else 'are'}" if content["served_worst"]["beyond_chance"] else f"{LIKEWISE}:"
+    so = f"So {'is' if number == 1 else 'are'}"
+    if not content["served_worst"]["beyond_chance"]:
+        so = f"{LIKEWISE.format(_looked_at(content))}:"
     yield f"{so} {joined([*said, *more])}."
 
 

@@ -14,7 +14,7 @@ from drurank.splits import TEST, VALIDATION
 from drurank.study.chosen import Chosen
 from drurank.study.folder import CANDIDATE_FOLDER, MANIFEST_FILE, read_plan
 from drurank.study.result import Result
-from drurank.words import some
+from drurank.words import joined, some
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -122,6 +122,17 @@ class Study:
             )
         return int(next(iter(found)))
 
+    def _on_data(self, groups: Mapping[Any, Sequence[str]]) -> str:
+        """How the data of candidates differ, by their options if it is these."""
+        names = sorted({name for one in self for name in one.manifest["options"] if name.startswith("data.")})
+        found = {
+            (one.manifest["data"]["fingerprint"], repr([one.manifest["options"].get(name) for name in names]))
+            for one in self
+        }
+        if names and len({of_options for _, of_options in found}) == len(found) == len(groups):
+            return f"Candidates differ in {joined(names)}, so they learn from other data."
+        return f"data differ between candidates: {_listed(groups)}."
+
     def caveats(self) -> list[str]:
         """Sentences about what makes candidates hard to compare, and about missing ones."""
         found = []
@@ -129,7 +140,7 @@ class Study:
             study = self.of_repeat(repeat)
             groups = study._by_value("data")
             if len(groups) > 1:
-                found.append(f"data differ between candidates: {_listed(groups)}.")
+                found.append(study._on_data(groups))
             steps = {one.manifest["budget"]["steps"] for one in study if not _has_own_length(one)}
             if len(steps) > 1:
                 found.append(f"optimizer steps differ between candidates: {min(steps):,} to {max(steps):,}.")

@@ -127,6 +127,11 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _check_keys(source: str, content: Mapping[str, Any]) -> None:
+    if "seed_everything" in content:
+        raise InputError(
+            f"{source} is the configuration of a fit; a study has candidates and seeds, and may name it under configs; "
+            f"{_example()}"
+        )
     for key in content:
         if key not in KEYS:
             raise InputError(f"{source} has the unknown key {key!r}: {nearest(str(key), KEYS)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,7 +156,7 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
     }
     first = max(on_validation, key=on_validation.__getitem__)
     if len(chosen) == 1:
-        return first, f"Only {first} was run, so there is nothing to choose between."
+        return first, _of_one_method(study, chosen[first], by)
     if not side.can_tell:
         return first, (
             f"By {by} on validation {first} is best, but with one seed no difference between methods can be told from "
@@ -191,6 +192,18 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
         f"Take {taken}: by {by} on {split} it is better than ERM by {_amount(by, value)} (95 %: {_amount(by, low)} to "
         f"{_amount(by, high)}; {in_words(p)}{together}).{_on_average(side, by, place, taken)}{more}{few}"
     )
+
+
+def _of_one_method(study: Study, results: Sequence[Result], by: str) -> str:
+    """What is said where only one method was run."""
+    first, settings = results[0].method, list(dict.fromkeys(one.setting for one in study))
+    if len(settings) == 1:
+        return f"Only {first} was run, so there is nothing to choose between."
+    best = next(iter({one.setting for one in results})) if len({one.setting for one in results}) == 1 else None
+    other = next((one for one in settings if one != best), settings[0])
+    pair = shlex.join(["--first", best or settings[1], "--second", other])
+    of_best = f", of which {best} is best by {by} on validation" if best else ""
+    return f"Only {first} was run, with {len(settings)} settings{of_best}; `study compare` tells two apart: {pair}."
 
 
 def _on_average(side: Chosen, by: str, baseline: int, taken: str) -> str:

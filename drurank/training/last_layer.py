@@ -38,7 +38,8 @@ def mean_coefficients(
     Returns:
         Weight, float ``[C, d]``, and bias, ``[C]``.
     """
-    centre, scale = features.mean(axis=0), features.std(axis=0)
+    # Equal numbers differ from their mean by rounding, but not from the first of them.
+    centre, scale = features.mean(axis=0), (features - features[:1]).std(axis=0)
     scale[scale == 0] = 1
     standard = (features - centre) / scale
     found = np.full((len(subsets), num_classes, features.shape[1] + 1), np.nan)

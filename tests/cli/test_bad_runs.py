@@ -439,3 +439,25 @@ def test_a_resume_that_is_over_is_refused_and_leaves_the_run_as_it_was(refused, 
     said = refused(*resume, "--trainer.max_epochs", 3)
     assert said.endswith("last.ckpt is of epoch 7, and --trainer.max_epochs is 3; give --trainer.max_epochs 9")
     assert contents(copied) == {**before, file: file.read_bytes()}
+
+
+def test_a_folder_that_is_no_run_is_told_which_are(refused):
+    for name in ("runs/version_0", "runs/version_1", "best"):
+        Path(name).mkdir(parents=True)
+        Path(name, "config.yaml").write_text("{}")
+    assert refused("test", "--run", "bset") == (
+        "there is no folder bset; did you mean best? give the folder of a run that `fit` made"
+    )
+    assert refused("test", "--run", "else").startswith("there is no folder else; give the folder of a run")
+    assert refused("test", "--run", "runs") == (
+        "runs holds 2 runs, and is no run itself; give one of them, as runs/version_1"
+    )
+
+
+def test_the_file_of_a_study_is_no_configuration_of_a_fit(refused):
+    Path("s.yaml").write_text("candidates: [{model: ERM}]\nseeds: [0, 1]\n")
+    said = refused("fit", "--config", "s.yaml", "--model", "ERM")
+    assert said == (
+        "--config s.yaml is the file of a study, since it has candidates; run it by `study run --config s.yaml "
+        "--output FOLDER`"
+    )

@@ -112,6 +112,14 @@ def test_the_order_of_rows_in_the_file_does_not_matter():
         assert read_json("s_a.manifest.json")[part] == read_json("s_b.manifest.json")[part]
 
 
+def test_what_it_says_to_train_on_leaves_out_what_determines_the_label(capsys):
+    lines = ["x,grade,y,g"]
+    lines += [f"{k % 7},{'AB'[k % 2]},{('no', 'yes')[k % 2]},g{k % 20}" for k in range(400)]
+    Path("leak.csv").write_text("\n".join(lines) + "\n")
+    split(path="leak.csv")
+    assert capsys.readouterr().out.splitlines()[-1].endswith("--data.exclude grade --model DRU")
+
+
 @pytest.mark.parametrize("group", ["g", "sex,g"])
 def test_the_manifest_agrees_with_the_table(group, capsys):
     rows = [*cells(), ["90", "", "no", "f", "tiny"], ["91", "", "no", "m", "tiny 2"], ["92", "", "no", "m", "tiny 2"]]

@@ -65,9 +65,16 @@ def test_subsets_of_one_class_are_left_out_and_refused_where_there_are_no_others
 
 
 def test_constant_features_do_no_harm():
+    """Also where their mean is not quite what they all are, as that of 997 times .3."""
     weight, bias = fitted([[3, 5], [7, 5]], [0, 1], [[0, 1]])
     assert np.isfinite(weight).all()
     assert np.isfinite(bias).all()
+    label = np.arange(997) % 2
+    free = np.random.default_rng(0).normal(size=997) + label
+    alone, _ = fitted(free[:, None], label, [np.arange(997)])
+    with_one, _ = fitted(np.stack([free, np.full(997, 0.3)], axis=1), label, [np.arange(997)])
+    assert np.abs(with_one[:, 1]).max() < 1e-6
+    np.testing.assert_allclose(with_one[:, 0], alone[:, 0], rtol=1e-3)
 
 
 @pytest.mark.parametrize(("penalty", "solver"), [("l1", "liblinear"), ("l2", "lbfgs")])

@@ -80,7 +80,7 @@ def test_the_section_says_who_is_served_worst_and_has_the_three_figures(tmp_path
     _, (criteria, groups), body = read("p_report")
     assert "## How groups are served" in body
     said = re.sub(r"\\(.)", r"\1", body)
-    assert "Served worst: a|b, with 20 of 40 rows right (.500); of all rows together .896 are right." in said
+    assert "Served worst: 'a|b', with 20 of 40 rows right (.500); of all rows together .896 are right." in said
     assert criteria[0] == ["criterion", "split", "better if", "observed", "true, estimated", "by chance alone"]
     (worst,) = [row for row in criteria if row[0] == "worst"]
     entry = report["splits"]["all"]["criteria"]["worst"]

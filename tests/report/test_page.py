@@ -100,7 +100,7 @@ def test_its_summary_says_who_is_served_worst_and_whether_that_is_chance(page):
     assert ends == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.051)
     name = then.removeprefix("Next: ").split(" is served worse")[0]
     assert first.startswith(f"Served worst: {name}, with")
-    assert first.endswith("It is served worse than chance alone would make a group of its size.")
+    assert first.endswith("It is served worse than chance alone would make even the worst of 31 groups.")
     assert then.startswith(f"Next: {name} is served worse than chance would give: look at its rows that are wrong, and")
 
 
@@ -155,13 +155,15 @@ def test_it_begins_with_the_groups_never_seen_and_has_a_sentence_for_each_figure
     Path("p.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     report_predictions("p.csv", split="split", figure="fpr", html="out.html")
     said = Page(Path("out.html").read_text("utf-8")).summary
-    assert said[0].startswith("Served worst in ood_test: d, with 14 of 20 rows right (.700); of all rows together .800")
+    assert said[0].startswith(
+        "Served worst in ood_test: 'd', with 14 of 20 rows right (.700); of all rows together .800"
+    )
     assert said[1] == "2 of 2 groups were not seen in training."
     Path("p.csv").write_text("\n".join(lines).replace("c,ood", "a,ood").replace("d,ood", "b,ood"), encoding="utf-8")
     report_predictions("p.csv", split="split", figure="fpr", html="seen.html", output="seen")
     assert Page(Path("seen.html").read_text("utf-8")).summary[1] == "All groups were seen in training."
     # Of c one and of d three of ten negative rows are called positive.
-    wanted = "False positive rate in ood_test: .200 of all rows together; the worst group is d, with .300 (3 of 10)."
+    wanted = "False positive rate in ood_test: .200 of all rows together; the worst group is 'd', with .300 (3 of 10)."
     wanted = wanted.replace(" in ", " (positive: 1) in ", 1) + " That one group by itself may be chance."
     assert said[-2] == wanted
 
@@ -182,15 +184,15 @@ def test_it_sends_nobody_to_the_rows_of_a_group_that_is_the_worst_by_bad_luck(gr
     report = report_predictions("p.csv", html="out.html")
     assert (report["splits"]["all"]["worse_than_chance"] is None) == (rows == 4)
     first, *_, differ, then = Page(Path("out.html").read_text("utf-8")).summary
-    assert first.startswith("Served worst: tiny, with 0 of 1 row right (.000)")
+    assert first.startswith("Served worst: 'tiny', with 0 of 1 row right (.000)")
     assert differ.startswith("Taken together, groups differ by more than chance: true accuracies have a standard")
     assert "the observed worst alone would not show it" in differ
-    certain = "Worse than chance alone would make groups of their sizes: clinic 8 (.495), clinic 0 (.500)"
+    certain = "Worse than chance alone would make even the worst of 61 groups: 'clinic 8' (.495), 'clinic 0' (.500)"
     assert "That one group by itself may be chance." in first
     assert (certain in first) == (rows == 200)
     said = {
-        200: "clinic 8 is served worse than chance would give, with the strongest evidence of all groups: look at its",
-        4: "groups differ, but none by itself is told from chance; begin with clinic 8, the lowest by shrunk accuracy",
+        200: "'clinic 8' is served worse than chance would give, with the strongest evidence of all groups: look",
+        4: "groups differ, but none by itself is told from chance; begin with 'clinic 8', the lowest by shrunk",
     }
     assert then.startswith(f"Next: {said[rows]}")
 
@@ -214,7 +216,7 @@ def test_nobody_is_sent_to_training_rows_of_a_group_that_training_did_not_have(s
     then = Page(Path("out.html").read_text("utf-8")).summary[-1]
     training = ", and at how many such rows training had;" if seen else " (training had no rows of this group);"
     assert then.startswith(
-        f"Next: new 2 is served worse than chance would give: look at its rows that are wrong{training}"
+        f"Next: 'new 2' is served worse than chance would give: look at its rows that are wrong{training}"
     )
 
 

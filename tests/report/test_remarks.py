@@ -152,14 +152,37 @@ def test_every_group_that_is_told_from_chance_is_named():
     summary = split.summary(["average", "worst"])
     assert summary["beyond_chance"] == {"number": 2, "groups": ["g1", "g2"]}
     said = on_worst(split, summary)
-    assert "g1, with 100 of 200 rows right (.500)" in said
-    assert said.endswith("worse than chance alone would make a group of its size. So is g2 (.600).")
+    assert "'g1', with 100 of 200 rows right (.500)" in said
+    assert said.endswith("worse than chance alone would make even the worst of 8 groups. So is 'g2' (.600).")
 
 
 def test_a_worst_group_of_few_rows_does_not_hide_one_that_is_told():
     split = SplitCounts("s", ["small", "large", "a", "b"], np.array([0, 60, 180, 180]), np.array([1, 200, 200, 200]))
     said = on_worst(split, split.summary(["average"]))
-    assert said.endswith("may be chance. Worse than chance alone would make groups of their sizes: large (.300).")
+    assert said.endswith(
+        "may be chance. Worse than chance alone would make even the worst of 4 groups: 'large' (.300)."
+    )
+
+
+def test_a_group_outside_of_its_own_range_may_be_the_worst_of_many_by_chance():
+    # Of 100 groups of 20 rows, .9 right, one has 14: at most that in 1.1 % of cases, and so one of 100 in most.
+    correct = np.array([14, *[18] * 99])
+    split = SplitCounts("s", [f"g{i}" for i in range(100)], correct, np.full(100, 20))
+    low, high = (int(binom.ppf(level, 20, correct.sum() / 2000)) / 20 for level in (0.05, 0.95))
+    said = on_worst(split, split.summary(["average"]))
+    ends = f"{low:.3f}-{high:.3f}".replace("0.", ".").replace("1.000", "1.00")
+    assert said.endswith(
+        f"Chance alone would rarely put a single group of its size there ({ends}, 5 to 95 %), but often enough one of "
+        "100 groups: that one group by itself may be chance."
+    )
+
+
+def test_a_name_is_told_from_the_sentence_around_it():
+    names = ["none", "afternoon reading and homework help"]
+    split = SplitCounts("s", names, np.array([10, 18]), np.array([20, 20]))
+    assert "Served worst in s: 'none', with 10 of 20 rows right" in on_worst(split, split.summary(["average"]))
+    split = SplitCounts("s", names, np.array([18, 10]), np.array([20, 20]))
+    assert f"Served worst in s: {names[1]!r}, with" in on_worst(split, split.summary(["average"]))
 
 
 def test_probabilities_that_are_off_everywhere_are_not_called_chance():

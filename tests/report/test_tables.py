@@ -176,7 +176,7 @@ def test_groups_that_contradict_their_shrunk_value_are_marked_and_named_the_wors
     rows = [line for line in text.splitlines() if line.startswith("│ g")]
     assert [row.split()[1] for row in rows if "*" in row] == ["g6", "g5", "g4", "g3", "g2", "g1", "g0"]
     said = " ".join(text.split())
-    named = "g6 (.000), g5 (.100), g4 (.200), g3 (.300), g2 (.400) and 2 more"
+    named = "'g6' (.000), 'g5' (.100), 'g4' (.200), 'g3' (.300), 'g2' (.400) and 2 more"
     assert f"* 7 of 27 groups ({named}): their own rows contradict the shrunk value" in said
     assert "Rely on their own 5 to 95 %" in said
     assert "Shrunk: the group's true accuracy, estimated from the rows of all groups" in said

@@ -329,3 +329,32 @@ def test_two_files_of_predictions_are_compared(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["report", "--predictions", *files, files[0], *words])
     assert "give one table, or two to compare them" in capsys.readouterr().err
+
+
+def test_two_that_are_alike_in_every_group_are_called_equal(tmp_path, capsys):
+    count = np.full(20, 50)
+    right = np.random.default_rng(0).binomial(count, 0.7)
+    runs = [run_with(tmp_path / name, right, count) for name in "ab"]
+    main(["study", "compare", "--runs", *runs])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "are right in equally many rows of every group, so all criteria are equal." in said
+    assert "still possible" not in said
+    assert "do not decide" not in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([25, -25], "So the second serves some groups better and others worse than the first; criteria of all groups"),
+        ([25, 25], "The criteria above look at all groups."),
+        ([0, 1], "That single groups do not decide says nothing against the criteria above, which look at all groups."),
+    ],
+)
+def test_what_differing_groups_mean_for_the_criteria_is_said(tmp_path, capsys, changes, said):
+    """Five groups of twenty each way: half of the rows more or less is far outside of chance, a row is within it."""
+    count = np.full(20, 100)
+    first = np.full(20, 50)
+    second = first + np.array([changes[0]] * 5 + [changes[1]] * 5 + [0] * 10)
+    runs = [run_with(tmp_path / name, right, count) for name, right in (("a", first), ("b", second))]
+    main(["study", "compare", "--runs", *runs])
+    assert said in " ".join(capsys.readouterr().out.split())

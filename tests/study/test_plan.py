@@ -42,6 +42,7 @@ def test_a_configuration_that_names_a_method_is_refused(tmp_path):
     ("changes", "said"),
     [
         ({"seed": [1]}, r"has the unknown key 'seed': did you mean 'seeds'"),
+        ({"seed_everything": 1}, "is the configuration of a fit; a study has candidates and seeds, and may name it"),
         ({"seeds": []}, "seeds is "),
         ({"seeds": [-1]}, "a seed is -1"),
         ({"candidates": "ERM"}, "candidates is 'ERM'"),

@@ -214,3 +214,22 @@ def test_of_a_model_of_the_first_epoch_it_is_said_what_to_try(tmp_path, epoch, e
         f"To try: {first}, or another criterion (--by {joined(others, 'or')}).",
     )
     assert found.warnings == (said if epoch == 0 else ())
+
+
+def test_settings_of_one_method_are_to_be_compared(tmp_path):
+    """And what they learn from differs by an option of the data, which is no fault of the study."""
+    folder = study_of(tmp_path / "study", {"ERM": 0, "other": 0.1}, seeds=2)
+    for file in folder.glob("candidates/*/manifest.json"):
+        manifest = read_json(file)
+        left_out = ["id"] if manifest["method"] == "ERM" else ["id", "score"]
+        manifest |= {"method": "ERM", "setting": f"ERM data.exclude={left_out}", "options": {"data.exclude": left_out}}
+        manifest["data"]["fingerprint"] = str(len(left_out))
+        write_json(file, manifest)
+    table = study_table(Study.load(folder))
+    (said,) = [line for line in table.remarks if line.startswith("Only ERM was run")]
+    best = "ERM data.exclude=['id', 'score']"
+    assert said.startswith(f"Only ERM was run, with 2 settings, of which {best} is best by qdcg10 on validation; ")
+    pair = shlex.split(said.partition("tells two apart: ")[2].removesuffix("."))
+    assert pair == ["--first", best, "--second", "ERM data.exclude=['id']"]
+    assert compare_in_study(Study.load(folder), pair[1], pair[3]).criteria
+    assert "Candidates differ in data.exclude, so they learn from other data." in table.remarks
