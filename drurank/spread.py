@@ -130,7 +130,8 @@ def _standard_deviations(
 
 def _deviation(values: np.ndarray) -> np.ndarray:
     """Standard deviation by row, 0 where all are equal, of which a rounded mean would make a little more."""
-    return (values - values[:, :1]).std(axis=1)
+    found: np.ndarray = (values - values[:, :1]).std(axis=1)
+    return found
 
 
 def shrunk_accuracy(correct: Array, count: Array, *, equal_if_alike: bool = False) -> Array:

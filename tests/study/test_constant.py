@@ -184,9 +184,9 @@ def test_what_is_not_known_is_said_and_what_is_damaged_named(study_with):
 @pytest.mark.parametrize(
     ("answers", "epochs", "said"),
     [
-        ({"worst": LUCKY, "p10": GOOD}, (3, 2), "no better than a constant answer: worst."),
-        ({"worst": GOOD, "p10": GOOD}, (0, 2), "of epoch 0, the first: worst."),
-        ({"worst": CONSTANT, "p10": WORSE}, (1, 0), "no better than a constant answer: worst and p10; of epoch 0, the"),
+        ({"worst": LUCKY, "p10": GOOD}, (3, 2), "worst is no better than a constant answer."),
+        ({"worst": GOOD, "p10": GOOD}, (0, 2), "worst is of epoch 0, the first."),
+        ({"worst": CONSTANT, "p10": WORSE}, (1, 0), "worst and p10 are no better than a constant answer; p10 is of epoch 0"),
         ({"worst": GOOD, "p10": GOOD}, (1, 2), ""),
     ],
 )
@@ -196,7 +196,7 @@ def test_tests_of_a_run_end_with_what_to_try(tmp_path, capsys, answers, epochs, 
     selection = {name: {"epoch": epoch} for name, epoch in zip(answers, epochs, strict=True)}
     say_what_to_try({name: tmp_path / name for name in answers}, selection)
     out = capsys.readouterr().out
-    assert out.startswith(f"Of the checkpoints, {said}" if said else "")
+    assert out.startswith(f"Best checkpoints: {said}" if said else "")
     to_try = "To try: longer training (fit with a larger --trainer.max_epochs), or another criterion (--select of fit)."
     assert out.endswith(f" {to_try}\n") is bool(said)
 
