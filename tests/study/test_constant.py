@@ -186,7 +186,7 @@ def test_what_is_not_known_is_said_and_what_is_damaged_named(study_with):
     [
         ({"worst": LUCKY, "p10": GOOD}, (3, 2), "worst is no better than a constant answer."),
         ({"worst": GOOD, "p10": GOOD}, (0, 2), "worst is of epoch 0, the first."),
-        ({"worst": CONSTANT, "p10": WORSE}, (1, 0), "worst and p10 are no better than a constant answer; p10 is of epoch 0"),
+        ({"worst": CONSTANT, "p10": WORSE}, (1, 0), "worst and p10 are no better than a constant answer; p10 is of epoch"),
         ({"worst": GOOD, "p10": GOOD}, (1, 2), ""),
     ],
 )
@@ -216,4 +216,4 @@ def test_the_runs_tests_say_it_once(fit, run, tmp_path, capsys):
     made = fit(tmp_path, "--select", "worst,average", epochs=1)
     run("test", "--run", made)
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "To try: " in line]
-    assert "of epoch 0, the first: worst and average" in line
+    assert "worst and average are of epoch 0, the first" in line
