@@ -59,7 +59,7 @@ def keep(part: str) -> None:
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=60, help="turns of each way of a training step")
+    options.add_argument("--rounds", type=int, default=12, help="turns of each way of a training step")
     options.add_argument("--repeats", type=int, default=9, help="turns of everything else")
     options.add_argument("--dry", action="store_true", help="do not write RESULTS.md")
     given = options.parse_args()
