@@ -2,9 +2,9 @@
 
 Synthetic setting 3, the default network, Adam, no validation. Each way runs in a thread of its own, and they take turns
 of a hundred steps, so that whatever else the machine does slows all of them alike. (In turns of ten, the first steps of
-each, which find nothing of their own in the caches, weigh more than in any fit: `ERM` was then at 1.11 instead of 1.06.) Times
-are CPU times of a thread. A figure is the quickest tenth of a way's turns; a ratio is the median of those of two turns of
-one round.
+each, which find nothing of their own in the caches, weigh more than in any fit: `ERM` was then at 1.11, not at 1.06.)
+Times are CPU times of a thread. A figure is the quickest tenth of a way's turns; a ratio is the median of those of two
+turns of one round.
 """
 
 from __future__ import annotations
