@@ -14,7 +14,7 @@ from lightning.pytorch import Trainer
 from drawing import RENDER, save_dot, saved_by
 from drurank import imports
 from runs import QUIET, SMALL
-from sampling import AS_EVER, drawn_often
+from sampling import AS_EVER, FEW, drawn_often
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 SLOW = (
@@ -114,14 +114,14 @@ def pictures():
 @pytest.fixture(autouse=True, scope="session")
 def few_draws():
     """Of distributions of true accuracies few are drawn, which takes longer than the rest of a report."""
-    with drawn_often(40, 20, 1):
+    with drawn_often(FEW):
         yield
 
 
 @pytest.fixture(scope="module")
 def all_draws():
     """As many are drawn as ever, for tests of how exact figures are."""
-    with drawn_often(*AS_EVER):
+    with drawn_often(AS_EVER):
         yield
 
 
