@@ -13,6 +13,7 @@ from lightning.pytorch import Trainer
 
 from drawing import RENDER, save_dot, saved_by
 from drurank import imports
+from quick_parsing import parse_quickly
 from runs import QUIET, SMALL
 from sampling import AS_EVER, FEW, drawn_often
 
@@ -22,6 +23,7 @@ SLOW = (
     "cli/test_study.py",
     "processes",
     "study",
+    "stacked/test_engine.py",
     "cli/test_study_workers.py",
     "test_imports.py",
     "test_extras.py",
@@ -33,6 +35,8 @@ SLOW = (
     "run_folder/test_loggers.py",
     "cli/test_configs.py",
     "test_noise.py",
+    "test_spread.py",
+    "cli/test_export.py",
     "methods/test_jtt.py",
     "cli/test_real_runs.py",
     "training/test_checkpoint.py",
@@ -41,6 +45,7 @@ SLOW = (
 
 
 def pytest_configure(config):
+    parse_quickly()
     for warning in (
         "ignore:.*does not have many workers",  # data this small is quickest without
         "ignore:.*is smaller than the logging interval",  # epochs of a few batches
