@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -55,11 +55,15 @@ def draw_criteria(
     def values(part: int, own: np.random.Generator) -> dict[str, np.ndarray]:
         return values_of(draw(own, part), names)
 
+    streams = rng.spawn(len(parts))
+    if len(parts) == 1:
+        return values(parts[0], streams[0])
     # Drawing and sorting release Python's lock; each part has its own random stream, whichever thread runs it.
     with ThreadPoolExecutor(THREADS) as pool:
-        waiting = pool.map(values, parts, rng.spawn(len(parts)))
-        light = groups * draws < HEAVY
-        found = list(track(waiting, title, total=len(parts), transient=True, disable=light))
+        waiting: Iterable[dict[str, np.ndarray]] = pool.map(values, parts, streams)
+        if groups * draws >= HEAVY:
+            waiting = track(waiting, title, total=len(parts), transient=True)
+        found = list(waiting)
     return {name: np.concatenate([each[name] for each in found]) for name in names}
 
 

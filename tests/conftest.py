@@ -14,7 +14,9 @@ from lightning.pytorch import Trainer
 
 from drawing import RENDER, save_dot, saved_by
 from drurank import imports
+from quick_parsing import parse_quickly
 from runs import QUIET, SMALL
+from sampling import AS_EVER, FEW, drawn_often
 
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")
 SLOW = (
@@ -22,6 +24,7 @@ SLOW = (
     "cli/test_study.py",
     "processes",
     "study",
+    "stacked/test_engine.py",
     "cli/test_study_workers.py",
     "test_imports.py",
     "test_extras.py",
@@ -33,6 +36,8 @@ SLOW = (
     "run_folder/test_loggers.py",
     "cli/test_configs.py",
     "test_noise.py",
+    "test_spread.py",
+    "cli/test_export.py",
     "methods/test_jtt.py",
     "cli/test_real_runs.py",
     "training/test_checkpoint.py",
@@ -41,6 +46,7 @@ SLOW = (
 
 
 def pytest_configure(config):
+    parse_quickly()
     for warning in (
         "ignore:.*does not have many workers",  # data this small is quickest without
         "ignore:.*is smaller than the logging interval",  # epochs of a few batches
@@ -108,6 +114,20 @@ def dots():
 def pictures():
     """Pictures are rendered, for a test that looks at them."""
     with saved_by(RENDER):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_draws():
+    """Of distributions of true accuracies few are drawn, which takes longer than the rest of a report."""
+    with drawn_often(FEW):
+        yield
+
+
+@pytest.fixture(scope="module")
+def all_draws():
+    """As many are drawn as ever, for tests of how exact figures are."""
+    with drawn_often(AS_EVER):
         yield
 
 

@@ -33,6 +33,7 @@ from drurank.metrics import (
 )
 from drurank.ranking import group_accuracy, group_dcg, rank_groups
 from drurank.training.record import EpochRecord
+from warm import started
 
 mpl.use("Agg")
 NAN = math.nan
@@ -757,7 +758,10 @@ def work(rank, folder):
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("processes")
-    torch.multiprocessing.spawn(work, (str(folder),), nprocs=2)
+    processes = started(work, [(rank, str(folder)) for rank in range(2)])
+    for process in processes:
+        process.join(100)
+    assert [process.exitcode for process in processes] == [0, 0]
     return [torch.load(folder / f"{rank}.pt") for rank in range(2)]
 
 

@@ -7,6 +7,8 @@ from scipy.stats import betabinom, binom
 
 from drurank.mixture import Mixtures, Tally, log_likelihood
 
+pytestmark = pytest.mark.usefixtures("all_draws")
+
 
 @pytest.mark.parametrize("precision", [0.7, 3.0, 400.0, 1e7])
 @pytest.mark.parametrize("mean", [0.1, 0.5, 0.99])

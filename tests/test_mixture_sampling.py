@@ -10,6 +10,8 @@ from drurank import mixture_sampling as sampling
 from drurank.mixture import COMPONENTS, Mixtures, Tally, shares
 from drurank.mixture_sampling import ALL_ALIKE_PRIOR, DRAWS, POINT_PRIOR, WEIGHT_PRIOR, draw_mixtures
 
+pytestmark = pytest.mark.usefixtures("all_draws")
+
 
 def test_one_component_has_its_exact_posterior():
     """The chance that all groups are alike: that of one point against each spread, the mean integrated out."""

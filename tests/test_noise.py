@@ -11,6 +11,8 @@ from drurank.errors import InputError
 from drurank.groups import Groups
 from drurank.noise import chance_band, chance_range, criteria_noise, group_interval, noise_floor
 
+pytestmark = pytest.mark.usefixtures("all_draws")
+
 LED = ("worst", "p10", "qdcg10")
 
 
@@ -96,13 +98,14 @@ def test_draws_are_the_same_however_they_are_shared_out(monkeypatch):
 
 def test_heavy_draws_show_their_progress(monkeypatch):
     shown = []
-    monkeypatch.setattr(
-        drurank.noise_draws, "track", lambda parts, title, **options: shown.append(options["disable"]) or parts
-    )
-    noise_floor(np.full(10, 5), 0.5, ["worst"], draws=10)
+    monkeypatch.setattr(drurank.noise_draws, "track", lambda parts, title, **options: shown.append(title) or parts)
+    few = noise_floor(np.full(10, 5), 0.5, ["worst"], draws=10)["worst"]
+    monkeypatch.setattr(drurank.noise_draws, "CHUNK", 20)
+    assert len(noise_floor(np.full(10, 5), 0.5, ["worst"], draws=10)["worst"]) == len(few) == 10
+    assert shown == []
     monkeypatch.setattr(drurank.noise_draws, "HEAVY", 100)
     noise_floor(np.full(10, 5), 0.5, ["worst"], draws=10)
-    assert shown == [True, False]
+    assert shown == ["Noise floor"]
 
 
 # ---- intervals

@@ -10,6 +10,8 @@ from drurank.errors import InputError
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread, shrunk_accuracy
 
+pytestmark = pytest.mark.usefixtures("all_draws")
+
 
 def drawn_from_beta(rng, groups, size, sd, mean=0.8):
     """Correct and count of groups of one size whose true accuracies are a beta distribution's, and these."""

@@ -31,6 +31,7 @@ from drurank.cli.training_parser import RunParser, TrainingParser
 from drurank.cli.training_shown import say_what_to_try, show_kept, show_validation
 from drurank.cli.trusted import check_kinds
 from drurank.cli.undoing import Begun, undone_if_not_begun
+from drurank.criteria import describe_criteria
 from drurank.errors import InputError, check_seed
 from drurank.files import remove_leftovers
 from drurank.methods import GroupModule
@@ -58,6 +59,8 @@ OF_PREDICT = ("keep", "output", "by_class", "overwrite")
 """Options of ``predict``, those of ``PredictionWriter``."""
 OF_TEST = ("figure", "html", "card")
 """Options of ``test``, those of ``GroupReport``."""
+MADE: dict[tuple[type, str, str], tuple[LightningArgumentParser, list[str]]] = {}
+"""Parsers of subcommands that this process has made, and what their method takes."""
 LOGGERS = ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.rank_zero")
 
 
@@ -109,9 +112,14 @@ class GroupCLI(LightningCLI):
         return cast(TrainingParser, self.parser).flags_of(config[self.subcommand]) if config is not None else []
 
     def _prepare_subcommand_parser(self, klass: type, subcommand: str, **kwargs: Any) -> LightningArgumentParser:
-        # The only place that knows which subcommand a parser is for.
-        parser = super()._prepare_subcommand_parser(klass, subcommand, **kwargs)
-        add_options(cast(TrainingParser, parser), subcommand)
+        # Parsing leaves a parser as it is, and making one takes as long; a study's worker runs many candidates.
+        kind = type(self), subcommand, describe_criteria()  # which its help lists
+        if kind not in MADE:
+            # The only place that knows which subcommand a parser is for.
+            parser = super()._prepare_subcommand_parser(klass, subcommand, **kwargs)
+            add_options(cast(TrainingParser, parser), subcommand)
+            MADE[kind] = parser, self._subcommand_method_arguments[subcommand]
+        parser, self._subcommand_method_arguments[subcommand] = MADE[kind]
         return parser
 
     def _run_subcommand(self, subcommand: str) -> None:

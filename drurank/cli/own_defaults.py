@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from jsonargparse import Namespace, _typehints
@@ -33,10 +34,16 @@ def own_defaults() -> Iterator[None]:
         _typehints.discard_init_args_on_class_path_change = usual
 
 
+@cache
+def _defaults_of(parser: Any) -> Any:
+    """What ``get_defaults`` gives, which takes a while; jsonargparse keeps one parser for each class."""
+    return parser.get_defaults()
+
+
 def _drop_defaults(class_path: str, arguments: Any) -> None:
     """Take those arguments away that are the class's defaults."""
     try:
-        defaults = ActionTypeHint.get_class_parser(class_path).get_defaults()  # type: ignore[no-untyped-call]
+        defaults = _defaults_of(ActionTypeHint.get_class_parser(class_path))  # type: ignore[no-untyped-call]
     except (ImportError, AttributeError, ValueError):
         return  # It is refused where it is used.
     names = arguments.items(branches=True, nested=False) if isinstance(arguments, Namespace) else arguments.items()

@@ -33,6 +33,15 @@ def _start_server():
         forkserver.ensure_running()
 
 
+def started(function, arguments):
+    """Processes that each call a function of a test's module, with its own arguments."""
+    _start_server()
+    processes = [FORKS.Process(target=function, args=own) for own in arguments]
+    for process in processes:
+        process.start()
+    return processes
+
+
 class Program:
     """A running program; stands in for ``subprocess.Popen``.
 

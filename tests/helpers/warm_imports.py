@@ -1,4 +1,4 @@
-"""Imported by the server of warm.py: what programs import, and pictures of one dot."""
+"""Imported by the server of warm.py: what programs import, pictures of one dot, and few draws."""
 
 import array_api_compat.numpy
 import array_api_compat.torch  # noqa: F401
@@ -13,7 +13,11 @@ import drurank.cli.study_checks
 import drurank.cli.training  # noqa: F401
 from drawing import save_dot
 from drurank.report import pictures
+from quick_parsing import parse_quickly
+from sampling import draw_few
 
 Image.preinit()  # imports what reads and writes the usual kinds
 torch.set_num_threads(1)
 pictures.save_picture = save_dot
+draw_few()
+parse_quickly()

@@ -10,6 +10,8 @@ from drurank.criteria import Criterion, default_criteria, register_criterion
 from drurank.figures import SHARES
 from drurank.report import SplitCounts
 
+pytestmark = pytest.mark.usefixtures("all_draws")
+
 
 def split_of(correct, count, **options):
     groups = [f"g{number}" for number in range(len(count))]

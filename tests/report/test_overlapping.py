@@ -12,6 +12,8 @@ from drurank.errors import InputError
 from drurank.report import report_predictions
 from drurank.report.tables import criteria_table
 
+pytestmark = pytest.mark.usefixtures("all_draws")
+
 NAMES = ["male", "female", "black"]
 
 
