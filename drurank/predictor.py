@@ -18,7 +18,7 @@ from drurank.data.file import FileData
 from drurank.data.new_rows import with_rows
 from drurank.errors import InputError
 from drurank.methods.group_module import TRANSFER_HOOKS
-from drurank.tabular.given import as_table
+from drurank.tabular.given import as_table, name_of
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Predictor:
         """
         table = as_table(rows)
         with TemporaryDirectory(prefix="drurank_", ignore_cleanup_errors=True) as scratch:
-            data = with_rows(self.data, table, self.method)
+            data = with_rows(self.data, table, self.method, name_of(rows))
             if isinstance(data, Text):
                 data.cache_dir = scratch  # These texts are hardly seen again.
             data.setup("predict")

@@ -168,6 +168,50 @@ def test_values_that_training_did_not_have_are_said_as_predict_says_them(predict
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "called"),
+    [([{"x": 0.0, "z": 1, "c": None}], "the rows"), (pa.table({"x": [0.0], "z": [1], "c": [None]}), "the Table")],
+    ids=["dicts", "Arrow"],
+)
+def test_a_blank_category_that_training_did_not_have_is_said_once(predictor, caplog, rows, called):
+    with caplog.at_level(logging.INFO):
+        predictor(rows)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{called}: 1 of 1 rows have a category that training did not have, which is read as unknown, by column: "
+        "c 1 (blank)"
+    ]
+
+
+def test_numbers_outside_of_trainings_are_warned_of(predictor, table):
+    train = pd.read_csv(table).query("split == 'train'")
+    said = (
+        f"the rows: 2 of 3 rows lie outside of what training had, by column: z 2 (-7 to 9; training {train.z.min():g}"
+    )
+    with pytest.warns(UserWarning, match="lie outside") as warned:
+        predictor([{"x": 0.0, "z": z, "c": "a"} for z in (-7, 9, 2)])
+    assert [str(one.message) for one in warned] == [
+        f"{said} to {train.z.max():g}); check that they are written as in training, and in its unit"
+    ]
+
+
+def test_what_looks_like_shares_or_percent_is_said_in_the_words_of_python(tmp_path, trainer):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"rate": rng.integers(40, 100, 60), "y": rng.choice(["no", "yes"], 60), "g": ["a", "b"] * 30})
+    frame = frame.assign(rate=frame.rate.map("{}.5%".format), split=["train", "train", "val"] * 20)
+    trained = trainer()
+    trained.fit(DRU(), datamodule=Table(frame, label="y", group="g", split="split", percents="rate"))
+    trained.save_checkpoint("mine.ckpt")
+    asked, plain = (Predictor.load("mine.ckpt", percents=percents) for percents in ("rate", None))
+    whole = asked([{"rate": "83.5%"}, {"rate": "95.1%"}])
+    with pytest.raises(InputError, match=r"row 0 .* 0.835 is not a percentage, .* look like shares: write 83.5% \("):
+        asked({"rate": [0.835, 0.951]})
+    with pytest.raises(InputError, match=r"row 0 .* 83.5 is not .*; if these numbers are percent already, give perc"):
+        asked(pd.DataFrame({"rate": [83.5, 95.1]}))
+    assert np.array_equal(plain(pd.DataFrame({"rate": [83.5, 95.1]})).probability, whole.probability)
+    with pytest.warns(UserWarning, match=r"2 of 2 rows lie outside .*: rate 2 \(0.835 to 0.951; training 4\d"):
+        plain({"rate": [0.835, 0.951]})
+
+
 def test_rows_that_are_dropped_are_not_there_and_the_others_keep_their_places(trained, predictor, table):
     dropping = Predictor.load(trained, missing="drop")
     found, whole = dropping(table), predictor(table)
@@ -191,10 +235,13 @@ def test_rows_that_are_dropped_are_not_there_and_the_others_keep_their_places(tr
         (pd.DataFrame({"x": []}), "the DataFrame has no rows"),
         (pd.Series([1.0]), "the Series is not a table"),
         (np.zeros((2, 3)), "the rows are a ndarray; give a DataFrame"),
-        ({}, "the Table has no rows"),
-        ([{}], "the Table has no rows"),
-        ([{"x": 1.0, "c": "a"}], "the Table has no column 'z'"),
-        ([{"x": "far", "z": 1, "c": "a"}], "the Table: column 'x', row 0 (the first is 0): 'far' is not a number"),
+        ({}, "there are no rows to predict"),
+        ({"x": [], "z": []}, "there are no rows to predict"),
+        ([{}], "the rows have no cells; give each as a dict of its cells by column"),
+        ([{"x": 1.0, "c": "a"}], "the rows have no column 'z'"),
+        ({"x": [1.0], "c": ["a"]}, "the rows have no column 'z'"),
+        (pa.table({"x": [1.0], "c": ["a"]}), "the Table has no column 'z'"),
+        ([{"x": "far", "z": 1, "c": "a"}], "the rows: column 'x', row 0 (the first is 0): 'far' is not a number"),
         ("nowhere.csv", "there is no file nowhere.csv"),
     ],
 )

@@ -27,11 +27,10 @@ from drurank.run_folder.layout import CONFIG_FILE, SELECTION_FILE
 from drurank.run_folder.links import refuse_links
 from drurank.run_folder.place import run_of
 from drurank.run_folder.selection import read_selection
+from drurank.tabular.columns import THE_ROWS
 
 PLAIN = (bool, int, float, str, type(None))
 """Kinds of the options that a checkpoint keeps."""
-UNNAMED = "the rows"
-"""What data is called whose file nothing names."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def _data_of(file: Path, checkpoint: dict[str, Any], options: dict[str, Any]) ->
             for name in options:
                 if name not in known:
                     raise InputError(f"{cls.__name__} has no option {name!r}; {nearest(name, known)}")
-            data = cls(UNNAMED, **{"label": "label", **options})
+            data = cls(THE_ROWS, **{"label": "label", **options})
             _encode(data, file, checkpoint)
             return data
     return None

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from drurank.networks import Sizes
 from drurank.tabular.columns import LARGEST, Column
-from drurank.tabular.feature import PLAIN
+from drurank.tabular.feature import DATE, PERCENT, PLAIN
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.spellings import plain_boolean
 
@@ -85,7 +85,9 @@ class NumericFeature:
         indicator: whether a further input says that the cell is missing; only where training had such cells, since
             its weights would else be untrained.
         written: how its text was found to be written, so that that of other rows is read alike; ``None`` in checkpoints
-            of older versions, which do not say it.
+            of older versions, which do not say it, as for those below.
+        minimum: the least of the training rows.
+        maximum: the largest of them.
     """
 
     name: str
@@ -93,6 +95,8 @@ class NumericFeature:
     scale: float
     indicator: bool
     written: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
 
     @classmethod
     def fit(cls, column: Column, rows: np.ndarray, written: str = PLAIN) -> NumericFeature:
@@ -102,7 +106,21 @@ class NumericFeature:
         mean, scale = float(np.nanmean(numbers)), float(np.nanstd(numbers))
         # Equal numbers differ from their mean by rounding.
         scale = scale if scale > 1e-14 * abs(mean) else 1.0
-        return cls(column.name, mean, scale, bool(missing.any()), written)
+        low, high = np.min(numbers, initial=np.inf, where=~missing), np.max(numbers, initial=-np.inf, where=~missing)
+        return cls(column.name, mean, scale, bool(missing.any()), written, float(low), float(high))
+
+    def state_dict(self) -> dict[str, Any]:
+        """All of it as plain values, without what an older checkpoint did not say."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def agrees(self, state: dict[str, Any]) -> bool:
+        """Whether the state of another one is of the same rows, as far as its version says."""
+        is_older = state.get("minimum") is None
+        known = {name: value for name, value in state.items() if value is not None}
+        if is_older and known.get("written") == PLAIN and self.written in (PERCENT, DATE):
+            known["written"] = self.written  # Older versions called these plain.
+        mine = self.state_dict()
+        return mine == {**mine, **known}
 
     def encode(self, column: Column, rows: np.ndarray) -> list[np.ndarray]:
         """One or two inputs, float32 ``[n]``."""
@@ -224,16 +242,19 @@ class Encoder(Names):
         """All of it as plain values."""
         return {
             **super().state_dict(),
-            "numeric": [vars(feature).copy() for feature in self.numeric],
+            "numeric": [feature.state_dict() for feature in self.numeric],
             "categorical": [vars(feature).copy() for feature in self.categorical],
             "encoding": self.encoding,
         }
 
     def agrees(self, state: dict[str, Any]) -> bool:
         """Whether another one was fitted on the same rows; older checkpoints do not say how cells are read."""
-        numeric = [{"written": self.written.get(feature["name"]), **feature} for feature in state.get("numeric", ())]
+        numeric = state.get("numeric", ())
+        if [feature.name for feature in self.numeric] != [feature["name"] for feature in numeric]:
+            return False
         categorical = [{"is_joined": False, **feature} for feature in state.get("categorical", ())]
-        return super().agrees({**state, "numeric": numeric, "categorical": categorical})
+        alike = all(mine.agrees(other) for mine, other in zip(self.numeric, numeric, strict=True))
+        return alike and super().agrees({**state, "numeric": self.state_dict()["numeric"], "categorical": categorical})
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Encoder:

@@ -33,13 +33,14 @@ class Asking:
         return self
 
 
-def with_rows(data: Data, rows: Any, method: Any) -> Data:
+def with_rows(data: Data, rows: Any, method: Any, name: str | None = None) -> Data:
     """Data that reads other rows with the same options and encoding, to be predicted.
 
     Args:
         data: has its encoding.
         rows: what its ``path`` may be.
         method: what predicts them.
+        name: what they are called in messages; by their kind, if not given.
 
     Raises:
         InputError: if the data is read from several tables, so that no rows can be given.
@@ -47,9 +48,10 @@ def with_rows(data: Data, rows: Any, method: Any) -> Data:
     if not data.one_table:
         raise InputError(f"{type(data).__name__} reads a folder of its own; predict its rows by the command predict")
     other = copy(data)
-    for name in OF_ROWS:
-        other.__dict__.pop(name, None)
-    other.path, other._given = named(rows)
+    for kept in OF_ROWS:
+        other.__dict__.pop(kept, None)
+    kind, other._given = named(rows)
+    other.path = name or kind
     other._checked, other._unlabelled, other._is_told = False, None, False
     other.trainer = Asking(method)  # type: ignore[assignment]
     other.forget_datasets()

@@ -9,13 +9,23 @@ from drurank.tabular.rules.cells import joined_values, missing_cells, padded_cel
 from drurank.tabular.rules.groups import unseen_groups
 from drurank.tabular.rules.labels import unlabelled_splits
 from drurank.tabular.rules.odd import odd_columns
+from drurank.tabular.rules.sentinels import sentinels
 from drurank.tabular.rules.spelling import names_alike
 from drurank.tabular.taken import columns_taken, sum_up
 
-TOLD = (unlabelled_splits, odd_columns, names_alike, unseen_groups, padded_cells, joined_values, missing_cells)
+TOLD = (
+    unlabelled_splits,
+    odd_columns,
+    names_alike,
+    unseen_groups,
+    padded_cells,
+    joined_values,
+    missing_cells,
+    sentinels,
+)
 """Of what ``inspect`` finds, that which leaves a run without what was meant, and which is quick to find."""
 
-NOTED = ("padded_cells", "joined_values", "missing_cells", "spelling", "codes")
+NOTED = ("padded_cells", "joined_values", "missing_cells", "spelling", "codes", "sentinels")
 """Codes of notes of these that are said too."""
 
 

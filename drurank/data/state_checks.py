@@ -15,7 +15,7 @@ from drurank.errors import InputError
 from drurank.run_folder.checkpoint_checks import REMEDY
 from drurank.shapes import MANY, check_shape, wrong
 from drurank.tabular.dates import ORDERS
-from drurank.tabular.feature import MARKED, PLAIN
+from drurank.tabular.feature import DATE, MARKED, PERCENT, PLAIN
 from drurank.tabular.jsonrows import HALF
 from drurank.text.pooling import Pooling
 
@@ -23,7 +23,8 @@ NAMES = {"label_names": list, "group_names": list}
 ENCODER = {**NAMES, "numeric": list, "categorical": list, "encoding": str}
 NUMERIC = {"name": str, "mean": int | float, "scale": int | float, "indicator": bool}
 CATEGORICAL = {"name": str, "values": list}
-OF_NUMERIC = {"written": str | NoneType}
+ENDS = {"minimum": int | float, "maximum": int | float}
+OF_NUMERIC = {"written": str | NoneType, **{name: kind | NoneType for name, kind in ENDS.items()}}
 """What checkpoints of older versions do not say."""
 OF_CATEGORICAL = {"is_joined": bool}
 """As of numbers."""
@@ -101,8 +102,12 @@ def _check_number(of: str, feature: Any, where: str) -> None:
     _check_text(of, feature["name"], f"{where}.name")
     _check_scale(of, feature["scale"], f"{where}.scale")
     written = feature.get("written")
-    if written not in (None, PLAIN, MARKED) and written[:2] not in ORDERS:
+    if written not in (None, PLAIN, MARKED, PERCENT, DATE) and written[:2] not in ORDERS:
         raise wrong(of, f"{where}.written", written, REMEDY)
+    if any(feature.get(name) is not None for name in ENDS):
+        check_shape(of, feature, ENDS, REMEDY, where)
+        if feature["minimum"] > feature["maximum"]:
+            raise wrong(of, f"{where}.maximum", feature["maximum"], REMEDY)
 
 
 def _check_category(of: str, feature: Any, where: str) -> None:

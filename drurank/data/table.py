@@ -14,6 +14,7 @@ from drurank.data.dataset import InMemory
 from drurank.data.encoding import CategoricalFeature, Encoder, Encoding, NumericFeature, trained_names
 from drurank.data.file import FileData
 from drurank.data.options import TablePath
+from drurank.data.outside import say_outside
 from drurank.data.state_checks import check_columns
 from drurank.data.unseen import say_joined, say_unseen
 from drurank.errors import InputError, check_choice
@@ -102,14 +103,14 @@ class Table(FileData):
         if self.features and self.exclude:
             raise InputError(f"features is {features!r} and exclude {exclude!r}; give one of them")
         self.missing, self.encoding = missing, encoding
-        self._reading = Reading(Marks(thousands, decimal), as_names(percents), as_names(dates), date_format)
+        self.reading = Reading(Marks(thousands, decimal), as_names(percents), as_names(dates), date_format)
         self._written: dict[str, str] = {}
 
     @property
     def named_columns(self) -> list[str]:
         """Columns that the options name."""
         features = [*self.features, *self.exclude, *self.categorical, *self.allow_leaks, *self.join_feature_twins]
-        return [*super().named_columns, *self._reading.percents, *self._reading.dates, *features]
+        return [*super().named_columns, *self.reading.percents, *self.reading.dates, *features]
 
     @property
     def sizes(self) -> Sizes:
@@ -125,8 +126,8 @@ class Table(FileData):
             exclude=self.exclude,
             categorical=self.categorical,
             allow_leaks=self.allow_leaks,
-            numbers=[*self._reading.percents, *self._reading.dates],
-            dates=self._reading.dates,
+            numbers=[*self.reading.percents, *self.reading.dates],
+            dates=self.reading.dates,
             written=self._written,
             joined=dict.fromkeys(self.join_feature_twins, ()) if self._encoder is None else self._encoder.joined,
             missing=self.missing,
@@ -137,7 +138,7 @@ class Table(FileData):
     def _converted(self, table: pa.Table) -> pa.Table:
         kept = {self.label, *self.group, *self.categorical, *([self.split] if self.split else [])}
         trained = None if self._encoder is None else self._encoder.written
-        converted = self._reading.convert(self._source.path, table, kept, self._source.several, trained)
+        converted = self.reading.convert(self._source.path, table, kept, self._source.several, trained)
         self._written = converted.written
         return converted.table
 
@@ -177,9 +178,10 @@ class Table(FileData):
         inputs: Any = encoder.inputs(columns, rows)
         if self._stage() not in (None, "fit"):
             if not self._is_of_training:  # of which the fit has said it
-                _say_missing(where, data, rows)
+                self._say_missing(where, data, rows)
                 say_joined(where, data.features, rows)
             say_unseen(where, encoder.categorical, columns, rows, inputs["categorical"].numpy())
+            say_outside(where, encoder.numeric, data.features, rows)
         inputs = inputs if encoder.categorical else inputs["numeric"]
         return InMemory(inputs, encoder.label(data, rows), encoder.transform())
 
@@ -220,14 +222,17 @@ class Table(FileData):
                 f"{self.path}: left out {dropped:,} of {total:,} {split} rows, which lack a feature ({lacking})"
             )
 
+    def _say_missing(self, where: str, data: GroupedRows, rows: np.ndarray) -> None:
+        """Say how many of these rows lack features that are filled in, by column.
 
-def _say_missing(where: str, data: GroupedRows, rows: np.ndarray) -> None:
-    """Say how many of these rows lack features, by column."""
-    missing = {feature.name: feature.missing[rows] for feature in data.features}
-    found = np.any([*missing.values(), np.zeros(len(rows), dtype=bool)], axis=0).sum()
-    if found:
-        said = some((f"{name} {cells.sum():,}" for name, cells in missing.items() if cells.any()), shown=10)
-        rank_zero_info(
-            f"{where}: {found:,} of {len(rows):,} rows lack a feature, which is filled in as in training, by "
-            f"column: {said}"
-        )
+        A blank category that training did not have is read as unknown, and told with such.
+        """
+        unknown = {feature.name for feature in self.encoder.categorical if None not in feature.values}
+        missing = {feature.name: feature.missing[rows] for feature in data.features if feature.name not in unknown}
+        found = np.any([*missing.values(), np.zeros(len(rows), dtype=bool)], axis=0).sum()
+        if found:
+            said = some((f"{name} {cells.sum():,}" for name, cells in missing.items() if cells.any()), shown=10)
+            rank_zero_info(
+                f"{where}: {found:,} of {len(rows):,} rows lack a feature, which is filled in as in training, by "
+                f"column: {said}"
+            )

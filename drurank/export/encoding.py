@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from drurank.data import Text
+from drurank.data import Table, Text
 from drurank.data.encoding import UNSEEN, Encoder
-from drurank.data.file import FileData
 from drurank.export.classifier import Input
 from drurank.export.formats import OUTPUT
+from drurank.export.writings import explained, written_of
 from drurank.methods import GroupModule
+from drurank.tabular.converting import Reading
 
 FORMAT = 1
 """Another one where the file means something else."""
@@ -22,8 +23,9 @@ CELLS = [
 NUMBER = [
     "number: (x - mean) / scale, computed in float64 and rounded to float32; 0 where it is missing.",
     "missing_indicator: a second value behind it, 1 where the cell is missing, else 0.",
-    "written: how the cells are written, where options of training made numbers of them; plain is a number as it is. "
-    "Dates are days since 1970-01-01.",
+    "minimum, maximum: the least and the largest x of the training rows, to tell rows that lie outside; null where the "
+    "checkpoint is of an older version.",
+    "written: how the cells are written of which x is read, as follows.",
 ]
 CATEGORY = [
     f"category: the code of a cell is its place in values, from 1 on, or {UNSEEN} for a value that is not there; null "
@@ -61,20 +63,23 @@ def encoding_of(data: Any, method: GroupModule, labels: Sequence[str], inputs: S
         "labels": list(labels),
         "inputs": [{"name": one.name, "dtype": one.dtype, "shape": one.shape} for one in inputs],
         "output": {"name": OUTPUT, "dtype": "float32", "shape": ["rows", len(labels)]},
-        **(_of_data(data) if isinstance(data, FileData) else {"kind": None}),
+        **(_of_data(data) if isinstance(data, Table | Text) else {"kind": None}),
         "network": {**network, "sizes": None if sizes is None else sizes.as_plain()},
     }
 
 
-def _of_data(data: FileData) -> dict[str, Any]:
+def _of_data(data: Table | Text) -> dict[str, Any]:
     if isinstance(data, Text):
         return _of_texts(data)
     encoder: Encoder = data.encoder
-    how = [*CELLS, *NUMBER, *CATEGORY, ONEHOT if encoder.encoding == "onehot" else EMBED]
-    return {"kind": "table", "encoding": encoder.encoding, "columns": _columns(encoder), "how": how}
+    columns = _columns(encoder, data.reading)
+    written = dict.fromkeys(column["written"] for column in columns if column["kind"] == "number")
+    of_numbers = [*NUMBER, *(explained(one, data.reading) for one in written)] if written else []
+    how = [*CELLS, *of_numbers, *CATEGORY, ONEHOT if encoder.encoding == "onehot" else EMBED]
+    return {"kind": "table", "encoding": encoder.encoding, "columns": columns, "how": how}
 
 
-def _columns(encoder: Encoder) -> list[dict[str, Any]]:
+def _columns(encoder: Encoder, reading: Reading) -> list[dict[str, Any]]:
     found, at = list[dict[str, Any]](), 0
     for number in encoder.numeric:
         found.append(
@@ -85,7 +90,9 @@ def _columns(encoder: Encoder) -> list[dict[str, Any]]:
                 "mean": number.mean,
                 "scale": number.scale,
                 "missing_indicator": number.indicator,
-                "written": number.written,
+                "minimum": number.minimum,
+                "maximum": number.maximum,
+                "written": written_of(number, reading),
             }
         )
         at += 1 + number.indicator

@@ -23,6 +23,8 @@ LARGEST = 1e30
 """Largest number that is taken: its square is far from overflow, and float32 holds it."""
 Names = str | list[str] | None
 MOST_NAMED = 10
+THE_ROWS = "the rows"
+"""What rows are called that are given in Python and are no table."""
 WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
 """Whole numbers as text, of which some may be written as a decimal: 1 and 1.0."""
 PLAIN = re.compile(r"[\w<]([\w .+/%<>-]*[\w.+/%<>-])?")
@@ -220,7 +222,8 @@ def refuse_unknown(path: str, table: pa.Table, names: Iterable[str], more: str =
         if name not in table.column_names:
             odd = any("," in column or column != column.strip() for column in table.column_names)
             how = '; give names with commas or blanks at their ends as a list, as ["a, b"]' if odd else ""
-            raise InputError(f"{path} has no column {name!r}; {nearest(name, table.column_names)}{how}{more}")
+            has = "have" if path == THE_ROWS else "has"
+            raise InputError(f"{path} {has} no column {name!r}; {nearest(name, table.column_names)}{how}{more}")
 
 
 def as_option(option: str, names: Sequence[str]) -> str:

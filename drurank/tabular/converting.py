@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
-from drurank.tabular.columns import Column, Files, refuse_unknown, to_number
-from drurank.tabular.dates import DAY, date_reader, days_of, form_of, forms_of_cell, is_impossible, said_form
-from drurank.tabular.feature import MARKED, PLAIN
+from drurank.tabular.columns import Column, Files, as_option, refuse_unknown, to_number
+from drurank.tabular.dates import DAY, ORDERS, date_reader, days_of, form_of, forms_of_cell, is_impossible, said_form
+from drurank.tabular.feature import DATE, MARKED, PERCENT
 from drurank.tabular.writings import Marks, is_missing
 
 
@@ -57,7 +57,8 @@ class Reading:
             table: its cells.
             kept: columns that stay as they are, since they are no numbers: label, group, split, codes.
             files: those of the rows, where the table is of several.
-            trained: how the numbers of training were found to be written, by name; other rows are read so too.
+            trained: how the numbers of training were found to be written, by name; other rows are read so too. ``None``
+                where these rows are those of training.
 
         Raises:
             InputError: if there is no such column, or a cell of it cannot be read so.
@@ -67,19 +68,21 @@ class Reading:
             for name in asked:
                 if name in kept:
                     raise InputError(f"{path}: {option} names the column {name!r}, which is no number; leave it out")
-        trained, written = trained or {}, dict[str, str]()
+        is_fit, trained, written = trained is None, trained or {}, dict[str, str]()
         for place, name in enumerate(table.column_names):
             made, cells = None, table[name]
             if name in self.dates and (pa.types.is_timestamp(cells.type) or pa.types.is_date(cells.type)):
-                made = _days_of_times(cells)
+                made, written[name] = _days_of_times(cells), DATE
             elif name in self.dates:
                 column = Column(path, name, cells, files=files)
-                known = None if trained.get(name) in (PLAIN, MARKED) else trained.get(name)
+                known = trained[name] if trained.get(name, "")[:2] in ORDERS else None
                 form = self.date_format or known or form_of(column.texts)
                 made = _dates(column, self.date_format, form, known)
-                written |= {name: form} if form and not self.date_format else {}
+                written[name] = DATE if self.date_format or not form else form
             elif name in self.percents:
-                made = _percents(Column(path, name, cells, files=files), self.marks)
+                column = Column(path, name, cells, files=files)
+                wrong = _why_no_percent(column, self.marks, self._without(name), is_fit)
+                made, written[name] = _percents(column, self.marks, wrong), PERCENT
             elif name not in kept and self.marks != Marks() and _is_text(cells.type):
                 column = Column(path, name, cells, files=files, as_written=True)
                 if name not in trained or trained[name] == MARKED or not _is_plain(column):
@@ -89,6 +92,11 @@ class Reading:
                 table = table.set_column(place, name, pa.array(made, from_pandas=True))
         return Converted(table, written)
 
+    def _without(self, name: str) -> str:
+        """The option with which a column is no longer one of percentages."""
+        others = [other for other in self.percents if other != name]
+        return as_option("percents", others) if others else "percents=None"
+
 
 @dataclass(frozen=True)
 class Converted:
@@ -96,7 +104,7 @@ class Converted:
 
     Attributes:
         table: with these columns as float64.
-        written: how the cells of a column were found to be written, by name: a form of dates, or ``MARKED``.
+        written: how the cells of these columns are written, by name: see ``Feature``.
     """
 
     table: pa.Table
@@ -124,17 +132,43 @@ def _marked(column: Column, marks: Marks, is_known: bool) -> np.ndarray | None:
     return _numbers(column, read, f"is not a number with {said}, as {which} are; {wanted}")
 
 
-def _percents(column: Column, marks: Marks) -> np.ndarray:
+def _percents(column: Column, marks: Marks, wrong: Callable[[str], str]) -> np.ndarray:
     def number(text: str) -> float | None:
         if is_missing(text):
             return np.nan
         return marks.read(text[:-1].strip()) if text.endswith("%") else None
 
-    def wrong(text: str) -> str:
-        remedy = f"write {text.strip()}%" if marks.read(text) is not None else "write a number and %, or leave it blank"
-        return f"is not a percentage, as '36.2%'; {remedy}"
-
     return _numbers(column, [number(text) for text in column.texts], wrong)
+
+
+def _why_no_percent(column: Column, marks: Marks, instead: str, is_fit: bool) -> Callable[[str], str]:
+    """What says of a cell why it is no percentage, and what to do.
+
+    A number without a sign may be a percentage or a share, which only all such cells together tell.
+
+    Args:
+        column: its cells.
+        marks: what stands in them.
+        instead: the option that takes the cells as they are.
+        is_fit: whether they are those of training.
+    """
+    read = to_number if column.is_number else marks.read
+    bare = {text: read(text) for text in column.texts if not (is_missing(text) or text.endswith("%"))}
+    has_signs = any(text.endswith("%") for text in column.texts)
+    are_shares = all(0 <= number <= 1 for number in bare.values() if number is not None)
+
+    def remedy(text: str) -> str:
+        number = bare.get(text)
+        if number is None:
+            return "write a number and %, or leave it blank"
+        if is_fit and not has_signs:
+            return f"write {text}%, or, to take the numbers of this column as they are, give {instead}"
+        if are_shares:
+            percent = f"{100 * number:.10g}%".replace(".", marks.point)
+            return f"such cells look like shares: write {percent} (and {text}% only if so little is meant)"
+        return f"write {text}%" if has_signs else f"if these numbers are percent already, give {instead}"
+
+    return lambda text: f"is not a percentage, as '36.2%'; {remedy(text)}"
 
 
 def _days_of_times(cells: pa.ChunkedArray) -> np.ndarray:

@@ -17,8 +17,11 @@ FEWEST = 20
 SPARSE = 2
 """So many times as many numbers as rows may lie between the lowest and the highest of rows that were drawn."""
 
-PLAIN, MARKED = "plain", "marked"
-"""How numbers are written: as they usually are, or with marks that options name."""
+PLAIN, MARKED, PERCENT, DATE = "plain", "marked", "percent", "date"
+"""How numbers are written: as they usually are, with marks that options name, with a percent sign, or as a date.
+
+A date is called so where an option or the type of the column says how to read it; else by the form of its cells.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Feature:
         is_number: whether it counts as one of numbers, or else as one of categories.
         asked: whether that was said by an option or a checkpoint, and not by the cells.
         is_date: whether the numbers are days since 1970.
-        written: how the cells of numbers were found to be written: plain, marked, or as dates of a form.
+        written: how the cells of numbers are written: one of the names above, or the form of dates.
         is_joined: whether categories that differ only by how they are written are one.
     """
 
@@ -55,6 +58,10 @@ class Feature:
     def missing(self) -> np.ndarray:
         """Which cells are missing, bool ``[n]``; in a column of text or codes NA is one of them, and not missing."""
         return np.isnan(self.column.numbers) if self.is_number else self.column.codes < 0
+
+    def said(self, number: float) -> str:
+        """One of its numbers as messages have it; of dates the day."""
+        return str(np.datetime64(int(np.floor(number)), "D")) if self.is_date else f"{number:g}"
 
     @property
     def code(self) -> np.ndarray:

@@ -10,9 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
+from drurank.tabular.columns import THE_ROWS
 from drurank.tabular.jsonrows import table_of
 
 WANTED = "give a DataFrame, an Arrow table, a list of dicts, a dict of lists, or the path of a file"
+NONE = "there are no rows to predict; give at least one"
+
+
+def name_of(rows: Any) -> str | None:
+    """What rows are called in messages that ``as_table`` makes a table of; ``None`` of others, which have a name."""
+    return THE_ROWS if isinstance(rows, list | tuple | dict) else None
 
 
 def as_table(rows: Any) -> Any:
@@ -30,8 +37,10 @@ def as_table(rows: Any) -> Any:
         if other is not None:
             raise InputError(f"the rows are a list with a {type(other).__name__}; {WANTED}")
         if not rows:
-            raise InputError("there are no rows to predict; give at least one")
-        return table_of("the rows", iter(rows))
+            raise InputError(NONE)
+        if not any(rows):
+            raise InputError("the rows have no cells; give each as a dict of its cells by column")
+        return table_of(THE_ROWS, iter(rows))
     if isinstance(rows, dict):
         return _of_columns(rows)
     if isinstance(rows, str | os.PathLike) or hasattr(rows, "columns") or hasattr(rows, "__arrow_c_stream__"):
@@ -59,6 +68,8 @@ def _of_columns(columns: dict[str, Any]) -> pa.Table:
         raise InputError(
             f"the rows: {few!r} has {sizes[few]:,} values and {many!r} has {sizes[many]:,}; give one of each for a row"
         )
+    if not any(sizes.values()):
+        raise InputError(NONE)
     return pa.table(arrays)
 
 

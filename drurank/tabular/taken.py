@@ -10,7 +10,7 @@ import numpy as np
 from drurank.errors import in_list
 from drurank.tabular.columns import Column
 from drurank.tabular.dates import said_form
-from drurank.tabular.feature import PLAIN, Feature
+from drurank.tabular.feature import DATE, PLAIN, Feature
 from drurank.tabular.odd import oddity
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.spellings import plain_group
@@ -75,12 +75,11 @@ def _feature(data: GroupedRows, feature: Feature) -> Taken:
         return Taken(feature.name, "categories", _values(feature.column), *said)
     numbers = feature.column.numbers[data.learnt]
     numbers = numbers[np.isfinite(numbers)]
-    ends = [numbers.min(), numbers.max()] if len(numbers) else []
+    ends = [feature.said(end) for end in ((numbers.min(), numbers.max()) if len(numbers) else ())]
     if feature.is_date:
-        form = f", {said_form(feature.written)}" if feature.written != PLAIN else ""
-        days = [str(np.datetime64(int(np.floor(end)), "D")) for end in ends]
-        return Taken(feature.name, "date", f"{' to '.join(days) or 'no date'}{form}", *said)
-    return Taken(feature.name, "number", " to ".join(f"{end:g}" for end in ends) or "no number", *said)
+        form = f", {said_form(feature.written)}" if feature.written not in (PLAIN, DATE) else ""
+        return Taken(feature.name, "date", f"{' to '.join(ends) or 'no date'}{form}", *said)
+    return Taken(feature.name, "number", " to ".join(ends) or "no number", *said)
 
 
 def _values(column: Column) -> str:

@@ -71,6 +71,7 @@ FACTS = (
     "looks like a date",
     "day first",
     "are joined",
+    "lie outside of what training had",
     "groups that training did not have",
     "category that training did not have",
 )

@@ -14,8 +14,16 @@ NAMES = {"label_names": ["no", "yes"], "group_names": ["g1", "g2"]}
 OF_TABLE = {
     **NAMES,
     "numeric": [
-        {"name": "a", "mean": 0.5, "scale": 2.0, "indicator": True, "written": "plain"},
-        {"name": "d", "mean": 0.0, "scale": 1e-9, "indicator": False, "written": "%d/%m/%Y"},
+        {"name": "a", "mean": 0.5, "scale": 2.0, "indicator": True, "written": "plain", "minimum": -2.5, "maximum": 7},
+        {
+            "name": "d",
+            "mean": 0.0,
+            "scale": 1e-9,
+            "indicator": False,
+            "written": "%d/%m/%Y",
+            "minimum": -9,
+            "maximum": 5.0,
+        },
     ],
     "categorical": [{"name": "c", "values": ["x", "y", None], "is_joined": False}],
     "encoding": "onehot",
@@ -67,6 +75,7 @@ TAKEN = {
     r"numeric\.\d\.scale": {"number"},
     r"numeric\.\d\.indicator": {"true"},
     r"numeric\.\d\.written": {"none"},
+    r"numeric\.\d\.(minimum|maximum)": A_NUMBER,
     r"categorical\.0\.values": {"texts", "empty list"},
     r"categorical\.0\.values\.[01]": {"text"},
     r"categorical\.0\.values\.2": {"text", "none"},
@@ -162,6 +171,27 @@ def test_a_key_that_nothing_reads_is_named(data, place, name):
     where = data.__qualname__ if place is None else f"Table.{place}.0"
     with pytest.raises(InputError, match=re.escape(f"its {where} has {name!a}, which is not known; ")):
         saved_state(data, {data.__qualname__: state}, "a.ckpt")
+
+
+@pytest.mark.parametrize("written", ["plain", "marked", "percent", "date", "%d.%m.%Y", "%m/%d/%y", "%Y-%m-%d", None])
+def test_every_way_of_writing_numbers_is_known(written):
+    state = changed(OF_TABLE, ("numeric", 0, "written"), written)
+    assert saved_state(Table, {"Table": state}, "a.ckpt") is state
+
+
+@pytest.mark.parametrize("ends", [(1, 0), (7.5, 7), (-2, -2.5)])
+def test_the_least_number_is_not_above_the_largest(ends):
+    state = changed(changed(OF_TABLE, ("numeric", 1, "minimum"), ends[0]), ("numeric", 1, "maximum"), ends[1])
+    with pytest.raises(InputError, match=rf"a\.ckpt is damaged: its Table\.numeric\.1\.maximum is {ends[1]}; give"):
+        saved_state(Table, {"Table": state}, "a.ckpt")
+
+
+def test_older_checkpoints_know_neither_least_nor_largest_number():
+    state = copy.deepcopy(OF_TABLE)
+    state["numeric"][0] |= {"minimum": None, "maximum": None}
+    del state["numeric"][1]["minimum"], state["numeric"][1]["maximum"]
+    assert saved_state(Table, {"Table": state}, "a.ckpt") is state
+    assert Table("t.csv", "y").read_encoder(state).numeric[1].minimum is None
 
 
 def test_two_columns_have_two_names():

@@ -29,14 +29,19 @@ def test_rows_with_an_unseen_category_are_counted(tmp_path, caplog, stage):
     assert said.endswith("color 3 ('mauve', 'teal'); size 1 ('xl')")
 
 
-def test_missing_cells_of_other_data_are_counted(tmp_path, caplog):
-    state = fitted(parquet(tmp_path, **SEEN)).state_dict()
-    other = {**SEEN, "color": [None, None, *SEEN["color"][2:]]}
+@pytest.mark.parametrize("has", [False, True])
+def test_missing_cells_of_other_data_are_counted_once(tmp_path, caplog, has):
+    """As filled in where training had such cells, or in numbers; else as a category that it did not have."""
+    color = [None, *SEEN["color"][1:]] if has else SEEN["color"]
+    state = fitted(parquet(tmp_path, **{**SEEN, "color": color}), missing="indicator").state_dict()
+    other = {**SEEN, "color": [None, None, *SEEN["color"][2:]], "x": [None, *SEEN["x"][:5], None, 1.0]}
     with caplog.at_level(logging.INFO):
         path = parquet(tmp_path, "o.parquet", **other)
         restored(state, path, tmp_path, "predict", missing="indicator", split=None).dataset("new")
     (found,) = [record.getMessage() for record in caplog.records if "lack a feature" in record.getMessage()]
-    assert found == f"{path}: 2 of 8 rows lack a feature, which is filled in as in training, by column: color 2"
+    rows, columns = (3, "x 2, color 2") if has else (2, "x 2")
+    assert found == f"{path}: {rows} of 8 rows lack a feature, which is filled in as in training, by column: {columns}"
+    assert [said.rpartition(": ")[2] for said in said_of(caplog)] == ([] if has else ["color 2 (blank)"])
 
 
 def test_of_many_values_the_commonest_are_named(tmp_path, caplog):

@@ -104,6 +104,7 @@ CASES = {
     "constant_columns": (lambda t: t.update(same=["a"] * 720), "same"),
     "distinct_columns": (lambda t: t.update(id=[f"row {row}" for row in range(720)]), "id"),
     "unseen_categories": (lambda t: put(t, "c", {700: "kind z"}), "c"),
+    "sentinels": (lambda t: put(t, "x", dict.fromkeys(range(0, 360, 9), 999.0)), "x"),
     "missing_cells": (lambda t: put(t, "x", {3: None, 400: None}), "x"),
     "missing_as_text": (lambda t: put(t, "g", dict.fromkeys(rows_of("g03"), "nan")), "nan"),
     "blank_label": (lambda t: put(t, "y", {3: " "}), "y"),

@@ -12,9 +12,10 @@ from drurank.tabular.writings import Marks
 
 
 def converted(cells, kept=(), marks=None, name="t.csv", trained=None, **options):
-    table = pa.table({"x": cells, "code": ["1,000"] * len(cells)})
+    table = pa.table({"x": cells, "code": ["1,000"] * len(cells), "code 2": ["1%"] * len(cells)})
     reading = Reading(Marks(**(marks or {})), **options)
-    made = reading.convert(name, table, ["code", *kept], trained=trained and {"x": trained}).table
+    kept = ["code", "code 2", *kept] if "code 2" not in options.get("percents", ()) else ["code", *kept]
+    made = reading.convert(name, table, kept, trained=trained and {"x": trained}).table
     assert made["code"].to_pylist() == table["code"].to_pylist()
     return made["x"]
 
@@ -60,6 +61,17 @@ def test_columns_of_other_cells_stay_as_they_are(cells):
             ["1%", "x"],
             {"percents": ["x"]},
             r"'x' is not a percentage, as '36.2%'; write a number and %, or leave it",
+        ),
+        (
+            [0.5, 0.25],
+            {"percents": ["x"]},
+            r"row 0 .*: 0.5 is not a percentage, as '36.2%'; write 0.5%, or, to take the numbers of this column as "
+            r"they are, give percents=None$",
+        ),
+        (
+            ["36.2", "4"],
+            {"percents": ["code 2", "x"], "name": "t.csv"},
+            r"'36.2' is not a percentage, .* as they are, give percents='code 2'$",
         ),
         (["2021-01-01", "soon"], {"dates": ["x"]}, r"row 1 .*'soon' is not a date .*date_format="),
         (
@@ -134,6 +146,58 @@ def test_plain_numbers_of_training_get_no_marks_later():
 def test_other_rows_that_are_written_otherwise_are_named(cells, options, said):
     with pytest.raises(InputError, match=said):
         converted(cells, **options)
+
+
+SHARES = r"such cells look like shares: write {} \(and {} only if so little is meant\)$"
+PERCENT_ALREADY = "if these numbers are percent already, give percents=None$"
+
+
+@pytest.mark.parametrize(
+    ("cells", "marks", "said"),
+    [
+        (["0.835", "1", "", "0"], {}, "row 0 .*" + SHARES.format("83.5%", "0.835%")),
+        ([0.835, None, 0.07], {}, "row 0 .*" + SHARES.format("83.5%", "0.835%")),
+        ([None, 0.07], {}, "row 1 .*" + SHARES.format("7%", "0.07%")),
+        ([1, 0], {}, SHARES.format("100%", "1%")),
+        (["0,835"], {"decimal": ","}, SHARES.format("83,5%", "0,835%")),
+        ([0.835], {"decimal": ","}, SHARES.format("83,5%", "0.835%")),
+        (["90%", "0.835"], {}, "row 1 .*" + SHARES.format("83.5%", "0.835%")),
+        (["0.835", "83.5"], {}, "row 0 .*" + PERCENT_ALREADY),
+        (["83.5", "1.0"], {}, "row 0 .*" + PERCENT_ALREADY),
+        ([83.5, 95.1], {}, r"row 0 .*: 83.5 is .*" + PERCENT_ALREADY),
+        (["-0.2", "0.1"], {}, PERCENT_ALREADY),
+        (["90%", "0.8", "83.5"], {}, r"row 1 .*'0.8' is not a percentage, as '36.2%'; write 0.8%$"),
+        (["high", "0.5"], {}, r"row 0 .*'high' is not .*; write a number and %, or leave it blank$"),
+    ],
+    ids=str,
+)
+def test_of_numbers_without_a_percent_sign_all_say_what_they_are(cells, marks, said):
+    with pytest.raises(InputError, match=said):
+        converted(cells, marks=marks, percents=["x"], trained="percent")
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "written"),
+    [
+        (["36.2%"], {"percents": ["x"]}, "percent"),
+        (["1/13/2021"], {"dates": ["x"]}, "%m/%d/%Y"),
+        (["1/2/2021"], {"dates": ["x"], "date_format": "%d/%m/%Y"}, "date"),
+        ([datetime.date(1970, 1, 3)], {"dates": ["x"]}, "date"),
+        ([datetime.datetime(1970, 1, 2)], {"dates": ["x"]}, "date"),
+        (["1,000", "2"], {"marks": {"thousands": ","}}, "marked"),
+        (["1", "2"], {"marks": {"thousands": ","}}, None),
+    ],
+    ids=str,
+)
+def test_how_cells_are_written_is_known(cells, options, written):
+    marks = Marks(**options.pop("marks", {}))
+    made = Reading(marks, **options).convert("t.csv", pa.table({"x": cells}), [])
+    assert made.written.get("x") == written
+
+
+@pytest.mark.parametrize("trained", ["plain", "percent", "marked", "date"])
+def test_what_says_no_order_of_dates_is_none(trained):
+    assert converted(["1/2/1970", "13/1/1970"], dates=["x"], trained=trained).to_pylist() == [31, 12]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from drurank.tabular.rules import (
     misspelling,
     odd,
     scale,
+    sentinels,
     spelling,
     splits,
 )
@@ -72,6 +73,7 @@ RULES = (
     Rule(groups.tiny_groups),
     Rule(labels.imbalance),
     Rule(labels.rare_labels),
+    Rule(sentinels.sentinels),
     Rule(scale.label_words),
     Rule(scale.label_scale),
     Rule(spelling.spelled_alike),
