@@ -8,7 +8,7 @@ from scipy.stats import betabinom, binom
 
 from drurank import mixture_sampling as sampling
 from drurank.mixture import COMPONENTS, Mixtures, Tally, shares
-from drurank.mixture_sampling import ALL_ALIKE_PRIOR, DRAWS, POINT_PRIOR, WEIGHT_PRIOR, draw_mixtures
+from drurank.mixture_sampling import ALL_ALIKE_PRIOR, POINT_PRIOR, WEIGHT_PRIOR, draw_mixtures
 
 pytestmark = pytest.mark.usefixtures("all_draws")
 
@@ -43,7 +43,7 @@ def test_a_lead_that_hangs_on_few_groups_leaves_both_models_drawn():
     tally = Tally(np.arange(100.0), np.full(100, 100.0), np.ones(100, np.int64), np.arange(100))
 
     def drawn(ahead):
-        one, other = (sampling._without_sizes(*np.full((3, DRAWS, COMPONENTS), number)) for number in (0.3, 0.6))
+        one, other = (sampling._without_sizes(*np.full((3, sampling.DRAWS, COMPONENTS), number)) for number in (0.3, 0.6))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sampling, "_predicts", lambda which, _: ahead if which is other else 0 * ahead)
             whole, lead = sampling._averaged(one, other, tally, np.random.default_rng(0))
@@ -127,7 +127,7 @@ def test_there_are_as_many_mixtures_whatever_their_kind(sizes):
     count = np.repeat(sizes, 30)
     for true in (np.full(60, 0.8), np.where(np.arange(60) < 20, 0.3, 0.9)):
         drawn, _ = draw_mixtures(Tally.of(rng.binomial(count, true), count), np.random.default_rng(0))
-        shape = (DRAWS, len(set(sizes)), COMPONENTS)
+        shape = (sampling.DRAWS, len(set(sizes)), COMPONENTS)
         assert drawn.weight.shape == drawn.mean.shape == drawn.precision.shape == shape
         np.testing.assert_allclose(drawn.weight.sum(axis=-1), 1)
         assert ((drawn.mean > 0) & (drawn.mean < 1)).all()
