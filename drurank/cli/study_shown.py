@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -157,7 +158,7 @@ def draw(
         "groups.png": partial(pictures.draw_sorted_groups, study, by, on),
     }
     for option in pictures.options_with_grid(study):
-        figures[f"{option}.png"] = partial(pictures.draw_option, study, option, by, on, names[0])
+        figures[_picture_of(option, figures)] = partial(pictures.draw_option, study, option, by, on, names[0])
     read = files_read(study.folder)  # to which a picture that is there may be a link
     own = study.folder if output is None else None
     refuse_existing((where / name for name in figures), overwrite=overwrite or output is None, inputs=read, of=own)
@@ -204,7 +205,7 @@ def write(folder: str, by: str | None = None, on: str | None = None, cells: str 
         found = criteria_concordance(one, by=by, on=on)
         lines += [f"## {title}", "", concordance_text(found, "markdown", "Orders on validation and on test", remarks)]
     pictures = draw(folder, by, on, shown, repeat=number)
-    lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in pictures), ""]
+    lines += ["## Pictures", "", *(f"![{markdown(path.stem)}]({path.name})" for path in pictures), ""]
     commands = [f"table --by {by} --on {on} --cells {shown}", f"concordance --by {by} --on {on}{of_split}"]
     commands += [f"plot --by {by} --on {on} --cells {shown}{of_split}"]
     pairs = [shlex.join(["--first", one, "--second", other]) for one, other in _pairs(study, by)]
@@ -216,6 +217,12 @@ def write(folder: str, by: str | None = None, on: str | None = None, cells: str 
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
     say(f"Written: {file}")
     return file
+
+
+def _picture_of(option: str, others: Collection[str]) -> str:
+    """Name of an option's picture, which is none of the others."""
+    is_other = f"{option}.png" in others or option.startswith("model.")
+    return f"{'model.' * is_other}{option}.png"
 
 
 def _pairs(study: Study, by: str) -> list[tuple[str, str]]:

@@ -623,6 +623,24 @@ def test_a_candidate_with_a_number_that_nothing_holds_is_refused(results, capsys
     assert f"{file} is damaged: its config.model.init_args.min_count is {least}; remove" in capsys.readouterr().err
 
 
+OPTIONS = ["model.{victim}/diary", "model.../../victim/new", "model.a\0", "model.x](javascript:1) [y", "model.\x1b", "", "a..b"]
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("command", ["plot", "report"])
+def test_an_option_of_a_candidate_is_no_path(results, victim, refused, tmp_path, option, command):
+    study = shutil.copytree(results, tmp_path / "study")
+    (victim / "diary.png").write_text("mine")
+    before = held(victim)
+    option = option.format(victim=victim)
+    for number, file in enumerate(sorted(study.rglob("manifest.json"))):
+        file.write_text(json.dumps({**json.loads(file.read_text()), "options": {option: number}}))
+    said = refused("study", command, "--folder", study)
+    assert said.startswith(f"{min(study.rglob('manifest.json'))} is damaged: its options key is ")
+    assert held(victim) == before
+    assert not list(study.glob("*.png"))
+
+
 def test_a_report_with_a_number_that_nothing_holds_is_refused(copied, done):
     file = copied / "test/worst/report.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "min_count": 10**30}))
