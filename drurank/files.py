@@ -29,6 +29,9 @@ LONGEST = 200
 """Bytes of a name from which on its temporary file has a short one, since most file systems take 255 in all."""
 _cleaned: set[Path] = set()
 """Folders in which this process has looked for leftovers."""
+NO_LETTER, MOST_LETTERS = re.compile(r"\W+"), 40
+"""What a part of a file's name that comes from a table has not, and how many letters it has."""
+PLAIN = re.compile(rf"[\w .+-]{{1,{MOST_LETTERS}}}")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -171,6 +174,18 @@ def remove_leftovers(folder: Path) -> None:
                 if held is not None:
                     file.unlink(missing_ok=True)
                     os.close(held)
+
+
+def numbered_part(number: int, name: str) -> str:
+    """A name from a table as a part of a file's name, which leads nowhere, under a number that tells it from others."""
+    return f"{number}_{NO_LETTER.sub('_', name)[:MOST_LETTERS]}"
+
+
+def parts_of_names(names: Sequence[str]) -> list[str]:
+    """Names from a table as parts of files' names: as they are if all of them are plain, else as ``numbered_part``."""
+    if all(map(PLAIN.fullmatch, names)):
+        return list(names)
+    return [numbered_part(number, name) for number, name in enumerate(names, start=1)]
 
 
 def missing_folders(folder: Path) -> list[Path]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
 from drurank.errors import InputError, check_choice
 from drurank.figures import Measure, figure_named
+from drurank.files import numbered_part
 from drurank.report.answers import Answers
 from drurank.report.asked import (
     checked,
@@ -32,8 +32,6 @@ from drurank.terminal import say
 from drurank.words import as_names, joined
 
 By = Literal["crossed", "each", "overlapping"]
-NO_LETTER, LONGEST = r"\W+", 40
-"""What the name of a folder has no part of, and the most letters of a column's name in it."""
 
 
 def report_predictions(
@@ -195,5 +193,5 @@ def _groupings(columns: Sequence[str], by: By) -> dict[tuple[str, ...], str]:
         return {tuple(columns): ""}
     found: dict[tuple[str, ...], str] = {}
     for number, name in enumerate(columns, start=1):
-        found[(name,)] = f"by_{number}_{re.sub(NO_LETTER, '_', name)[:LONGEST]}"
+        found[(name,)] = f"by_{numbered_part(number, name)}"
     return {**found, tuple(columns): "crossed"}

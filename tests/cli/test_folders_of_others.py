@@ -9,6 +9,7 @@ import shutil
 import socket
 import zipfile
 
+import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 import torch
@@ -639,6 +640,24 @@ def test_an_option_of_a_candidate_is_no_path(results, victim, refused, tmp_path,
     assert said.startswith(f"{min(study.rglob('manifest.json'))} is damaged: its options key is ")
     assert held(victim) == before
     assert not list(study.glob("*.png"))
+
+
+SPLITS = ["x/../../victim/own", "{victim}/abs", "..", "a/b", "\x1b[31m", "n" * 300, "a:b", "ood_test"]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_split_of_a_table_is_no_path(run, victim, tmp_path, split):
+    before, split = held(victim), split.format(victim=victim)
+    rows = {"label": [0, 1] * 8, "group": ["a", "b", "c", "d"] * 4, "split": [split, "a_b"] * 8}
+    for name, prediction in (("a", [0, 1, 1, 0] * 4), ("b", [0, 0, 1, 1] * 4)):
+        pa_parquet.write_table(pa.table({**rows, "prediction": prediction}), f"{name}.parquet")
+    run("report", "--predictions", "a.parquet", "b.parquet", "--split", "split", "--output", tmp_path / "out")
+    assert held(victim) == before
+    made = [file.name for file in (tmp_path / "out").iterdir()]
+    assert len(made) == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "b.parquet", "out", "victim"]
+    assert all(re.fullmatch(r"comparison_[\w.]+\.csv", name) and len(name) < 60 for name in made)
+    assert ("comparison_ood_test.csv" in made) == (split == "ood_test")
 
 
 def test_a_report_with_a_number_that_nothing_holds_is_refused(copied, done):
