@@ -53,11 +53,11 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
         del kept["logger"]
         left.append("logger")
     for name, most in (("devices", os.cpu_count() or 1), ("num_nodes", 1)):
-        if not LAUNCHED & os.environ.keys() and _number(kept.get(name)) > most:
+        if not LAUNCHED & os.environ.keys() and as_number(kept.get(name)) > most:
             kept[name] = 1
             left.append(name)
     root = kept.get("default_root_dir")
-    if root is not None and not (_is_inside(root, run) or _is_at(root, run.resolve().parent)):
+    if root is not None and not (is_inside(root, run) or _is_at(root, run.resolve().parent)):
         kept["default_root_dir"] = None
         left.append("default_root_dir")
     given = kept.get("callbacks")
@@ -68,7 +68,7 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
     return kept, left
 
 
-def _number(given: Any) -> float:
+def as_number(given: Any) -> float:
     """How many devices or nodes a value is: ``[3]`` and ``"3,"`` are the fourth alone, ``auto`` what is there."""
     if isinstance(given, list):
         return len(given)
@@ -92,7 +92,7 @@ def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:
 
 
 def _arguments_inside(arguments: dict[str, Any], run: Path, left: list[str]) -> dict[str, Any]:
-    away = [name for name in PATHS if arguments.get(name) is not None and not _is_inside(arguments[name], run)]
+    away = [name for name in PATHS if arguments.get(name) is not None and not is_inside(arguments[name], run)]
     away += [NAME] if os.path.basename(str(arguments.get(NAME))) != str(arguments.get(NAME)) else []
     left += [f"callbacks.{name}" for name in away]
     kept = {name: _without_paths(value, run, left) for name, value in arguments.items() if name not in away}
@@ -101,7 +101,8 @@ def _arguments_inside(arguments: dict[str, Any], run: Path, left: list[str]) -> 
     return kept
 
 
-def _is_inside(path: Any, run: Path) -> bool:
+def is_inside(path: Any, run: Path) -> bool:
+    """Whether a path that a run names lies in the run's folder or the current one."""
     if not isinstance(path, str) or "://" in path:
         return False
     try:

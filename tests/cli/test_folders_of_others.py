@@ -1,5 +1,6 @@
 """A run, study or checkpoint of somebody else writes, removes and waits nowhere outside of its own folder."""
 
+import contextlib
 import inspect
 import io
 import json
@@ -17,15 +18,20 @@ import yaml
 from lightning.pytorch import callbacks
 from lightning.pytorch.callbacks import ModelCheckpoint
 
+from drurank import Predictor, methods, networks
 from drurank import callbacks as own_callbacks
+from drurank import data as own_data
 from drurank.cli import main, saved_trainer
+from drurank.cli.saved_data import data_to_evaluate
 from drurank.cli.saved_trainer import to_evaluate
 from drurank.cli.study import SHOWN
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.study.comparing_files import compare_runs
 from drurank.training.kept_files import moved_state
+from encoders import write_tiny
 from runs import QUIET, SMALL, plain
+from texts import rows, words_of
 
 KEEPER = {"monitor": "epoch", "mode": "max", "save_top_k": 1, "filename": "mine-{epoch}"}
 RESUME = ["fit", "--ckpt_path", "{run}/checkpoints/last.ckpt", "--trainer.max_epochs", "4"]
@@ -381,6 +387,75 @@ def test_what_bears_on_evaluation_is_taken(tmp_path):
         {name: value for name, value in trainer.items() if name != "profiler"},
         [],
     )
+
+
+EXPORT = ["export", "--run", "{run}", "--to", "safetensors"]
+
+
+@pytest.fixture(scope="module")
+def of_texts(tmp_path_factory, run):
+    """A run on texts."""
+    folder = tmp_path_factory.mktemp("of_texts")
+    pa_parquet.write_table(pa.table(rows()), folder / "t.parquet")
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        write_tiny(folder / "tiny")
+        run("fit", *words_of(str(folder / "t.parquet"), folder / "tiny"))
+    return folder / "runs/version_0"
+
+
+@pytest.mark.parametrize("words", [TEST, PREDICT, VALIDATE, EXPORT, None], ids=lambda words: words and words[0])
+def test_the_data_of_a_run_write_and_start_no_more_than_was_typed(
+    of_texts, run, tmp_path, victim, words, recwarn, monkeypatch
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    copied, before = shutil.copytree(of_texts, tmp_path / "copied"), held(victim)
+    content = yaml.safe_load((copied / "config.yaml").read_text())
+    content["data"]["init_args"] |= {"cache_dir": str(victim / "new"), "num_workers": 40}
+    (copied / "config.yaml").write_text(yaml.safe_dump(content))
+    (tmp_path / "here").mkdir()
+    os.chdir(tmp_path / "here")
+    if words is None:
+        assert Predictor.load(copied).data.num_workers == 1
+    else:
+        run(*words_for(words, copied), *(QUIET if words is not EXPORT else []))
+    assert held(victim) == before
+    said = next(str(one.message) for one in recwarn if "of the data" in str(one.message))
+    cache = f"cache_dir {victim / 'new'} leads elsewhere and is left out"
+    workers = "num_workers 40 becomes 1, as many as there are cores"
+    assert said == f"{copied / 'config.yaml'}: of the data {cache} and {workers}; give what you want of it"
+
+
+def test_a_cache_that_is_typed_or_in_the_runs_folder_is_used(of_texts, run, tmp_path, victim, recwarn):
+    copied = shutil.copytree(of_texts, tmp_path / "copied")
+    content = yaml.safe_load((copied / "config.yaml").read_text())
+    for cache, more in ((copied / "own", []), (victim / "evil", ["--data.cache_dir", "typed"])):
+        content["data"]["init_args"]["cache_dir"] = str(cache)
+        (copied / "config.yaml").write_text(yaml.safe_dump(content))
+        run("test", "--run", copied, *more, *QUIET)
+    assert (copied / "own/tokens").is_dir()
+    assert (tmp_path / "typed/tokens").is_dir()
+    assert not (victim / "evil").exists()
+    assert not [one for one in recwarn if "of the data" in str(one.message)]
+
+
+@pytest.mark.parametrize("part", ["init_args", "dict_kwargs"])
+@pytest.mark.parametrize(("cache", "left"), [("{run}/a", 0), ("here", 0), ("..", 1), ("s3://x", 1), ("a\0", 1), (5, 1)])
+def test_a_cache_elsewhere_is_left_out_in_any_form(tmp_path, part, cache, left):
+    cache = cache.format(run=tmp_path / "run") if isinstance(cache, str) else cache
+    given = {"class_path": "drurank.data.WILDS", part: {"path": "x", "cache_dir": cache}}
+    kept, said = data_to_evaluate(given, tmp_path / "run")
+    assert ("cache_dir" not in kept[part], len(said)) == (left, left)
+    assert data_to_evaluate(given, tmp_path / "run", typed={"cache_dir"}) == (kept, [])
+    assert given[part]["cache_dir"] == cache
+
+
+def test_each_option_of_data_and_networks_that_names_a_file_is_known():
+    kinds = [kind for of in (own_data, networks, methods) for kind in vars(of).values() if isinstance(kind, type)]
+    names = {name for kind in kinds for one in kind.__mro__ for name in inspect.signature(one.__init__).parameters}
+    found = {name for name in names if re.search("path|dir|file|output|root|url|cache", name)}
+    assert found == {"path", "cache_dir"}  # of which one is only read
 
 
 WRITES = {
