@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -29,9 +30,6 @@ LONGEST = 200
 """Bytes of a name from which on its temporary file has a short one, since most file systems take 255 in all."""
 _cleaned: set[Path] = set()
 """Folders in which this process has looked for leftovers."""
-NO_LETTER, MOST_LETTERS = re.compile(r"\W+"), 40
-"""What a part of a file's name that comes from a table has not, and how many letters it has."""
-PLAIN = re.compile(rf"[\w .+-]{{1,{MOST_LETTERS}}}")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -53,13 +51,18 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
             beside.replace(target)
 
 
-def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
+def replace_files(writers: Mapping[Path, Callable[[Path], object]], removed: Iterable[Path] = ()) -> None:
     """Have several files written beside their places, in this order, and put in them once all are written.
 
+    Args:
+        writers: what writes each file.
+        removed: files that go then, where they are there.
+
     Raises:
-        OSError: naming the file that cannot be written; those that were put in their places before it are removed.
+        OSError: naming the file that cannot be written; what was there is then as it was, as it is after a signal.
     """
-    made = dict[Path, tuple[Path, Path]]()
+    made, earlier = dict[Path, tuple[Path, Path]](), dict[Path, Path]()
+    removed = [path for path in removed if path.is_file()]
     with ExitStack() as stack:
         for path, write in writers.items():
             with _naming(path):
@@ -67,13 +70,23 @@ def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
                 beside = stack.enter_context(_temporary(target))
                 write(beside)
                 made[path] = beside, target
+        for target in [*(target for _, target in made.values() if target.is_file()), *removed]:
+            with _naming(target):
+                earlier[target] = stack.enter_context(_temporary(target))
+                shutil.copy2(target, earlier[target])
         try:
             for path, (beside, target) in made.items():
                 with _naming(path):
                     beside.replace(target)
+            for path in removed:
+                with _naming(path):
+                    path.unlink()
         except BaseException:
-            for beside, target in made.values():
-                if not beside.exists():
+            put = [target for beside, target in made.values() if not beside.exists()]
+            for target in [*put, *(path for path in removed if not path.exists())]:
+                if target in earlier:
+                    earlier[target].replace(target)
+                else:
                     target.unlink(missing_ok=True)
             raise
 
@@ -176,18 +189,6 @@ def remove_leftovers(folder: Path) -> None:
                     os.close(held)
 
 
-def numbered_part(number: int, name: str) -> str:
-    """A name from a table as a part of a file's name, which leads nowhere, under a number that tells it from others."""
-    return f"{number}_{NO_LETTER.sub('_', name)[:MOST_LETTERS]}"
-
-
-def parts_of_names(names: Sequence[str]) -> list[str]:
-    """Names from a table as parts of files' names: as they are if all of them are plain, else as ``numbered_part``."""
-    if all(map(PLAIN.fullmatch, names)):
-        return list(names)
-    return [numbered_part(number, name) for number, name in enumerate(names, start=1)]
-
-
 def missing_folders(folder: Path) -> list[Path]:
     """A folder and its parents, those that are not there, the innermost first."""
     return [one for one in (folder, *folder.parents) if not one.exists()]
@@ -209,9 +210,14 @@ def begins_with(file: Path, line: str) -> bool:
     return first.rstrip(b"\r\n").replace(b'"', b"") == line.replace('"', "").encode()
 
 
+def as_json(content: Any) -> str:
+    """Plain values as indented JSON."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write plain values as indented JSON, in one step."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = as_json(content)
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 

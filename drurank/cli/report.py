@@ -12,8 +12,9 @@ from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import usage
 from drurank.errors import InputError
-from drurank.files import parts_of_names, refuse_existing
+from drurank.files import refuse_existing
 from drurank.report import report_counts, report_predictions
+from drurank.words import parts_of_names
 
 WHAT = (
     "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows, and "

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from drurank.errors import InputError, check_choice
 from drurank.figures import Measure, figure_named
-from drurank.files import numbered_part
 from drurank.report.answers import Answers
 from drurank.report.asked import (
     checked,
@@ -29,7 +28,7 @@ from drurank.report.write import print_report, write_report
 from drurank.tabular.columns import Column, Names
 from drurank.tabular.several import check_head
 from drurank.terminal import say
-from drurank.words import as_names, joined
+from drurank.words import as_names, joined, numbered_part
 
 By = Literal["crossed", "each", "overlapping"]
 
