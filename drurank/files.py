@@ -237,7 +237,7 @@ def owner_of(file: Path) -> tuple[str, Path] | None:
 def refuse_existing(
     files: Iterable[Path], *, overwrite: bool | None, inputs: Sequence[str] = (), of: Path | None = None
 ) -> None:
-    """Refuse outputs that are folders, are read themselves or are a run's or a study's, and to replace files unasked.
+    """Refuse outputs that clash, are folders, are read or are a run's or a study's, and to replace files unasked.
 
     Every command that writes what a person may have named calls it first.
 
@@ -248,8 +248,10 @@ def refuse_existing(
         of: folder of the run or study that writes them, if they are its own.
 
     Raises:
-        InputError: naming the first that is there.
+        InputError: naming the first that is there, or clashes with another.
     """
+    files = list(files)
+    _refuse_clashes(files)
     for file in files:
         if file.is_dir():
             raise InputError(f"{file} is a folder; give another output")
@@ -268,6 +270,20 @@ def refuse_existing(
         if file.is_file() and not overwrite:
             more = ", or overwrite=True to replace it" if overwrite is not None else ""
             raise InputError(f"{file} exists; give another output{more}")
+
+
+def _refuse_clashes(files: Sequence[Path]) -> None:
+    """Refuse outputs of which one would replace another, or lie in it."""
+    places = dict[str, Path]()
+    for file in files:
+        place = os.path.realpath(file)
+        if place in places:
+            raise InputError(f"{file} would be written over by another output of the same name; give another output")
+        places[place] = file
+    for place, file in places.items():
+        above = next((places[str(folder)] for folder in Path(place).parents if str(folder) in places), None)
+        if above is not None:
+            raise InputError(f"{above} is to be a file and {file} is to lie in it; give another output")
 
 
 def refuse_pipe(path: Path, remedy: str) -> None:

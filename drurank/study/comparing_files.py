@@ -203,7 +203,7 @@ def _refuse_other_rows(paths: Sequence[str], first: pa.Table, second: pa.Table, 
             "rows"
         )
     for name in key:
-        one, other = (np.array([str(cell) for cell in table[name].to_pylist()]) for table in (first, second))
+        one, other = (np.array([str(cell) for cell in table[name].to_pylist()], object) for table in (first, second))
         if (one != other).any():
             row = int(np.argmax(one != other))
             raise InputError(
