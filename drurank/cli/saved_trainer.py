@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ LIMITS = {
     **dict.fromkeys(("overfit_batches", "fast_dev_run"), ("None", "0.0", "0", "False")),
 }
 """Options by which a part of the rows is read, and how their values by which all are print: ``1`` is one batch."""
+DECIMAL = re.compile(r"\d{1,18}")
 ONLY_FIT = ("profiler", "plugins", "model_registry")
 
 
@@ -75,7 +77,7 @@ def as_number(given: Any) -> float:
     text = str(given)
     if given is None or text in ("auto", "-1"):
         return 1
-    return len(text.strip(",").split(",")) if "," in text else int(text) if text.isdecimal() else math.inf
+    return len(text.strip(",").split(",")) if "," in text else int(text) if DECIMAL.fullmatch(text) else math.inf
 
 
 def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:

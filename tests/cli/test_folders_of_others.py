@@ -598,6 +598,11 @@ def test_limits_of_one_batch_and_none_are(tmp_path, limit):
     assert to_evaluate({"limit_test_batches": limit}, tmp_path) == ({}, ["limit_test_batches"])
 
 
+@pytest.mark.parametrize("given", ["9" * 5000, 10**30, "x", [0] * 10**5])
+def test_a_number_of_devices_that_no_machine_has_is_one(tmp_path, given):
+    assert to_evaluate({"devices": given}, tmp_path) == ({"devices": 1}, ["devices"])
+
+
 def test_a_limit_that_is_typed_is_taken(copied, run):
     assert run("test", "--run", copied, "--trainer.limit_test_batches", 1).trainer.limit_test_batches == 1
 
@@ -670,6 +675,36 @@ def test_one_number_of_a_checkpoint_does_not_stand_for_many(copied, refused, whe
         DRU.load_from_checkpoint(file)
 
 
+STATES = [5, [1], {"more": 5}, {"history": 5}, {"history": [1]}, {"history": {"a": {}}}, {"history": {-1: {}}}]
+STATES += [
+    {"history": {10**400: {}}},
+    {"history": {0: 5}},
+    {"history": {0: {"val_worst": "x"}}},
+    {"history": {0: {1: 0.5}}},
+]
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: str(state)[:40])
+def test_what_a_checkpoint_holds_of_a_report_has_a_shape(copied, refused, state):
+    file = copied / "checkpoints/last.ckpt"
+    saved = plain(file)
+    (key,) = (key for key in saved["callbacks"] if key.startswith("GroupReport"))
+    saved["callbacks"][key] = state
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    said = refused(*words_for(RESUME, copied))
+    assert said.startswith(f"{file}: the checkpoint is damaged: its GroupReport")
+    assert said.endswith("; give another checkpoint of the run")
+
+
+def test_each_callback_that_takes_a_state_of_a_checkpoint_is_known():
+    kinds = {kind for kind in vars(own_callbacks).values() if isinstance(kind, type)}
+    kinds |= {type(one) for one in own_callbacks.best_by("worst")}
+    found = {kind.__name__ for kind in kinds if "drurank" in kind.load_state_dict.__module__}
+    # Those of the first two are a ModelCheckpoint's, see above.
+    assert found == {"BestByCriterion", "LastCheckpoint", "GroupReport"}
+
+
 @pytest.mark.parametrize("damage", ["groups.parquet", "manifest.json"])
 @pytest.mark.parametrize("command", ["table", "concordance", "export-best"])
 def test_a_candidate_without_groups_or_criteria_is_refused(results, capsys, tmp_path, damage, command):
@@ -699,7 +734,15 @@ def test_a_candidate_with_a_number_that_nothing_holds_is_refused(results, capsys
     assert f"{file} is damaged: its config.model.init_args.min_count is {least}; remove" in capsys.readouterr().err
 
 
-OPTIONS = ["model.{victim}/diary", "model.../../victim/new", "model.a\0", "model.x](javascript:1) [y", "model.\x1b", "", "a..b"]
+OPTIONS = [
+    "model.{victim}/diary",
+    "model.../../victim/new",
+    "model.a\0",
+    "model.x](javascript:1) [y",
+    "model.\x1b",
+    "",
+    "a..b",
+]
 
 
 @pytest.mark.parametrize("option", OPTIONS)
