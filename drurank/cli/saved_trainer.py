@@ -59,7 +59,7 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
             kept[name] = 1
             left.append(name)
     root = kept.get("default_root_dir")
-    if root is not None and not (is_inside(root, run) or _is_at(root, run.resolve().parent)):
+    if root is not None and not (is_inside(root, run, Path.cwd()) or _is_at(root, run.resolve().parent)):
         kept["default_root_dir"] = None
         left.append("default_root_dir")
     given = kept.get("callbacks")
@@ -94,7 +94,8 @@ def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:
 
 
 def _arguments_inside(arguments: dict[str, Any], run: Path, left: list[str]) -> dict[str, Any]:
-    away = [name for name in PATHS if arguments.get(name) is not None and not is_inside(arguments[name], run)]
+    here = (run, Path.cwd())
+    away = [name for name in PATHS if arguments.get(name) is not None and not is_inside(arguments[name], *here)]
     away += [NAME] if os.path.basename(str(arguments.get(NAME))) != str(arguments.get(NAME)) else []
     left += [f"callbacks.{name}" for name in away]
     kept = {name: _without_paths(value, run, left) for name, value in arguments.items() if name not in away}
@@ -103,15 +104,15 @@ def _arguments_inside(arguments: dict[str, Any], run: Path, left: list[str]) -> 
     return kept
 
 
-def is_inside(path: Any, run: Path) -> bool:
-    """Whether a path that a run names lies in the run's folder or the current one."""
+def is_inside(path: Any, *folders: Path) -> bool:
+    """Whether a path that a run names lies in one of these folders."""
     if not isinstance(path, str) or "://" in path:
         return False
     try:
         place = Path(path).expanduser().resolve()
     except (OSError, ValueError, RuntimeError):  # as with NUL
         return False
-    return any(place.is_relative_to(folder.resolve()) for folder in (run, Path.cwd()))
+    return any(place.is_relative_to(folder.resolve()) for folder in folders)
 
 
 def _is_at(path: Any, folder: Path) -> bool:
