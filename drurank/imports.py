@@ -126,7 +126,8 @@ def _is_only_of_its_name(found: type) -> bool:
     seen = {found}
     waiting: list[type] = [base for base in found.__mro__ if base.__module__ not in NO_KIND]
     while waiting:
-        for one in type.__subclasses__(waiting.pop()):
+        below: list[type] = type.__subclasses__(waiting.pop())
+        for one in below:
             if one not in seen:
                 if one.__name__ == found.__name__:
                     return False
