@@ -18,7 +18,7 @@ def why_acting(class_path: str, found: type) -> str | None:
         found: the class.
     """
     # The parser shortens what was typed.
-    if is_named(class_path) or is_named(f"{found.__module__}.{found.__qualname__}"):
+    if is_named(class_path, found) or is_named(f"{found.__module__}.{found.__qualname__}", found):
         return None
     if issubclass(found, Metric) and not found.__module__.startswith("drurank."):
         what = "that is a metric, and some load models from a hub as they are made"

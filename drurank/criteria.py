@@ -47,6 +47,8 @@ _ACCURACY: dict[str, Any] = {
     "is_monotone": True,
     "of_errors": "complement",
 }
+DIGITS = 18
+"""Of the number in a criterion's name, beside the first, at the most: no machine counts further."""
 _RATIO = "ratio of the lowest and the highest group"
 
 
@@ -247,7 +249,7 @@ def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _member(name: str) -> tuple[CriterionFamily, int] | None:
     """Family and number that a name is made of."""
-    found = re.fullmatch(r"(\w*[A-Za-z_])([1-9]\d*|0)", name, re.ASCII)
+    found = re.fullmatch(rf"(\w*[A-Za-z_])([1-9]\d{{0,{DIGITS}}}|0)", name, re.ASCII)
     family = _registry.get(found[1]) if found else None
     return (family, int(found[2])) if found and isinstance(family, CriterionFamily) else None
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -50,13 +51,18 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
             beside.replace(target)
 
 
-def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
+def replace_files(writers: Mapping[Path, Callable[[Path], object]], removed: Iterable[Path] = ()) -> None:
     """Have several files written beside their places, in this order, and put in them once all are written.
 
+    Args:
+        writers: what writes each file.
+        removed: files that go then, where they are there.
+
     Raises:
-        OSError: naming the file that cannot be written; those that were put in their places before it are removed.
+        OSError: naming the file that cannot be written; what was there is then as it was, as it is after a signal.
     """
-    made = dict[Path, tuple[Path, Path]]()
+    made, earlier = dict[Path, tuple[Path, Path]](), dict[Path, Path]()
+    removed = [path for path in removed if path.is_file()]
     with ExitStack() as stack:
         for path, write in writers.items():
             with _naming(path):
@@ -64,13 +70,23 @@ def replace_files(writers: Mapping[Path, Callable[[Path], object]]) -> None:
                 beside = stack.enter_context(_temporary(target))
                 write(beside)
                 made[path] = beside, target
+        for target in [*(target for _, target in made.values() if target.is_file()), *removed]:
+            with _naming(target):
+                earlier[target] = stack.enter_context(_temporary(target))
+                shutil.copy2(target, earlier[target])
         try:
             for path, (beside, target) in made.items():
                 with _naming(path):
                     beside.replace(target)
+            for path in removed:
+                with _naming(path):
+                    path.unlink()
         except BaseException:
-            for beside, target in made.values():
-                if not beside.exists():
+            put = [target for beside, target in made.values() if not beside.exists()]
+            for target in [*put, *(path for path in removed if not path.exists())]:
+                if target in earlier:
+                    earlier[target].replace(target)
+                else:
                     target.unlink(missing_ok=True)
             raise
 
@@ -194,9 +210,14 @@ def begins_with(file: Path, line: str) -> bool:
     return first.rstrip(b"\r\n").replace(b'"', b"") == line.replace('"', "").encode()
 
 
+def as_json(content: Any) -> str:
+    """Plain values as indented JSON."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write plain values as indented JSON, in one step."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = as_json(content)
     replace_file(path, lambda beside: beside.write_text(text, encoding="utf-8"))
 
 
@@ -216,7 +237,7 @@ def owner_of(file: Path) -> tuple[str, Path] | None:
 def refuse_existing(
     files: Iterable[Path], *, overwrite: bool | None, inputs: Sequence[str] = (), of: Path | None = None
 ) -> None:
-    """Refuse outputs that are folders, are read themselves or are a run's or a study's, and to replace files unasked.
+    """Refuse outputs that clash, are folders, are read or are a run's or a study's, and to replace files unasked.
 
     Every command that writes what a person may have named calls it first.
 
@@ -227,8 +248,10 @@ def refuse_existing(
         of: folder of the run or study that writes them, if they are its own.
 
     Raises:
-        InputError: naming the first that is there.
+        InputError: naming the first that is there, or clashes with another.
     """
+    files = list(files)
+    _refuse_clashes(files)
     for file in files:
         if file.is_dir():
             raise InputError(f"{file} is a folder; give another output")
@@ -247,6 +270,20 @@ def refuse_existing(
         if file.is_file() and not overwrite:
             more = ", or overwrite=True to replace it" if overwrite is not None else ""
             raise InputError(f"{file} exists; give another output{more}")
+
+
+def _refuse_clashes(files: Sequence[Path]) -> None:
+    """Refuse outputs of which one would replace another, or lie in it."""
+    places = dict[str, Path]()
+    for file in files:
+        place = os.path.realpath(file)
+        if place in places:
+            raise InputError(f"{file} would be written over by another output of the same name; give another output")
+        places[place] = file
+    for place, file in places.items():
+        above = next((places[str(folder)] for folder in Path(place).parents if str(folder) in places), None)
+        if above is not None:
+            raise InputError(f"{above} is to be a file and {file} is to lie in it; give another output")
 
 
 def refuse_pipe(path: Path, remedy: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -12,6 +13,7 @@ from typing import Any
 
 from drurank.current_folder import find_here
 from drurank.errors import InputError
+from drurank.yaml_files import TEXTS
 
 PREFIX = "drurank_import_"
 """Begins the name of a module that is a file."""
@@ -35,6 +37,10 @@ CLASS_OPTIONS = frozenset(
     }
 )
 """Options that name a class, by the last part of their name."""
+OF_TEXT = frozenset({"model.positive", *(f"data.{name}" for name in TEXTS)})
+"""Options whose values are names of columns, labels and files, which others may have chosen, and no classes."""
+NO_KIND = ("abc", "builtins", "typing")
+"""Modules whose classes are bases of classes of every kind."""
 CLASS_PATH = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*")
 _imported: list[str] = []
 _named: set[str] = set()
@@ -77,32 +83,57 @@ def import_code(name: str) -> None:
 def trust(content: Any, option: str = "") -> None:
     """Let the classes that a person names be imported, such as ``mine.nets.Wide``.
 
-    A path counts where an option takes a class, elsewhere only if its last name is written like a class: ``last.ckpt``
-    and ``table.csv`` are files.
+    A name counts where an option takes a class, elsewhere only if it is a path whose last name is written like a class:
+    ``last.ckpt`` and ``table.csv`` are files. Names of columns, labels and files never count.
 
     Args:
         content: a value that was typed, or the content of a configuration that is named there, nested; never what a
             run's folder holds.
-        option: what the value was given for.
+        option: what the value was given for, with what that is an option of.
     """
     if isinstance(content, Mapping):
         for name, value in content.items():
-            trust(value, str(name).removesuffix("+").rpartition(".")[2])
+            every = f"{option}.{name}".removesuffix("+").split(".")
+            place = [part for part in every if part not in ("", "init_args")]
+            if ".".join(place[:2]) not in OF_TEXT:
+                trust(value, ".".join(place))
     elif isinstance(content, list | tuple):
         for value in content:
             trust(value, option)
     elif isinstance(content, str) and CLASS_PATH.fullmatch(content):
         package, _, rest = content.partition(".")
-        if option in CLASS_OPTIONS or content.rpartition(".")[2][:1].isupper():
+        is_path_of_class = bool(rest) and content.rpartition(".")[2][:1].isupper()
+        if option.rpartition(".")[2] in CLASS_OPTIONS or is_path_of_class:
             _named.add(content)
             if rest:
                 find_here(package)
 
 
-def is_named(class_path: str) -> bool:
-    """Whether a person named this class, or had its package imported."""
-    names = {class_path, class_path.rpartition(".")[2]}
-    return bool(names & _named) or class_path.partition(".")[0] in _whole
+def is_named(class_path: str, found: Any) -> bool:
+    """Whether a person named this class, or had its package imported.
+
+    Args:
+        class_path: by which a file names it.
+        found: the class, or what else is there.
+    """
+    if class_path in _named or class_path.partition(".")[0] in _whole:
+        return True
+    return class_path.rpartition(".")[2] in _named and isinstance(found, type) and _is_only_of_its_name(found)
+
+
+def _is_only_of_its_name(found: type) -> bool:
+    """Whether its name alone means this class to the parser, of all that are loaded and of one kind with it."""
+    seen = {found}
+    waiting: list[type] = [base for base in found.__mro__ if base.__module__ not in NO_KIND]
+    while waiting:
+        below: list[type] = type.__subclasses__(waiting.pop())
+        for one in below:
+            if one not in seen:
+                if one.__name__ == found.__name__:
+                    return False
+                seen.add(one)
+                waiting.append(one)
+    return True
 
 
 def trusted_packages() -> set[str]:
@@ -186,8 +217,8 @@ def refuse_missing(path: str) -> None:
     """
     module = path.partition(".")[0]
     if module.startswith(PREFIX) and module not in sys.modules:
-        name = module.removeprefix(PREFIX)
-        raise InputError(f"the run was made with --import {name}.py; give it again, before the other words")
+        name = shlex.quote(f"{module.removeprefix(PREFIX)}.py")
+        raise InputError(f"the run was made with --import {name}; give it again, before the other words")
 
 
 def import_words() -> list[str]:

@@ -16,8 +16,8 @@ from rich.text import Text
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What a terminal acts upon: all but tabs and ends of lines, and the marks that turn the direction of writing."""
-LOGGERS = ("lightning", "transformers", "datasets", "optuna")
-"""Libraries that log names of files, columns and groups."""
+LOGGERS = ("drurank", "lightning", "transformers", "datasets", "huggingface_hub", "optuna")
+"""What logs names of files, columns and groups."""
 REPLACES = "drurank.replace"
 """Name of what writes ``?`` for letters that an encoding lacks."""
 _told: set[str] = set()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
+NO_LETTER, MOST_LETTERS = re.compile(r"\W+"), 40
+"""What a part of a file's name that comes from a table has not, and how many letters it has."""
+PLAIN = re.compile(rf"[\w .+-]{{1,{MOST_LETTERS}}}")
 LONGEST = 18
 SHOWN = 3
 """Names of many that a sentence gives."""
@@ -102,3 +106,15 @@ def _alike_at_first(names: Sequence[str]) -> int:
 def capital(sentence: str) -> str:
     """With a capital letter."""
     return sentence[0].upper() + sentence[1:]
+
+
+def numbered_part(number: int, name: str) -> str:
+    """A name from a table as a part of a file's name, which leads nowhere, under a number that tells it from others."""
+    return f"{number}_{NO_LETTER.sub('_', name)[:MOST_LETTERS]}"
+
+
+def parts_of_names(names: Sequence[str]) -> list[str]:
+    """Names from a table as parts of files' names: as they are if all of them are plain, else as ``numbered_part``."""
+    if all(map(PLAIN.fullmatch, names)):
+        return list(names)
+    return [numbered_part(number, name) for number, name in enumerate(names, start=1)]

@@ -170,6 +170,13 @@ def test_number_out_of_range_is_refused_with_the_range(name, limit):
         criterion(name)
 
 
+@pytest.mark.parametrize("digits", [19, 20, 400, 5000])
+@pytest.mark.parametrize("family", ["p", "qdcg", "gdcg"])
+def test_number_that_no_machine_holds_is_none(family, digits):
+    with pytest.raises(InputError, match=f"{family}9"):
+        criterion(family + "9" * digits)
+
+
 @pytest.mark.parametrize("prefix", ["val", "id_val"])
 @pytest.mark.parametrize("name", [*default_criteria(), "qdcg25"])
 def test_key_leads_back_to_its_criterion(prefix, name):

@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -126,6 +127,39 @@ def test_of_files_that_belong_together_none_stays_where_one_cannot_be_put(tmp_pa
         replace_files({tmp_path / "one": write("1"), tmp_path / "two": write("2"), tmp_path / "three": write("3")})
     assert error.value.filename == str(tmp_path / "two")
     assert [path.name for path in tmp_path.iterdir()] == ["two"]
+
+
+@pytest.mark.parametrize("stop", range(4))
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")], ids=repr)
+def test_files_that_are_replaced_together_are_the_earlier_ones_after_a_stop(tmp_path, monkeypatch, stop, error):
+    for name in "acd":
+        (tmp_path / name).write_text(f"old {name}")
+    done, before = [], held(tmp_path)
+
+    def stopped(method):
+        def call(path, *words, **more):
+            if len(done) == stop:
+                done.append("stopped")
+                raise error
+            done.append(path)
+            return method(path, *words, **more)
+
+        return call
+
+    writers = {tmp_path / name: write(f"new {name}") for name in "abc"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stopped(Path.replace))
+        patch.setattr(Path, "unlink", stopped(Path.unlink))
+        with pytest.raises(type(error) if isinstance(error, OSError) else error):
+            replace_files(writers, removed=[tmp_path / "d", tmp_path / "none"])
+    assert "stopped" in done
+    assert held(tmp_path) == before
+    replace_files(writers, removed=[tmp_path / "d", tmp_path / "none"])
+    assert held(tmp_path) == {"a": "new a", "b": "new b", "c": "new c"}
+
+
+def held(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
 def full(path):

@@ -12,6 +12,7 @@ from drurank.callbacks.classes import TestedClasses
 from drurank.callbacks.pictures import folder_of, keep_picture, send_file, send_picture
 from drurank.callbacks.selection import BestByCriterion
 from drurank.callbacks.validation import split_counts
+from drurank.checks import MOST_ROWS
 from drurank.criterion_keys import logged_criterion
 from drurank.errors import InputError
 from drurank.figures import FIGURES, figure_named
@@ -20,11 +21,16 @@ from drurank.report import print_report, write_report
 from drurank.report.card import write_card
 from drurank.report.page import Section, write_page
 from drurank.report.write import figure_files
+from drurank.run_folder.checkpoint_checks import REMEDY
 from drurank.run_folder.layout import CARD_FILE, CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, PAGE_FILE, REPORT_FILE
+from drurank.shapes import MANY, check_shape, wrong
 from drurank.tabular.columns import Names
 from drurank.terminal import say
 from drurank.training.preflight import refuse_other_answers
 from drurank.words import as_names
+
+OF, PLACE = "the checkpoint", "GroupReport"
+"""What a state of it is read from, and where it is there."""
 
 
 class GroupReport(Callback):
@@ -63,7 +69,16 @@ class GroupReport(Callback):
         return {"history": self._history}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave."""
+        """Take over what ``state_dict`` gave.
+
+        Raises:
+            InputError: if it is of another shape, as of a damaged checkpoint.
+        """
+        check_shape(OF, state_dict, {"history": dict}, REMEDY, PLACE)
+        for epoch, values in state_dict["history"].items():
+            if type(epoch) is not int or not 0 <= epoch < MOST_ROWS:
+                raise wrong(OF, f"{PLACE}.history key", epoch, REMEDY)
+            check_shape(OF, values, {MANY: int | float}, REMEDY, f"{PLACE}.history.{epoch}")
         self._history = state_dict["history"]
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -14,6 +14,7 @@ from drurank.cli.program import usage
 from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.report import report_counts, report_predictions
+from drurank.words import parts_of_names
 
 WHAT = (
     "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows, and "
@@ -70,7 +71,8 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     given = {name: value for name, value in settings.items() if name in known}
     found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})
     output = None if settings["output"] is None else Path(settings["output"]).expanduser()
-    files = [None if output is None else output / f"comparison_{one.split}.csv" for one in found]
+    parts = parts_of_names([one.split for one in found])
+    files = [None if output is None else output / f"comparison_{part}.csv" for part in parts]
     read = [os.path.expanduser(path) for path in (settings["predictions"], second)]
     refuse_existing(filter(None, files), overwrite=settings["overwrite"], inputs=read)
     for one, file in zip(found, files, strict=True):

@@ -65,7 +65,7 @@ def restore(given: str | Path, criterion: str | None = None, **options: Any) -> 
     checkpoint = read_checkpoint(file)
     if folder is None or not (folder / CONFIG_FILE).is_file():
         return Restored(file, None, _method_of(file, checkpoint), _data_of(file, checkpoint, options))
-    config = saved_config(folder, ["model", "data"], to_fit=False)
+    config = saved_config(folder, ["model", "data"], to_fit=False, typed=options)
     config["data"]["init_args"] = {**(config["data"].get("init_args") or {}), **options}
     parser = RunParser()
     parser.add_subclass_arguments(GroupModule, "model", fail_untyped=False, required=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.cli.commands import exporting
 from drurank.cli.early import NO_FILE, refuse_missing_checkpoint
+from drurank.cli.saved_data import data_to_evaluate
 from drurank.cli.saved_form import REMEDY, check_form, sections
 from drurank.cli.saved_trainer import to_evaluate
 from drurank.cli.words import given_options
@@ -20,6 +22,7 @@ from drurank.run_folder.layout import CONFIG_FILE, SELECTION_FILE
 from drurank.run_folder.links import refuse_links
 from drurank.run_folder.place import run_of
 from drurank.run_folder.selection import read_selection
+from drurank.words import joined
 from drurank.yaml_files import dump_yaml, read_options
 
 OF_THIS_PROCESS = ("best", "last")
@@ -63,7 +66,8 @@ def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
             raise no_run(Path(run))
         return words, None
     kept = ["seed_everything", "trainer", "model", "data"] + (["select"] if words[0] == "fit" else [])
-    config = saved_config(folder, kept, to_fit=words[0] == "fit")
+    data = {name.removeprefix("data.") for name in typed}
+    config = saved_config(folder, kept, to_fit=words[0] == "fit", typed=data)
     if words[0] != "fit" and not (words[0] == "test" and run):
         config["trainer"] = _outside_of_study(config.get("trainer") or {}, folder)
     if words[0] != "fit":
@@ -77,13 +81,15 @@ def with_config_of_run(words: list[str]) -> tuple[list[str], Path | None]:
     return [words[0], "--config", dump_yaml(config), *words[1:]], folder / CONFIG_FILE
 
 
-def saved_config(folder: Path, kept: list[str], *, to_fit: bool) -> dict[str, Any]:
+def saved_config(folder: Path, kept: list[str], *, to_fit: bool, typed: Container[str] = ()) -> dict[str, Any]:
     """Those sections of a run's configuration that are kept.
 
     Args:
         folder: of the run, which may be of somebody else.
         kept: names of the sections.
-        to_fit: whether it is to be trained with, for which a form that `fit` does not write will do.
+        to_fit: whether it is to be trained with, for which a form that `fit` does not write will do, and where its data
+            writes to any folder.
+        typed: options of the data that a person gave.
 
     Raises:
         InputError: if it is damaged, or of code that is not imported.
@@ -91,6 +97,10 @@ def saved_config(folder: Path, kept: list[str], *, to_fit: bool) -> dict[str, An
     config = sections(folder / CONFIG_FILE, read_options(folder / CONFIG_FILE, REMEDY), kept)
     if not to_fit:
         check_form(folder / CONFIG_FILE, config)
+        data, changed = data_to_evaluate(config.get("data"), folder, typed)
+        config |= {"data": data} if "data" in config else {}
+        if changed:
+            rank_zero_warn(f"{folder / CONFIG_FILE}: of the data {joined(changed)}; give what you want of it")
     for named in (config.get(key) for key in ("model", "data")):
         if isinstance(named, dict):
             refuse_missing(str(named.get("class_path", "")))

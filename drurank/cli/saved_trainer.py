@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ LIMITS = {
     **dict.fromkeys(("overfit_batches", "fast_dev_run"), ("None", "0.0", "0", "False")),
 }
 """Options by which a part of the rows is read, and how their values by which all are print: ``1`` is one batch."""
+DECIMAL = re.compile(r"\d{1,18}")
 ONLY_FIT = ("profiler", "plugins", "model_registry")
 
 
@@ -53,11 +55,11 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
         del kept["logger"]
         left.append("logger")
     for name, most in (("devices", os.cpu_count() or 1), ("num_nodes", 1)):
-        if not LAUNCHED & os.environ.keys() and _number(kept.get(name)) > most:
+        if not LAUNCHED & os.environ.keys() and as_number(kept.get(name)) > most:
             kept[name] = 1
             left.append(name)
     root = kept.get("default_root_dir")
-    if root is not None and not (_is_inside(root, run) or _is_at(root, run.resolve().parent)):
+    if root is not None and not (is_inside(root, run, Path.cwd()) or _is_at(root, run.resolve().parent)):
         kept["default_root_dir"] = None
         left.append("default_root_dir")
     given = kept.get("callbacks")
@@ -68,14 +70,14 @@ def to_evaluate(trainer: Mapping[str, Any], run: Path) -> tuple[dict[str, Any], 
     return kept, left
 
 
-def _number(given: Any) -> float:
+def as_number(given: Any) -> float:
     """How many devices or nodes a value is: ``[3]`` and ``"3,"`` are the fourth alone, ``auto`` what is there."""
     if isinstance(given, list):
         return len(given)
     text = str(given)
     if given is None or text in ("auto", "-1"):
         return 1
-    return len(text.strip(",").split(",")) if "," in text else int(text) if text.isdecimal() else math.inf
+    return len(text.strip(",").split(",")) if "," in text else int(text) if DECIMAL.fullmatch(text) else math.inf
 
 
 def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:
@@ -92,7 +94,8 @@ def _without_paths(callback: Any, run: Path, left: list[str]) -> Any:
 
 
 def _arguments_inside(arguments: dict[str, Any], run: Path, left: list[str]) -> dict[str, Any]:
-    away = [name for name in PATHS if arguments.get(name) is not None and not _is_inside(arguments[name], run)]
+    here = (run, Path.cwd())
+    away = [name for name in PATHS if arguments.get(name) is not None and not is_inside(arguments[name], *here)]
     away += [NAME] if os.path.basename(str(arguments.get(NAME))) != str(arguments.get(NAME)) else []
     left += [f"callbacks.{name}" for name in away]
     kept = {name: _without_paths(value, run, left) for name, value in arguments.items() if name not in away}
@@ -101,14 +104,15 @@ def _arguments_inside(arguments: dict[str, Any], run: Path, left: list[str]) -> 
     return kept
 
 
-def _is_inside(path: Any, run: Path) -> bool:
+def is_inside(path: Any, *folders: Path) -> bool:
+    """Whether a path that a run names lies in one of these folders."""
     if not isinstance(path, str) or "://" in path:
         return False
     try:
         place = Path(path).expanduser().resolve()
     except (OSError, ValueError, RuntimeError):  # as with NUL
         return False
-    return any(place.is_relative_to(folder.resolve()) for folder in (run, Path.cwd()))
+    return any(place.is_relative_to(folder.resolve()) for folder in folders)
 
 
 def _is_at(path: Any, folder: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,8 @@ def refuse_columns(path: str, table: pa.Table, wanted: list[str], split: str) ->
         raise InputError(f"split is {split!r}; give a name for the new column")
     if split in table.column_names:
         raise InputError(
-            f"{path} has a column {split!r} already; give the new one another name, as --split {split}_2, or take the "
-            "old one out of the file"
+            f"{path} has a column {split!r} already; give the new one another name, as --split "
+            f"{shlex.quote(split + '_2')}, or take the old one out of the file"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -157,7 +158,7 @@ def draw(
         "groups.png": partial(pictures.draw_sorted_groups, study, by, on),
     }
     for option in pictures.options_with_grid(study):
-        figures[f"{option}.png"] = partial(pictures.draw_option, study, option, by, on, names[0])
+        figures[_picture_of(option, figures)] = partial(pictures.draw_option, study, option, by, on, names[0])
     read = files_read(study.folder)  # to which a picture that is there may be a link
     own = study.folder if output is None else None
     refuse_existing((where / name for name in figures), overwrite=overwrite or output is None, inputs=read, of=own)
@@ -193,9 +194,9 @@ def write(folder: str, by: str | None = None, on: str | None = None, cells: str 
     lines += ["## Methods", "", study_table(study, by, on=on, cells=names).render("markdown")]
     # Orders and pictures are of one split of the data; the others have other groups.
     lines += _differences(study, by, on, names)
-    number, of_split = study.repeats[0], ""
+    number, of_split = study.repeats[0], list[str]()
     if len(study.repeats) > 1:
-        of_split = f" --repeat {number}"
+        of_split = ["--repeat", str(number)]
         lines += [f"What follows is of the first of {len(study.repeats)} splits of the data.", ""]
     one = study.of_repeat(number)
     if len(one.results) > 2:
@@ -204,18 +205,25 @@ def write(folder: str, by: str | None = None, on: str | None = None, cells: str 
         found = criteria_concordance(one, by=by, on=on)
         lines += [f"## {title}", "", concordance_text(found, "markdown", "Orders on validation and on test", remarks)]
     pictures = draw(folder, by, on, shown, repeat=number)
-    lines += ["## Pictures", "", *(f"![{path.stem}]({path.name})" for path in pictures), ""]
-    commands = [f"table --by {by} --on {on} --cells {shown}", f"concordance --by {by} --on {on}{of_split}"]
-    commands += [f"plot --by {by} --on {on} --cells {shown}{of_split}"]
-    pairs = [shlex.join(["--first", one, "--second", other]) for one, other in _pairs(study, by)]
-    commands += [f"compare {pair} --by {by} --on {on} --cells {shown}" for pair in pairs]
-    commands += [f"export-best --by {by} --on {on} --output best"]
+    lines += ["## Pictures", "", *(f"![{markdown(path.stem)}]({path.name})" for path in pictures), ""]
+    choice, cells_shown = ["--by", by, "--on", on], ["--cells", shown]
+    commands = [["table", *choice, *cells_shown], ["concordance", *choice, *of_split]]
+    commands += [["plot", *choice, *cells_shown, *of_split]]
+    pairs = _pairs(study, by)
+    commands += [["compare", "--first", one, "--second", other, *choice, *cells_shown] for one, other in pairs]
+    commands += [["export-best", *choice, "--output", "best"]]
     lines += ["## Commands", ""]
-    called = shlex.join([*program(), *import_words()])
-    lines += [*code([f"{called} study {words} --folder {shlex.quote(folder)}" for words in commands]), ""]
+    called = [*program(), *import_words(), "study"]
+    lines += [*code([shlex.join([*called, *words, "--folder", folder]) for words in commands]), ""]
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
     say(f"Written: {file}")
     return file
+
+
+def _picture_of(option: str, others: Collection[str]) -> str:
+    """Name of an option's picture, which is none of the others."""
+    is_other = f"{option}.png" in others or option.startswith("model.")
+    return f"{'model.' * is_other}{option}.png"
 
 
 def _pairs(study: Study, by: str) -> list[tuple[str, str]]:

@@ -96,7 +96,7 @@ def check_kinds(settings: Any) -> None:
     """
     for option, class_path in _classes(settings):
         found = _imported(class_path)
-        named = is_named(class_path)
+        named = is_named(class_path, found)
         need(class_path)
         kinds = KINDS.get(option.rpartition(".")[2], (object,) if named else ANY_KIND)
         if not isinstance(found, type) or not issubclass(found, kinds):
@@ -140,7 +140,7 @@ def _classes(settings: Any, option: str = "", default: Any = None) -> Iterator[t
         if settings is default:
             return
         path = f"{settings.__module__}.{getattr(settings, '__qualname__', settings)}"
-        if not is_named(path) or option.rpartition(".")[2] in KINDS:
+        if not is_named(path, settings) or option.rpartition(".")[2] in KINDS:
             yield option, path
 
 

@@ -64,7 +64,7 @@ def model_index(report: Mapping[str, Any]) -> dict[str, Any]:
     results = [
         {
             "task": {"type": task, "name": "Classification, by group"},
-            "dataset": {"type": source, "name": source, **({} if split == ALL else {"split": split})},
+            "dataset": {"type": source, "name": source, **({} if split == ALL else {"split": visible(split)})},
             "metrics": [*_metrics(report, split)],
         }
         for split in report["splits"]

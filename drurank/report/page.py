@@ -87,15 +87,24 @@ def write_page(file: Path, sections: Sequence[Section], *, title: str, command: 
     lines = [f"{said_dropped(report['dropped'])}."] if "dropped" in report else []
     lines += [line for section in sections for line in section.lines()]
     page = Environment(
-        loader=PackageLoader("drurank.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("drurank.report", "."),
+        autoescape=True,
+        finalize=_visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     ).get_template(TEMPLATE)
     text = page.render(
-        title=visible(title),
-        summary=[visible(line) for line in lines],
+        title=title,
+        summary=lines,
         parts=[part for place, section in enumerate(sections) for part in section.parts(place)],
         made=_made(report, command),
     )
     replace_file(file, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def _visible(value: Any) -> Any:
+    """Any text that the page shows, wherever it comes from; what is HTML already was shown before."""
+    return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
@@ -190,7 +199,7 @@ def _split(split: Served, content: Mapping[str, Any], name: str, *, is_first: bo
         "id": name,
         "title": f"{counted(len(split.groups), 'group')}{where}",
         "columns": headings,
-        "rows": [[visible(name), *cells] for name, *cells in rows],
+        "rows": rows,
         "remarks": [
             *([] if is_first else [on_worst(split, content)]),
             FROM_TO,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
@@ -29,11 +28,9 @@ from drurank.report.write import print_report, write_report
 from drurank.tabular.columns import Column, Names
 from drurank.tabular.several import check_head
 from drurank.terminal import say
-from drurank.words import as_names, joined
+from drurank.words import as_names, joined, numbered_part
 
 By = Literal["crossed", "each", "overlapping"]
-NO_LETTER, LONGEST = r"\W+", 40
-"""What the name of a folder has no part of, and the most letters of a column's name in it."""
 
 
 def report_predictions(
@@ -195,5 +192,5 @@ def _groupings(columns: Sequence[str], by: By) -> dict[tuple[str, ...], str]:
         return {tuple(columns): ""}
     found: dict[tuple[str, ...], str] = {}
     for number, name in enumerate(columns, start=1):
-        found[(name,)] = f"by_{number}_{re.sub(NO_LETTER, '_', name)[:LONGEST]}"
+        found[(name,)] = f"by_{numbered_part(number, name)}"
     return {**found, tuple(columns): "crossed"}

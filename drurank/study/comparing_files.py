@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -99,7 +100,7 @@ def _tested(folder: Path, by: str) -> Path:
     known = sorted(file.parent.name for file in folder.glob(f"{TEST_FOLDER}/*/{GROUPS_PARQUET}"))
     if known:
         raise InputError(f"{folder} was not tested by {by!r}; tested by: {', '.join(known)}; give by={known[0]!r}")
-    raise InputError(f"{folder} has no test; run `test --run {folder}` first, or give another folder")
+    raise InputError(f"{folder} has no test; run `test --run {shlex.quote(str(folder))}` first, or give another folder")
 
 
 def _counts_of(table: pa.Table) -> Counts:
@@ -202,7 +203,7 @@ def _refuse_other_rows(paths: Sequence[str], first: pa.Table, second: pa.Table, 
             "rows"
         )
     for name in key:
-        one, other = (np.array([str(cell) for cell in table[name].to_pylist()]) for table in (first, second))
+        one, other = (np.array([str(cell) for cell in table[name].to_pylist()], object) for table in (first, second))
         if (one != other).any():
             row = int(np.argmax(one != other))
             raise InputError(

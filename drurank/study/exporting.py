@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from drurank.errors import InputError
-from drurank.files import refuse_existing, replace_file, write_json
+from drurank.files import as_json, missing_folders, refuse_existing, remove_empty, remove_leftovers, replace_files
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
 from drurank.study.finished import Study
 from drurank.study.folder import MANIFEST_FILE, outside_of_study
@@ -38,10 +38,12 @@ def export_best(
     """
     found = recommend(study, by, on, method)
     name = f"{CHECKPOINT_FOLDER}/{found.checkpoint.name}"
+    for folder in (output / CHECKPOINT_FOLDER, output):
+        remove_leftovers(folder)
     earlier = _earlier_copy(output)
     if earlier is None:
         refuse_existing((output / file for file in (CONFIG_FILE, name, SELECTION_FILE, MANIFEST_FILE)), overwrite=None)
-        if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        if output.exists() and not _is_empty(output):
             raise InputError(
                 f"output is {str(output)!r}, which exists and holds more than a copy of a checkpoint, or none; "
                 "give a new folder"
@@ -56,14 +58,31 @@ def export_best(
     run = found.checkpoint.parent.parent
     config = read_options(run / CONFIG_FILE, f"remove {found.result.folder} and run the study again")
     text = dump_yaml({**config, "trainer": outside_of_study(config.get("trainer") or {})})
-    replace_file(output / CONFIG_FILE, lambda path: path.write_text(text, encoding="utf-8"))
-    replace_file(output / name, lambda path: shutil.copyfile(found.checkpoint, path))
-    for file in earlier or ():
-        if file != output / name:
-            file.unlink()  # the checkpoint by another criterion
-    write_json(output / SELECTION_FILE, {by: {**found.result.manifest["selection"][by], "file": name}})
-    shutil.copyfile(found.result.folder / MANIFEST_FILE, output / MANIFEST_FILE)
+    selection = as_json({by: {**found.result.manifest["selection"][by], "file": name}})
+    missing = missing_folders(output / CHECKPOINT_FOLDER)
+    try:
+        replace_files(
+            {
+                output / CONFIG_FILE: lambda path: path.write_text(text, encoding="utf-8"),
+                output / name: lambda path: shutil.copyfile(found.checkpoint, path),
+                output / SELECTION_FILE: lambda path: path.write_text(selection, encoding="utf-8"),
+                output / MANIFEST_FILE: lambda path: shutil.copyfile(found.result.folder / MANIFEST_FILE, path),
+            },
+            removed=[file for file in earlier or () if file != output / name],  # the checkpoint by another criterion
+        )
+    except BaseException:
+        remove_empty(missing)
+        raise
     return found
+
+
+def _is_empty(output: Path) -> bool:
+    """Whether a folder holds nothing but what a copy that was killed leaves: an empty folder for its checkpoint."""
+    inner = output / CHECKPOINT_FOLDER
+    return output.is_dir() and all(
+        path == inner and path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+        for path in output.iterdir()
+    )
 
 
 def _earlier_copy(output: Path) -> list[Path] | None:

@@ -105,6 +105,9 @@ class Result:
         manifest = read_json(file, remedy, EXPECTED)
         if not manifest["selection"]:
             raise InputError(f"{file} is damaged: its selection names no criterion; {remedy}")
+        for option in manifest["options"]:  # which name pictures
+            if not all(part.isidentifier() for part in option.removesuffix("+").split(".")):
+                raise wrong(str(file), "options key", option, remedy)
         data = manifest["data"]
         check_shape(str(file), data, {name: kind for name, kind in OF_DATA.items() if name in data}, remedy, "data")
         if "repeat" in manifest:

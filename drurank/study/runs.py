@@ -39,6 +39,8 @@ NEEDED = {
     ),
 }
 """Options of a trainer that must have one of these values for a study, and why."""
+OF_PLAN = ("data.cache_dir", "data.num_workers")
+"""Options of the data that a run's own configuration alone does not decide where it is tested."""
 SEVERAL = {"devices", "num_nodes", "strategy"}
 """Options of a trainer with which a run may be of several processes."""
 
@@ -133,10 +135,19 @@ def _run(study: Path, plan: Plan, candidate: Candidate, command: Command) -> Non
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         do(_fit_words(study, plan, candidate, folder, several=several))
-    do(["test", "--run", str(run)])
+    do(["test", "--run", str(run), *_words_of_data(plan, candidate)])
     counts = group_counts(run)
     write_checked(counts, folder / COUNTS_FILE)
     write_json(folder / MANIFEST_FILE, manifest_of(candidate, run, counts, time.time() - begun))
+
+
+def _words_of_data(plan: Plan, candidate: Candidate) -> list[str]:
+    """Options of the data that a test takes from no run's configuration, but from the plan, which a person wrote."""
+    shared = [section.get("data") for section in plan.shared]
+    given = [data.get("init_args") or {} for data in shared if isinstance(data, dict)]
+    every = {f"data.{name}": value for one in given for name, value in one.items()}
+    every |= {**candidate.options, **(candidate.repeat.options if candidate.repeat else {})}
+    return [f"--{name}={every[name]}" for name in OF_PLAN if every.get(name) is not None]
 
 
 def _is_whole(checkpoint: Path) -> bool:

@@ -69,7 +69,7 @@ class Recommendation:
         return (
             self.why,
             f"Checkpoint: {self.checkpoint} ({self.result.name}, {self.which}); study export-best "
-            f"{' '.join(self.options[2:])} copies it.",
+            f"{shlex.join(self.options[2:])} copies it.",
             *self.warnings,
         )
 
@@ -114,7 +114,7 @@ def to_try(study: Study, results: Sequence[Result], by: str) -> str:
     """What to try where a study has no good model by a criterion, after these results."""
     later = max(result.manifest["budget"]["epochs"] - 1 - result.epoch(by) for result in results)
     others = [name for name in study.results[0].criteria if name != by]
-    other = f"--by {joined(others, 'or')}" if others else "more criteria of the study"
+    other = f"--by {joined([shlex.quote(one) for one in others], 'or')}" if others else "more criteria of the study"
     return what_to_try("a larger max_epochs of its trainer", "model.optimizer.lr", other, later)
 
 

@@ -13,12 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError
+from drurank.files import read_json
 from drurank.limits import refuse_growth
+from drurank.shapes import check_shape
 
 log = logging.getLogger(__name__)
 
 UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 STATE, PARTS = "state.json", "dataset_dict.json"
+REMEDY = "save it again by save_to_disk"
 SPELLINGS = {"validation": "val"}
 """What ``datasets`` calls splits, and how a split column says them."""
 
@@ -65,18 +68,35 @@ def read_dataset(path: str, folder: Path, split: str) -> pa.Table:
         split: column that is to say which split of a ``DatasetDict`` a row is in, where there is none of that name.
 
     Raises:
-        InputError: if it is damaged, or the splits differ in columns.
+        InputError: if it is damaged or names files elsewhere, or the splits differ in columns.
     """
     from datasets import load_from_disk  # here, since it is slow to import
 
     try:
+        _refuse_other_folders(folder)
         dataset = load_from_disk(str(folder))
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
-        raise InputError(
-            f"{path} cannot be read as a folder of `datasets`: {said}; save it again by save_to_disk"
-        ) from error
+        said = str(error).removesuffix(f"; {REMEDY}") if isinstance(error, InputError) else said
+        raise InputError(f"{path} cannot be read as a folder of `datasets`: {said}; {REMEDY}") from error
     return from_datasets(path, dataset, split)
+
+
+def _refuse_other_folders(folder: Path) -> None:
+    """Refuse splits and files that such a folder names and that are not in it."""
+    splits = read_json(folder / PARTS, REMEDY, {"splits": list})["splits"] if (folder / PARTS).is_file() else []
+    for name in splits:
+        _refuse_path(folder / PARTS, name)
+    for state in [folder / STATE, *(folder / name / STATE for name in splits)]:
+        if state.is_file():
+            for entry in read_json(state, REMEDY, {"_data_files": list})["_data_files"]:
+                check_shape(str(state), entry, {"filename": str}, REMEDY, "_data_files")
+                _refuse_path(state, entry["filename"])
+
+
+def _refuse_path(file: Path, name: Any) -> None:
+    if not isinstance(name, str) or name in ("", ".", "..") or re.search(r"[/\\\0]", name):
+        raise InputError(f"{file} names {name!r:.80}, which is nothing in its own folder; {REMEDY}")
 
 
 def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:

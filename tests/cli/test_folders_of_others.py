@@ -1,5 +1,6 @@
 """A run, study or checkpoint of somebody else writes, removes and waits nowhere outside of its own folder."""
 
+import contextlib
 import inspect
 import io
 import json
@@ -9,6 +10,7 @@ import shutil
 import socket
 import zipfile
 
+import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 import torch
@@ -16,15 +18,20 @@ import yaml
 from lightning.pytorch import callbacks
 from lightning.pytorch.callbacks import ModelCheckpoint
 
+from drurank import Predictor, methods, networks
 from drurank import callbacks as own_callbacks
+from drurank import data as own_data
 from drurank.cli import main, saved_trainer
+from drurank.cli.saved_data import data_to_evaluate
 from drurank.cli.saved_trainer import to_evaluate
 from drurank.cli.study import SHOWN
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.study.comparing_files import compare_runs
 from drurank.training.kept_files import moved_state
+from encoders import write_tiny
 from runs import QUIET, SMALL, plain
+from texts import rows, words_of
 
 KEEPER = {"monitor": "epoch", "mode": "max", "save_top_k": 1, "filename": "mine-{epoch}"}
 RESUME = ["fit", "--ckpt_path", "{run}/checkpoints/last.ckpt", "--trainer.max_epochs", "4"]
@@ -382,6 +389,75 @@ def test_what_bears_on_evaluation_is_taken(tmp_path):
     )
 
 
+EXPORT = ["export", "--run", "{run}", "--to", "safetensors"]
+
+
+@pytest.fixture(scope="module")
+def of_texts(tmp_path_factory, run):
+    """A run on texts."""
+    folder = tmp_path_factory.mktemp("of_texts")
+    pa_parquet.write_table(pa.table(rows()), folder / "t.parquet")
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        write_tiny(folder / "tiny")
+        run("fit", *words_of(str(folder / "t.parquet"), folder / "tiny"))
+    return folder / "runs/version_0"
+
+
+@pytest.mark.parametrize("words", [TEST, PREDICT, VALIDATE, EXPORT, None], ids=lambda words: words and words[0])
+def test_the_data_of_a_run_write_and_start_no_more_than_was_typed(
+    of_texts, run, tmp_path, victim, words, recwarn, monkeypatch
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    copied, before = shutil.copytree(of_texts, tmp_path / "copied"), held(victim)
+    content = yaml.safe_load((copied / "config.yaml").read_text())
+    content["data"]["init_args"] |= {"cache_dir": str(victim / "new"), "num_workers": 40}
+    (copied / "config.yaml").write_text(yaml.safe_dump(content))
+    (tmp_path / "here").mkdir()
+    os.chdir(tmp_path / "here")
+    if words is None:
+        assert Predictor.load(copied).data.num_workers == 1
+    else:
+        run(*words_for(words, copied), *(QUIET if words is not EXPORT else []))
+    assert held(victim) == before
+    said = next(str(one.message) for one in recwarn if "of the data" in str(one.message))
+    cache = f"cache_dir {victim / 'new'} leads elsewhere and is left out"
+    workers = "num_workers 40 becomes 1, as many as there are cores"
+    assert said == f"{copied / 'config.yaml'}: of the data {cache} and {workers}; give what you want of it"
+
+
+def test_a_cache_that_is_typed_or_in_the_runs_folder_is_used(of_texts, run, tmp_path, victim, recwarn):
+    copied = shutil.copytree(of_texts, tmp_path / "copied")
+    content = yaml.safe_load((copied / "config.yaml").read_text())
+    for cache, more in ((copied / "own", []), (victim / "evil", ["--data.cache_dir", "typed"])):
+        content["data"]["init_args"]["cache_dir"] = str(cache)
+        (copied / "config.yaml").write_text(yaml.safe_dump(content))
+        run("test", "--run", copied, *more, *QUIET)
+    assert (copied / "own/tokens").is_dir()
+    assert (tmp_path / "typed/tokens").is_dir()
+    assert not (victim / "evil").exists()
+    assert not [one for one in recwarn if "of the data" in str(one.message)]
+
+
+@pytest.mark.parametrize("part", ["init_args", "dict_kwargs"])
+@pytest.mark.parametrize(("cache", "left"), [("{run}/a", 0), ("here", 1), ("..", 1), ("s3://x", 1), ("a\0", 1), (5, 1)])
+def test_a_cache_elsewhere_is_left_out_in_any_form(tmp_path, part, cache, left):
+    cache = cache.format(run=tmp_path / "run") if isinstance(cache, str) else cache
+    given = {"class_path": "drurank.data.WILDS", part: {"path": "x", "cache_dir": cache}}
+    kept, said = data_to_evaluate(given, tmp_path / "run")
+    assert ("cache_dir" not in kept[part], len(said)) == (left, left)
+    assert data_to_evaluate(given, tmp_path / "run", typed={"cache_dir"}) == (kept, [])
+    assert given[part]["cache_dir"] == cache
+
+
+def test_each_option_of_data_and_networks_that_names_a_file_is_known():
+    kinds = [kind for of in (own_data, networks, methods) for kind in vars(of).values() if isinstance(kind, type)]
+    names = {name for kind in kinds for one in kind.__mro__ for name in inspect.signature(one.__init__).parameters}
+    found = {name for name in names if re.search("path|dir|file|output|root|url|cache", name)}
+    assert found == {"path", "cache_dir"}  # of which one is only read
+
+
 WRITES = {
     "class_path": "drurank.callbacks.PredictionWriter",
     "init_args": {"output": "{}/diary.csv", "overwrite": True},
@@ -522,6 +598,11 @@ def test_limits_of_one_batch_and_none_are(tmp_path, limit):
     assert to_evaluate({"limit_test_batches": limit}, tmp_path) == ({}, ["limit_test_batches"])
 
 
+@pytest.mark.parametrize("given", ["9" * 5000, 10**30, "x", [0] * 10**5])
+def test_a_number_of_devices_that_no_machine_has_is_one(tmp_path, given):
+    assert to_evaluate({"devices": given}, tmp_path) == ({"devices": 1}, ["devices"])
+
+
 def test_a_limit_that_is_typed_is_taken(copied, run):
     assert run("test", "--run", copied, "--trainer.limit_test_batches", 1).trainer.limit_test_batches == 1
 
@@ -594,6 +675,36 @@ def test_one_number_of_a_checkpoint_does_not_stand_for_many(copied, refused, whe
         DRU.load_from_checkpoint(file)
 
 
+STATES = [5, [1], {"more": 5}, {"history": 5}, {"history": [1]}, {"history": {"a": {}}}, {"history": {-1: {}}}]
+STATES += [
+    {"history": {10**400: {}}},
+    {"history": {0: 5}},
+    {"history": {0: {"val_worst": "x"}}},
+    {"history": {0: {1: 0.5}}},
+]
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: str(state)[:40])
+def test_what_a_checkpoint_holds_of_a_report_has_a_shape(copied, refused, state):
+    file = copied / "checkpoints/last.ckpt"
+    saved = plain(file)
+    (key,) = (key for key in saved["callbacks"] if key.startswith("GroupReport"))
+    saved["callbacks"][key] = state
+    del saved["drurank_written"]
+    torch.save(saved, file)
+    said = refused(*words_for(RESUME, copied))
+    assert said.startswith(f"{file}: the checkpoint is damaged: its GroupReport")
+    assert said.endswith("; give another checkpoint of the run")
+
+
+def test_each_callback_that_takes_a_state_of_a_checkpoint_is_known():
+    kinds = {kind for kind in vars(own_callbacks).values() if isinstance(kind, type)}
+    kinds |= {type(one) for one in own_callbacks.best_by("worst")}
+    found = {kind.__name__ for kind in kinds if "drurank" in kind.load_state_dict.__module__}
+    # Those of the first two are a ModelCheckpoint's, see above.
+    assert found == {"BestByCriterion", "LastCheckpoint", "GroupReport"}
+
+
 @pytest.mark.parametrize("damage", ["groups.parquet", "manifest.json"])
 @pytest.mark.parametrize("command", ["table", "concordance", "export-best"])
 def test_a_candidate_without_groups_or_criteria_is_refused(results, capsys, tmp_path, damage, command):
@@ -621,6 +732,50 @@ def test_a_candidate_with_a_number_that_nothing_holds_is_refused(results, capsys
         main(["study", command, "--folder", str(study)])
     assert stop.value.code == 2
     assert f"{file} is damaged: its config.model.init_args.min_count is {least}; remove" in capsys.readouterr().err
+
+
+OPTIONS = [
+    "model.{victim}/diary",
+    "model.../../victim/new",
+    "model.a\0",
+    "model.x](javascript:1) [y",
+    "model.\x1b",
+    "",
+    "a..b",
+]
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("command", ["plot", "report"])
+def test_an_option_of_a_candidate_is_no_path(results, victim, refused, tmp_path, option, command):
+    study = shutil.copytree(results, tmp_path / "study")
+    (victim / "diary.png").write_text("mine")
+    before = held(victim)
+    option = option.format(victim=victim)
+    for number, file in enumerate(sorted(study.rglob("manifest.json"))):
+        file.write_text(json.dumps({**json.loads(file.read_text()), "options": {option: number}}))
+    said = refused("study", command, "--folder", study)
+    assert said.startswith(f"{min(study.rglob('manifest.json'))} is damaged: its options key is ")
+    assert held(victim) == before
+    assert not list(study.glob("*.png"))
+
+
+SPLITS = ["x/../../victim/own", "{victim}/abs", "..", "a/b", "\x1b[31m", "n" * 300, "a:b", "ood_test"]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_split_of_a_table_is_no_path(run, victim, tmp_path, split):
+    before, split = held(victim), split.format(victim=victim)
+    rows = {"label": [0, 1] * 8, "group": ["a", "b", "c", "d"] * 4, "split": [split, "a_b"] * 8}
+    for name, prediction in (("a", [0, 1, 1, 0] * 4), ("b", [0, 0, 1, 1] * 4)):
+        pa_parquet.write_table(pa.table({**rows, "prediction": prediction}), f"{name}.parquet")
+    run("report", "--predictions", "a.parquet", "b.parquet", "--split", "split", "--output", tmp_path / "out")
+    assert held(victim) == before
+    made = [file.name for file in (tmp_path / "out").iterdir()]
+    assert len(made) == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.parquet", "b.parquet", "out", "victim"]
+    assert all(re.fullmatch(r"comparison_[\w.]+\.csv", name) and len(name) < 60 for name in made)
+    assert ("comparison_ood_test.csv" in made) == (split == "ood_test")
 
 
 def test_a_report_with_a_number_that_nothing_holds_is_refused(copied, done):

@@ -7,8 +7,13 @@ import shutil
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
+import yaml
 
 from drurank import terminal
 from drurank.cli import main
@@ -113,6 +118,42 @@ def test_results_of_a_study(results, narrow, capsys, tmp_path):
     assert "higher is better" in narrow.text or "qDRU+M" in narrow.text
 
 
+def test_no_page_and_no_card_holds_a_sign_that_acts(tmp_path):
+    """Wherever a name of others stands in them: in titles, captions, what a screen reader reads, and tables."""
+    rng, evil = np.random.default_rng(3), "x\u202ey\x1b[31mR\x07</script>\"'>\u2028"
+    columns = {name: f"{name}\u202e\x1b" for name in ("label", "group", "split", "more")}
+    made = {"label": ["yes\u202e", "no\x1b[2J"], "group": [evil, "plain", "=1+1"], "split": ["a\u202e\x1b", "ood_test"]}
+    made["more"] = ["p\u202e", "q"]
+    table = {columns[name]: rng.choice(values, 80) for name, values in made.items()}
+    table["prediction"] = rng.choice(made["label"], 80)
+    file = tmp_path / "na\u202e<b>\x1b[31m.parquet"
+    pa_parquet.write_table(pa.table(table), file)
+    words = [
+        "report",
+        "--predictions",
+        file,
+        "--label",
+        columns["label"],
+        "--group",
+        f"{columns['group']},{columns['more']}",
+    ]
+    words += ["--by", "each", "--split", columns["split"], "--figure", "tpr", "--positive", made["label"][0]]
+    main([str(word) for word in [*words, "--html", "o.html", "--card", "--output", "out"]])
+    files = [Path("o.html"), *Path("out").rglob("*.md")]
+    assert len(files) == 4
+    for one in files:
+        text = one.read_text(encoding="utf-8")
+        assert not terminal.CONTROL.findall(text)
+        assert "a\\u202e\\x1b" in text.replace("\\\\", "\\")
+    page = files[0].read_text(encoding="utf-8")
+    assert '<span class="range">' in page
+    assert "&lt;span" not in page
+    cards = [yaml.safe_load(one.read_text(encoding="utf-8").split("---")[1]) for one in files[1:]]
+    for card in cards:
+        found = {result["dataset"]["split"] for result in card["model-index"][0]["results"]}
+        assert found == {"a\\u202e\\x1b", "ood_test"}
+
+
 def logged(name, text):
     """What a logger that is made now prints."""
     handler = logging.StreamHandler(out := io.StringIO())
@@ -123,7 +164,11 @@ def logged(name, text):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("name", ["lightning.pytorch", "lightning.fabric.later", "transformers.later"])
+LOGGERS = ["lightning.pytorch", "lightning.fabric.later", "transformers.later", "huggingface_hub.later"]
+LOGGERS += ["drurank.tabular.delimited"]
+
+
+@pytest.mark.parametrize("name", LOGGERS)
 def test_what_libraries_log_is_shown_so_whenever_they_are_imported(name):
     with terminal.plain_messages():
         assert logged(name, NAMES[3]) == f"in {SHOWN[3]}\n"

@@ -290,6 +290,32 @@ def test_two_tables_take_no_option_without_effect(refused_with, option):
     assert said.endswith("; leave it out to compare two")
 
 
+CLASHING = [
+    ["--html", "out/report.json", "--output", "out"],
+    ["--html", "out/../out/groups.csv", "--output", "out"],
+    ["--html", "linked/groups.png", "--output", "out"],
+    ["--html", "out", "--output", "out"],
+    ["--html", "new/report", "--output", "new/report"],
+    ["--html", "new", "--output", "new/report"],
+    ["--html", "out/model_card.md", "--output", "out", "--card"],
+    ["--html", "out/report.json/x.html", "--output", "out"],
+]
+
+
+@pytest.mark.parametrize("source", ["predictions", "counts"])
+@pytest.mark.parametrize("words", CLASHING, ids=" ".join)
+def test_outputs_that_clash_are_refused_before_anything_is_written(refused_with, tmp_path, source, words):
+    Path("t.csv").write_text("\n".join(ROWS) + "\n")
+    Path("c.csv").write_text("group,count,correct\na,5,3\nb,5,4\n")
+    Path("linked").symlink_to("out")
+    before = sorted(tmp_path.rglob("*"))
+    table = ["--predictions", "t.csv", *COLUMNS] if source == "predictions" else ["--counts", "c.csv"]
+    said = refused_with("report", *table, *words, "--overwrite")
+    assert said.endswith("; give another output")
+    assert "would be written over by another output" in said or "is to lie in it" in said
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 DANGLING = {
     "report": ["report", "--predictions", "t.csv", *COLUMNS, "--output", "gone"],
     "split": ["split", "--path", "t.csv", *COLUMNS[:2], *COLUMNS[4:], "--output", "gone/s.csv"],

@@ -6,13 +6,16 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
 import yaml
+from torchmetrics.text.bert import BERTScore
 
 from drurank import imports
 from drurank.cli.trusted import KINDS, check_kinds
+from drurank.cli.words import trust_named
 from drurank.errors import InputError
 from drurank.imports import trust, why_not_trusted
 from drurank.networks.factory import find_factory
@@ -435,6 +438,34 @@ def test_a_module_that_acts_and_is_named_is_known_by_each_of_its_names(monkeypat
     check_kinds(nested("model.network", "torchmetrics.text.BERTScore"))
     with pytest.raises(InputError, match=r"names torchmetrics\.text\.InfoLM; that is a metric"):
         check_kinds(nested("model.network", "torchmetrics.text.InfoLM"))
+
+
+TYPED = ["--data.group BERTScore", "--data.relabel.a BERTScore", "--model.positive BERTScore", "--trainer.x BERTScore"]
+TYPED += ["--data.group {path}", "--data.features [{path}]", "--model.positive {path}", "--config data.yaml"]
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_column_or_a_label_names_no_class(monkeypatch, tmp_path, typed):
+    monkeypatch.setattr(imports, "_named", set())
+    path = "torchmetrics.text.bert.BERTScore"
+    (tmp_path / "data.yaml").write_text(f"data: {{class_path: Table, init_args: {{group: {path}, label: mine.Y}}}}")
+    trust_named(typed.format(path=path).split(" ", 1))
+    assert imports._named <= {"Table"}
+    with pytest.raises(InputError, match=r"that is a metric"):
+        check_kinds(nested("model.network", path))
+
+
+def test_a_bare_name_is_of_the_class_that_it_resolves_to(monkeypatch):
+    monkeypatch.setattr(imports, "_named", set())
+    trust_named(["--model.network", "BERTScore"])
+    check_kinds(nested("model.network", "torchmetrics.text.bert.BERTScore"))
+    other = type("BERTScore", (BERTScore,), {"__module__": "mine_nets"})  # which the parser refuses then
+    module = types.ModuleType(other.__module__)
+    module.BERTScore = other
+    monkeypatch.setitem(sys.modules, other.__module__, module)
+    for class_path in ("mine_nets.BERTScore", "torchmetrics.text.bert.BERTScore"):
+        with pytest.raises(InputError, match=r"that is a metric"):
+            check_kinds(nested("model.network", class_path))
 
 
 def spec_of(class_path):

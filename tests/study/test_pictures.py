@@ -21,6 +21,7 @@ from drurank.study.pictures import (
     options_with_grid,
     spans_magnitudes,
 )
+from runs import read_json
 
 
 def test_options_of_words_or_null_have_no_picture(results):
@@ -52,6 +53,20 @@ def test_pictures_and_report_are_made_again_without_training(results, tmp_path, 
     assert drawn == ["choosing.png", "methods.png", "groups.png", "upweight_factor.png", "cutoff.png"]
     for name in drawn:
         assert imread(tmp_path / "study" / name).std() > 0.01
+
+
+def test_an_option_that_is_called_as_a_picture_has_one_of_its_own(results, tmp_path):
+    study = shutil.copytree(results, tmp_path / "study")
+    names = ("methods", "model.methods", "model.model.methods", "_lr_")
+    for number, file in enumerate(sorted(study.rglob("manifest.json"))):
+        options = {f"model.{name}": number for name in names}
+        write_json(file, {**read_json(file), "options": options})
+    main(["study", "report", "--folder", str(study)])
+    usual = ["choosing", "methods", "groups"]
+    own = ["model.methods", "model.model.methods", "model.model.model.methods", "_lr_"]
+    assert sorted(file.stem for file in study.glob("*.png")) == sorted([*usual, *own])
+    shown = re.findall(r"!\[(.+)\]\((.+)\)", (study / "report.md").read_text())
+    assert shown[3:] == [(name.replace("_lr_", r"\_lr\_"), f"{name}.png") for name in own]
 
 
 @pytest.mark.parametrize(

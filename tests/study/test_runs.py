@@ -9,6 +9,8 @@ import pytest
 
 from drurank.errors import InputError
 from drurank.study import Plan, Study
+from drurank.study.folder import write_shared
+from drurank.study.runs import run_candidate
 from runs import CONFIGS, plain, read_json, same
 from studies import ERM, SMALL, finish, manifests, rehearse, words_of, written
 from warm import Program, ended
@@ -46,6 +48,25 @@ def one(tmp_path):
     path = written(tmp_path / "s.yaml", candidates=ERM, seeds=[0], criteria=["worst"])
     (candidate,) = Plan.read(path).candidates
     return path, tmp_path / "study", tmp_path / "study/candidates" / candidate.key
+
+
+def test_a_candidate_is_tested_with_the_cache_and_workers_that_its_plan_gives(tmp_path):
+    data = {**SMALL["data"], "init_args": {**SMALL["data"]["init_args"], "cache_dir": "/far/cache", "num_workers": 2}}
+    path = written(tmp_path / "s.yaml", candidates=[{"model": "ERM", "data.num_workers": 3}], data=data)
+    plan, called = Plan.read(path), []
+    write_shared(tmp_path / "study", plan)
+
+    def command(words):
+        called.append(words)
+        if words[0] == "test":
+            raise InputError("enough is seen")
+
+    with pytest.raises(InputError, match="enough"):
+        run_candidate(tmp_path / "study", plan, plan.candidates[0], command)
+    assert [words for words in called[1] if words.startswith("--data")] == [
+        "--data.cache_dir=/far/cache",
+        "--data.num_workers=3",
+    ]
 
 
 def test_a_finished_candidate_whose_folder_is_gone_is_run_again_also_from_a_damaged_checkpoint(one):

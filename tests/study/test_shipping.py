@@ -13,6 +13,7 @@ from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.study import Study, recommend, study_table
 from drurank.study.comparing_candidates import compare_in_study
+from drurank.study.exporting import export_best
 from drurank.study.shipping import _measured
 from drurank.words import joined
 from runs import read_json
@@ -172,6 +173,45 @@ def test_only_what_was_copied_earlier_is_replaced(undisturbed, monkeypatch, tmp_
             main([*words, output, "--by", "worst", "--overwrite"])
         assert stop.value.code == 2
         assert {file: file.stat().st_mtime_ns for file in Path(output).rglob("*")} == before
+
+
+@pytest.mark.parametrize("stop", range(4))
+@pytest.mark.parametrize("there", [False, True])
+def test_a_copy_that_is_stopped_is_the_earlier_one_or_none_and_can_be_repeated(
+    undisturbed, tmp_path, monkeypatch, stop, there
+):
+    study, output, put = Study.load(undisturbed), tmp_path / "best", []
+    if there:
+        export_best(study, output, "worst")
+    before, replace = held(tmp_path), Path.replace
+
+    def stopped(path, target):
+        put.append(target)
+        if len(put) == stop + 1:
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            export_best(study, output, "qdcg10", overwrite=there)
+    assert held(tmp_path) == before
+    export_best(study, output, "qdcg10", overwrite=there)
+    assert list(read_json(output / "selection.json")) == ["qdcg10"]
+    assert [file.name for file in (output / "checkpoints").iterdir()] == ["qdcg10.ckpt"]
+
+
+def test_a_copy_that_was_killed_can_be_repeated(undisturbed, tmp_path):
+    (tmp_path / "best/checkpoints").mkdir(parents=True)
+    for name in (".config.yaml.5.drurank", "checkpoints/.worst.ckpt.77.drurank"):
+        (tmp_path / "best" / name).write_text("half")
+    export_best(Study.load(undisturbed), tmp_path / "best", "worst")
+    found = sorted(str(path.relative_to(tmp_path / "best")) for path in (tmp_path / "best").rglob("*.*"))
+    assert found == ["checkpoints/worst.ckpt", "config.yaml", "manifest.json", "selection.json"]
+
+
+def held(folder):
+    return {str(path): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
 
 
 def test_the_command_under_a_table_copies_the_checkpoint_that_the_table_names(undisturbed, monkeypatch, capsys):

@@ -1,6 +1,8 @@
 """Each file that cannot be read ends in one sentence that names the file, the place, and what to write instead."""
 
 import gzip
+import json
+import shutil
 from pathlib import Path
 
 import datasets
@@ -322,6 +324,28 @@ def test_folder_that_lacks_a_shard(folder):
 def test_folder_whose_list_of_shards_is_broken(folder, text):
     (folder / "train" / "state.json").write_text(text)
     assert "bad cannot be read as a folder of `datasets`: " in said(folder)
+
+
+@pytest.mark.parametrize("name", ["../other/train", "{other}/train", "..", "", "a\\b", "a\0", 5, None])
+def test_folder_that_names_another_one(folder, tmp_path, name):
+    shutil.copytree(folder, tmp_path / "other")
+    name = name.format(other=tmp_path / "other") if isinstance(name, str) else name
+    (folder / "dataset_dict.json").write_text(json.dumps({"splits": ["train", name]}))
+    assert f"dataset_dict.json names {name!r:.80}, which is nothing in its own folder; save it again" in said(folder)
+
+
+@pytest.mark.parametrize("name", ["../../other/train/{file}", "{other}/train/{file}", "../test/{file}", 5, None])
+@pytest.mark.parametrize("part", ["train", ""])
+def test_folder_that_names_a_file_elsewhere(folder, tmp_path, name, part):
+    shutil.copytree(folder, tmp_path / "other")
+    state = (folder if part else folder / "train") / part / "state.json"
+    content = json.loads(state.read_text())
+    file = content["_data_files"][0]["filename"]
+    name = name.format(other=tmp_path / "other", file=file) if isinstance(name, str) else name
+    state.write_text(json.dumps({**content, "_data_files": [{"filename": file}, {"filename": name}]}))
+    message = said(folder if part else folder / "train")
+    assert "cannot be read as a folder of `datasets`: " in message
+    assert "which is nothing in its own folder" in message or "filename is " in message
 
 
 def test_folder_whose_parts_differ(folder):
