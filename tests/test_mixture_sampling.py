@@ -43,7 +43,8 @@ def test_a_lead_that_hangs_on_few_groups_leaves_both_models_drawn():
     tally = Tally(np.arange(100.0), np.full(100, 100.0), np.ones(100, np.int64), np.arange(100))
 
     def drawn(ahead):
-        one, other = (sampling._without_sizes(*np.full((3, sampling.DRAWS, COMPONENTS), number)) for number in (0.3, 0.6))
+        both = (np.full((3, sampling.DRAWS, COMPONENTS), number) for number in (0.3, 0.6))
+        one, other = (sampling._without_sizes(*each) for each in both)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sampling, "_predicts", lambda which, _: ahead if which is other else 0 * ahead)
             whole, lead = sampling._averaged(one, other, tally, np.random.default_rng(0))
