@@ -1,7 +1,8 @@
-"""Opening Parquet files of anybody: those that become too large are refused unread."""
+"""Opening Parquet files of anybody: those that become too large, or whose names are damaged, are refused unread."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ BROKEN = (OSError, pa.ArrowException, MemoryError, UnicodeError, RecursionError,
 """What damaged files make of Arrow."""
 BYTES = 8
 """Of a number in memory."""
+OWN_SCHEMA = b"ARROW:schema"
 Wanted = Callable[[str], bool]
 """Whether a column of this name is read."""
 
@@ -32,9 +34,10 @@ def opened_parquet(
         wanted: whether a column is read.
 
     Raises:
-        InputError: if these become too large.
+        InputError: if these become too large, or a column has another name than the file was written with.
     """
     with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
+        _refuse_renamed(path, opened)
         names = [name for name in opened.schema_arrow.names if wanted(name)]
         _refuse_large(path, file.stat().st_size, opened, names)
         yield opened, names
@@ -58,3 +61,20 @@ def _refuse_large(path: str | Path, size: int, opened: pa_parquet.ParquetFile, n
     of_lists = sum(group.column(place).num_values for group in groups for place in nested)
     refuse_growth(path, size, BYTES * of_lists)
     refuse_growth(path, size, of_lists + about.num_rows * (len(leaves) - len(nested)), "cells")
+
+
+def _refuse_renamed(path: str | Path, opened: pa_parquet.ParquetFile) -> None:
+    """Refuse a column whose name is none of those that Arrow has noted beside: no checksum is of names."""
+    noted = (opened.metadata.metadata or {}).get(OWN_SCHEMA)
+    if noted is None:
+        return
+    try:
+        known = {*pa.ipc.read_schema(pa.py_buffer(base64.b64decode(noted))).names}
+    except ValueError as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(f"{path} is damaged: its note of its columns cannot be read ({said})") from error
+    odd = [name for name in opened.schema_arrow.names if name not in known]
+    if odd:
+        raise InputError(
+            f"{path} is damaged: its column {odd[0]!r} had another name when it was written; write it again"
+        )
