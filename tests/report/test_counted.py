@@ -151,3 +151,24 @@ def test_a_large_group_without_an_error_may_stand_beside_a_small_one(rows):
     assert report["criteria"]["worst"]["value"] == 1
     assert report["spread"]["sd"] == 0
     assert report["worse_than_chance"] is None
+
+
+def test_figures_of_each_row_refuse_counts_of_too_many(monkeypatch):
+    lines = [
+        f"{i % 2},{i % 3 % 2},g{i % 3},0.{i},{s},{n}" for s, n in (("a", 5), ("b", 30_000_000)) for i in range(1, 9)
+    ]
+    Path("p.csv").write_text("\n".join(["label,prediction,group,score,split,n", *lines, ""]), encoding="utf-8")
+    given = {"count": "n", "split": "split", "score": "score", "positive": "1", "overwrite": True}
+    for figure in ("auroc", "mae", "f1"):
+        with pytest.raises(
+            InputError, match=rf"figure '{figure}' needs each row .* 240,000,000 in split 'b', more than 20"
+        ):
+            report_predictions("p.csv", figure=figure, **given)
+    assert not Path("p_report").exists()
+    assert report_predictions("p.csv", figure="tpr,error", **given)["figures"]["tpr"]["splits"]["b"]["rows"] == 12e7
+    assert report_predictions("p.csv", figure="auroc", on="a", **given)["figures"]["auroc"]["splits"]["a"]["rows"] == 40
+    monkeypatch.setattr("drurank.limits.MOST_REPEATED", 39)
+    with pytest.raises(InputError, match="which are 40 in split 'a', more than 39"):
+        report_predictions("p.csv", figure="auroc", on="a", **given)
+    monkeypatch.setenv("DRURANK_LIMITS", "off")
+    assert report_predictions("p.csv", figure="auroc", on="a", **given)["figures"]["auroc"]["splits"]["a"]["rows"] == 40
