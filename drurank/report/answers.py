@@ -246,4 +246,7 @@ def counted_splits(
     for name, here in rows_by_split(None if split is None else column(split), len(code)).items():
         added = [rows_by(code[here], each[here], len(groups)) for each in (right, every)]
         found.append(SplitCounts.of_some(name, groups, added[0], added[1]))
-    return [one for one in found if len(one.groups)]
+    found = [one for one in found if len(one.groups)]
+    if not found:
+        raise InputError(f"{path}: {count!r} is 0 in every row; give counts of which one at least is 1 or more")
+    return found

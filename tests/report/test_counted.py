@@ -172,3 +172,12 @@ def test_figures_of_each_row_refuse_counts_of_too_many(monkeypatch):
         report_predictions("p.csv", figure="auroc", on="a", **given)
     monkeypatch.setenv("DRURANK_LIMITS", "off")
     assert report_predictions("p.csv", figure="auroc", on="a", **given)["figures"]["auroc"]["splits"]["a"]["rows"] == 40
+
+
+@pytest.mark.parametrize("rows", ["a,0,0\n", "a,0,0\nb,0,0\n"])
+@pytest.mark.parametrize("split", [None, "group"])
+def test_counts_of_nothing_but_zeros_are_refused(rows, split):
+    Path("c.csv").write_text(f"group,count,correct\n{rows}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"c\.csv: 'count' is 0 in every row; give counts"):
+        report_counts("c.csv", split=split)
+    assert not Path("c_report").exists()
