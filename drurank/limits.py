@@ -25,6 +25,8 @@ MOST_TEXT = 1 << 25
 """Bytes of a YAML or JSON file of a run or a study."""
 MOST_FIGURES = 3_000_000
 """Figures in the ``metrics.csv`` of a run that is gone on with."""
+MOST_REPEATED = 20_000_000
+"""Rows that counts stand for, of which a figure that is no share of them needs each, with some 40 bytes."""
 MOST_ENTRIES = 300_000
 """Files and folders that are looked through for those of a pattern."""
 EARLY, SUSPECT = 1 << 22, 20
@@ -75,6 +77,25 @@ def refuse_large(file: Path, most: int | None = None) -> None:
     size, most = file.stat().st_size, MOST_TEXT if most is None else most
     if size > most and not are_lifted():
         raise InputError(f"{file} has {size:,} bytes, and none of its kind needs more than {most:,}; {LIFT}")
+
+
+def refuse_repeated(figure: str, split: str, rows: int) -> None:
+    """Refuse counts of more rows than a figure that needs each of them is computed from.
+
+    Args:
+        figure: its name.
+        split: of the rows.
+        rows: what the counts add up to.
+
+    Raises:
+        InputError: naming all three.
+    """
+    if rows > MOST_REPEATED and not are_lifted():
+        raise InputError(
+            f"figure {figure!r} needs each row that the counts stand for, which are {rows:,} in split {split!r}, more "
+            f"than {MOST_REPEATED:,}; leave it out, as shares of rows (tpr, fpr, ...) take any counts, or give a "
+            f"sample of the rows; {LIFT}"
+        )
 
 
 class LimitedGzip(gzip.GzipFile):

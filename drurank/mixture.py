@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, xlog1py, xlogy
 
+from drurank.binomial import LARGE, relative_likelihood
+
 COMPONENTS = 6
 PAIRS, FINEST = 1500, 0.1
 """The most distinct groups that are told apart, and how near to each other others are that are pooled at first."""
@@ -160,6 +162,8 @@ def range_of_size(edges: np.ndarray, count: np.ndarray) -> np.ndarray:
 def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, precision: np.ndarray) -> np.ndarray:
     """Log-likelihood of groups under beta-binomial distributions, up to the binomial coefficient.
 
+    Where one of the groups is large, all are relative to the likelihood at the accuracies that they have.
+
     Args:
         correct: samples classified correctly.
         count: samples.
@@ -169,6 +173,8 @@ def log_likelihood(correct: np.ndarray, count: np.ndarray, mean: np.ndarray, pre
     Returns:
         Float64 of the common shape.
     """
+    if np.max(count) > LARGE:
+        return relative_likelihood(correct, count, mean, precision)
     finite = np.isfinite(precision)
     if finite.all():
         return _of_betas(correct, count, mean * precision, precision)

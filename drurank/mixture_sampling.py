@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betaln, expit, logsumexp, softmax
+from scipy.special import betaln, expit, logsumexp, softmax
 
+from drurank.binomial import LARGE, at_least, at_most, relative_likelihood
 from drurank.mixture import COMPONENTS, Mixtures, Tally, log_likelihood, range_of_size, shares
 
 WEIGHT_PRIOR = 0.5
@@ -22,7 +23,9 @@ POINT_PRIOR, ALL_ALIKE_PRIOR = 0.5, 0.25
 """Prior probability that a component is one point, so that all its groups are alike: one of several, the only one."""
 DRAWS, BURN_IN, THIN = 200, 100, 2
 LEAST = 1e-300
-"""Instead of a weight of 0, whose logarithm is infinite."""
+"""Instead of a weight or a mean of 0, whose logarithm is infinite."""
+HIGHEST = float(np.nextafter(1, 0))
+"""Instead of a mean of 1."""
 EVENLY, AT_EDGE, BY_DATA, SPREADS = 25, 12, 30, 16
 """Candidates for the mean of a component, evenly placed, near 0 or 1 where groups are there, and at quantiles of the
 data; and for its relative spread."""
@@ -117,8 +120,8 @@ def _has_outlier(tally: Tally) -> bool:
     """Whether one group is too far from the accuracy of all, by the binomial test, corrected for their number."""
     groups = tally.times.sum()
     pooled = tally.times @ tally.correct / (tally.times @ tally.count)
-    right, seen = np.floor(tally.correct + 1e-9), np.round(tally.count).astype(np.int64)
-    tail = np.minimum(bdtr(right, seen, pooled), np.where(right > 0, bdtrc(np.maximum(right - 1, 0), seen, pooled), 1))
+    right, seen = np.floor(tally.correct + 1e-9), np.round(tally.count)
+    tail = np.minimum(at_most(right, seen, pooled), at_least(right, seen, pooled))
     return bool((2 * tail * groups).min() < OUTSIDE)
 
 
@@ -130,7 +133,8 @@ class _Sampler:
 
     def __init__(self, tally: Tally, rng: np.random.Generator) -> None:
         self.tally, self.rng = tally, rng
-        self.smoothed = np.sort(np.repeat((tally.correct + 0.5) / (tally.count + 1), tally.times))
+        near = np.minimum((tally.correct + 0.5) / (tally.count + 1), HIGHEST)
+        self.smoothed = np.sort(np.repeat(near, tally.times))
         """Accuracies of all groups in ascending order, none of them 0 or 1."""
         means, space = _candidate_means(self.smoothed)
         relative = _candidate_spreads(tally)
@@ -179,8 +183,19 @@ class _Sampler:
     def _posterior(self, members: np.ndarray, right: np.ndarray, seen: np.ndarray, is_point: float) -> np.ndarray:
         """Log-posterior of the ``g`` places of the grid and, last, of a point, for each component, ``[t, g + 1]``."""
         # A point's mean has a uniform prior, over which its likelihood is integrated.
-        point = np.log(is_point) + betaln(right + 1, seen - right + 1)
+        point = np.log(is_point) + self._of_points(members, right, seen)
         return np.concatenate([members.T @ self.height + self.prior + np.log1p(-is_point), point[:, None]], axis=1)
+
+    def _of_points(self, members: np.ndarray, right: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        """Log-likelihood of each component's members as one point, over all of its means, ``[t]``."""
+        if self.tally.count.max() <= LARGE:
+            alone: np.ndarray = betaln(right + 1, seen - right + 1)
+            return alone
+        # As of one group, relative to its accuracy, and of the members at that accuracy, relative to their own.
+        mean = np.clip(right / np.maximum(seen, 1), LEAST, HIGHEST)
+        at_mean = (members * self._height(mean, np.full(len(mean), np.inf))).sum(axis=0)
+        found: np.ndarray = at_mean + relative_likelihood(right, seen, 0.5, 2.0)
+        return found
 
     def place_points(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As ``place``, each component being a point."""
@@ -189,7 +204,7 @@ class _Sampler:
         return mean, precision, self._height(mean, precision)
 
     def _points(self, right: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        return self.rng.beta(right + 1, seen - right + 1).clip(1e-12, 1 - 1e-12)
+        return self.rng.beta(right + 1, seen - right + 1).clip(LEAST, HIGHEST)
 
     def place(
         self, members: np.ndarray, is_point: float = POINT_PRIOR, draws: int = 1
@@ -235,7 +250,7 @@ def _candidate_means(near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         means.append(1 - edge)
     found = np.unique(np.concatenate(means))
     bounds = np.concatenate([[0], (found[1:] + found[:-1]) / 2, [1]])
-    return found, np.diff(bounds)
+    return found, np.maximum(np.diff(bounds), LEAST)
 
 
 def _candidate_spreads(tally: Tally) -> np.ndarray:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, betainccinv, betaincinv
 
+from drurank.binomial import ends, quantile
 from drurank.checks import check_accuracy, check_sizes, counts_of_groups
 from drurank.criteria import names_of
 from drurank.errors import InputError, check_count
@@ -204,15 +204,8 @@ def chance_range(count: np.ndarray, accuracy: float) -> tuple[np.ndarray, np.nda
     check_accuracy(accuracy)
     if accuracy in (0, 1):
         return np.full(len(count), float(accuracy)), np.full(len(count), float(accuracy))
-    low, high = (_quantile(count, accuracy, percent / 100) / count for percent in PERCENT)
+    low, high = (quantile(percent / 100, count, accuracy) / count for percent in PERCENT)
     return low, high
-
-
-def _quantile(count: np.ndarray, accuracy: float, level: float) -> np.ndarray:
-    """The least number of correct samples that has no more than so many in this share of cases, float64 ``[m]``."""
-    number = np.ceil(bdtrik(level, count, accuracy))
-    fewer: np.ndarray = np.maximum(number - 1, 0)
-    return np.where(bdtr(fewer, count.astype(np.int64), accuracy) >= level, fewer, number)
 
 
 def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -234,7 +227,4 @@ def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> 
         InputError: if these cannot be counts of groups, or a group has no sample.
     """
     correct, count = counts_of_groups(correct, count, may_be_empty=False)
-    wrong = count - correct
-    low = betaincinv(np.maximum(correct, 1), wrong + 1, PERCENT[0] / 100 / at_once)
-    high = betainccinv(correct + 1, np.maximum(wrong, 1), (1 - PERCENT[1] / 100) / at_once)
-    return np.where(correct == 0, 0.0, low), np.where(wrong == 0, 1.0, high)
+    return ends(correct, count, PERCENT[0] / 100 / at_once)

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 from rich.progress import track
-from scipy.special import bdtr
 
+from drurank.binomial import at_most
 from drurank.criteria import values_of
 from drurank.groups import Groups
 from drurank.mixture import Mixtures, Tally
@@ -91,7 +91,7 @@ def equal_accuracies(count: np.ndarray, accuracy: float) -> DrawGroups:
             if size is None:
                 correct[:, part] = rng.binomial(count[part], accuracy, shape)
             else:
-                cumulative = bdtr(np.arange(size), size, accuracy)
+                cumulative = at_most(np.arange(size), size, accuracy)
                 correct[:, part] = np.searchsorted(cumulative, rng.random(shape))
         return Groups(correct / count, count, correct.sum(axis=-1) / count.sum())
 

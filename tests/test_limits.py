@@ -13,6 +13,10 @@ import drurank.limits as limits
 from drurank.errors import InputError
 from drurank.files import read_json
 from drurank.limits import count_values
+from drurank.report import report_predictions
+from drurank.run_folder.group_counts import read_counts
+from drurank.run_folder.layout import WEIGHTS_FOLDER
+from drurank.run_folder.weights import weights_of
 from drurank.tabular.delimited import iter_rows
 from drurank.tabular.reading import read_table
 from drurank.tabular.text import TextFile
@@ -158,3 +162,63 @@ def test_keys_of_a_large_mapping_are_compared_once_each():
     assert time.process_time() - before < 5
     with pytest.raises(yaml.YAMLError, match="the key 'k7' is given twice"):
         read_text(f"{text}k7: 2\n")
+
+
+def list_bomb(path, elements=20_000):
+    """Ten rows with a column of long lists of zeros that nobody names."""
+    kind = pa.list_(pa.int64())
+    table = pa.table(
+        {
+            "label": ["a", "b"] * 5,
+            "prediction": ["a"] * 10,
+            "group": ["g", "h"] * 5,
+            "x.lists": pa.array([np.zeros(elements, np.int64)] * 10, kind),
+            "x.inner": [{"lists": [0] * elements}] * 10,
+        }
+    )
+    pa_parquet.write_table(table, path, compression="zstd", write_statistics=False)
+
+
+def test_elements_of_lists_count_among_what_parquet_becomes(tmp_path):
+    list_bomb(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"t\.parquet has [\d,]+ bytes and becomes 3,200,000 bytes or more"):
+        read_table(str(tmp_path / "t.parquet"))
+    assert read_table(str(tmp_path / "t.parquet"), wanted={"group", "x"}.__contains__).column_names == ["group"]
+
+
+def test_lists_of_a_usual_kind_are_read(tmp_path):
+    rows = np.random.default_rng(0).random((3000, 10))
+    table = pa.table({"a": pa.FixedSizeListArray.from_arrays(rows.ravel(), 10)})
+    pa_parquet.write_table(table, tmp_path / "t.parquet")
+    assert read_table(str(tmp_path / "t.parquet")).equals(table)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "inspect --data Table --data.path t.parquet --data.label label",
+        "fit --data Table --data.path t.parquet --data.label label --data.group group --model DRU",
+        "split --path t.parquet --label label --group group --output o.parquet",
+    ],
+)
+def test_commands_that_read_all_columns_refuse_long_lists(refused, words):
+    list_bomb("t.parquet")
+    assert "becomes 3,200,000 bytes or more" in refused(*words.split())
+
+
+def test_reports_read_no_column_that_they_do_not_use():
+    list_bomb("t.parquet")
+    assert report_predictions("t.parquet")["splits"]["all"]["rows"] == 10
+
+
+def test_counts_and_weights_of_a_run_have_the_limit_too(tmp_path):
+    count = np.ones(2_000_000, np.int64)
+    table = pa.table({"group": np.repeat("g", len(count)), "count": count, "correct": count, "split": count})
+    pa_parquet.write_table(table, tmp_path / "g.parquet", compression="zstd")
+    with pytest.raises(InputError, match=r"g\.parquet has [\d,]+ bytes and becomes 6,000,000 cells or more"):
+        read_counts(tmp_path / "g.parquet", ["group"], "do that")
+    (tmp_path / WEIGHTS_FOLDER).mkdir()
+    weights = pa.table({"rank": count, "mean_weight": count})
+    pa_parquet.write_table(weights, tmp_path / WEIGHTS_FOLDER / "epoch_0000.parquet", compression="zstd")
+    with pytest.raises(InputError, match=r"epoch_0000\.parquet has [\d,]+ bytes and becomes 4,000,000 cells or more"):
+        list(weights_of(tmp_path).epochs())

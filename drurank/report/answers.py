@@ -11,6 +11,7 @@ import pyarrow as pa
 from drurank.errors import InputError
 from drurank.figures import ACCURACY, Measure, Outcomes, Share
 from drurank.figures.classes import Numbering, class_values, positive_of
+from drurank.limits import refuse_repeated
 from drurank.report.cells import counts_of_column, numbered, refuse_blank, rows_by_split, said_seen
 from drurank.report.classes import ClassCounts, rows_by
 from drurank.report.counts import SplitCounts
@@ -126,22 +127,25 @@ class Answers:
     def _shown(self, only: Sequence[str]) -> dict[str, np.ndarray]:
         return {name: here for name, here in self.rows.items() if not only or name in only}
 
-    def _places(self, split: str) -> np.ndarray:
+    def _places(self, split: str, figure: str) -> np.ndarray:
         """Places of the rows of a split, each as often as it stands for rows."""
         rows = np.flatnonzero(self.rows[split])
-        return rows if self.times is None else np.repeat(rows, self.times[rows])
+        if self.times is None:
+            return rows
+        refuse_repeated(figure, split, int(self.times[rows].sum()))
+        return np.repeat(rows, self.times[rows])
 
     def _values(self, figure: Measure, only: Sequence[str]) -> list[SplitValues]:
         figure.check(self.outcomes, self.names)
         figure = figure.of_rows(self.outcomes, self.names)
         arrays, found = figure.prepare(self.outcomes), []
         for name in self._shown(only):
-            rows = self._places(name)
+            rows = self._places(name, figure.name)
             if len(rows):
                 of_rows = tuple(array[rows] for array in arrays)
                 every = None
                 if self.whole is not None:
-                    places = self.whole._places(name)
+                    places = self.whole._places(name, figure.name)
                     every = tuple(array[places] for array in figure.prepare(self.whole.outcomes))
                 found.append(SplitValues.of_rows(name, self.groups, figure, of_rows, self.code[rows], self.seen, every))
         found = [split for split in found if len(split.groups)]
@@ -242,4 +246,7 @@ def counted_splits(
     for name, here in rows_by_split(None if split is None else column(split), len(code)).items():
         added = [rows_by(code[here], each[here], len(groups)) for each in (right, every)]
         found.append(SplitCounts.of_some(name, groups, added[0], added[1]))
-    return [one for one in found if len(one.groups)]
+    found = [one for one in found if len(one.groups)]
+    if not found:
+        raise InputError(f"{path}: {count!r} is 0 in every row; give counts of which one at least is 1 or more")
+    return found

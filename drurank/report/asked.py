@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,15 @@ from drurank.files import refuse_existing
 from drurank.report.cells import refuse_on_alone
 from drurank.report.page import Section, write_page
 from drurank.report.write import REPORT_FILES, figure_files
-from drurank.run_folder.layout import CARD_FILE
+from drurank.run_folder.layout import CARD_FILE, OF_CLASS, PROBABILITIES, SEEN
 from drurank.tabular.columns import Column, Names
 from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
 from drurank.terminal import say
 from drurank.words import as_names
+
+OF_PREDICT = ("split", SEEN, PROBABILITIES)
+"""Columns that a report looks at where they are there."""
 
 
 def checked(criteria: Names, min_count: int, on: Names, split: str | None) -> tuple[str, ...]:
@@ -55,10 +58,18 @@ def folder_for(
 
 
 def read_checked(
-    path: str, check: Callable[[pa.Table], None], delimiter: str | None, text_encoding: str | None
+    path: str,
+    check: Callable[[pa.Table], None],
+    delimiter: str | None,
+    text_encoding: str | None,
+    names: Collection[str],
 ) -> pa.Table:
-    """The table, with what it needs."""
-    table = read_table(path, delimiter=delimiter, text_encoding=text_encoding)
+    """The table, with what it needs; of Parquet only the columns of these names, and those that ``predict`` adds."""
+
+    def wanted(name: str) -> bool:
+        return name in names or name in OF_PREDICT or name.startswith(OF_CLASS)
+
+    table = read_table(path, delimiter=delimiter, text_encoding=text_encoding, wanted=wanted)
     check(table)
     return table
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtrc
+
+from drurank.binomial import at_least
 
 
 def rows_by(code: np.ndarray, times: np.ndarray | None, least: int = 0) -> np.ndarray:
@@ -95,5 +96,5 @@ class ClassCounts:
             "commonest_in": "training" if answer == self.commonest else "split",
             "value": float(self.count[answer] / self.count.sum()),
             "difference": float((gained - lost) / self.count.sum()),
-            "p_value": float(bdtrc(gained - 1, gained + lost, 0.5)) if gained else 1.0,
+            "p_value": float(at_least(gained, gained + lost, 0.5)),
         }

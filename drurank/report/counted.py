@@ -79,7 +79,7 @@ def report_counts(
     check = partial(refuse_unknown, counts, names=columns)
     check_head(counts, check, delimiter=delimiter, text_encoding=text_encoding)
     folder = folder_for(counts, output, html, card, overwrite)
-    table = read_checked(counts, check, delimiter, text_encoding)
+    table = read_checked(counts, check, delimiter, text_encoding, columns)
     table, places, dropped = complete_table(counts, table, [], as_names(group), drop_missing)
     every = counted_splits(counts, table, as_names(group), count, correct, split, places)
     only = named_splits(on, split, [one.split for one in every])

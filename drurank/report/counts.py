@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import bdtr
 
+from drurank.binomial import at_most, relative_likelihood
 from drurank.criteria import criterion, values_of
 from drurank.figures import ACCURACY, Share
 from drurank.groups import Groups
@@ -283,8 +283,11 @@ class SplitCounts:
 
     def _beyond_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> dict[str, Any]:
         """The group that is served worst, and the one that is most certainly worse than if all were served alike."""
-        correct, count = self.correct[kept].astype(np.int64), self.count[kept].astype(np.int64)  # as SciPy wants
-        tail = bdtr(correct, count, self.pooled if self.overlap else correct.sum() / count.sum())
+        correct, count = self.correct[kept], self.count[kept]
+        pooled = self.pooled if self.overlap else correct.sum() / count.sum()
+        tail = at_most(correct, count, pooled)
+        # Of tails too small for a number the one that is least likely comes first.
+        certain = int(np.lexsort((relative_likelihood(correct, count, pooled, np.inf), tail))[0])
         found = values_of(Groups.of_counts(correct, count), OF_FEW)
         is_worse = {
             name: found[name] < noise[name].floor_low
@@ -294,8 +297,8 @@ class SplitCounts:
         }
         is_told = tail < PERCENT[0] / 100 / len(count)
         if any(is_worse.values()):
-            is_told[np.argmin(tail)] = True
+            is_told[certain] = True
         worst = int(np.lexsort((self.interval[1][kept], self.accuracy[kept]))[0])
         is_told[worst] |= is_worse["worst"]
         groups = [self.groups[int(place)] for place in np.flatnonzero(kept)]
-        return told_worst(groups, worst, int(np.argmin(tail)), is_told)
+        return told_worst(groups, worst, certain, is_told)

@@ -33,7 +33,7 @@ def overlapping(answers: Answers, path: str, table: pa.Table, columns: Sequence[
     """
     refuse_unknown(path, table, columns)
     if len(columns) == 1 and is_lists(table[columns[0]].type):
-        groups, rows, code = _of_lists(table[columns[0]])
+        groups, rows, code = _of_lists(path, columns[0], table[columns[0]])
     else:
         groups = list(columns)
         members = [_members(Column(path, name, table[name], answers.places)) for name in columns]
@@ -60,11 +60,17 @@ def is_lists(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _of_lists(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
+def _of_lists(path: str, name: str, column: pa.ChunkedArray) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Groups by name, and row and group of each membership."""
     lists = column.combine_chunks()
     rows = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
-    coded = pc.list_flatten(lists).cast(pa.string()).dictionary_encode()
+    try:
+        coded = pc.list_flatten(lists).cast(pa.string()).dictionary_encode()
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{path}: column {name!r} holds {lists.type}, whose elements are no names of groups "
+            f"({' '.join(str(error).split())[:200]}); write a list of texts in each row"
+        ) from error
     names = np.array(coded.dictionary.to_pylist(), dtype=object)
     known = coded.indices.is_valid().to_numpy(zero_copy_only=False)
     code = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)[known]

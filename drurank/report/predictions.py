@@ -123,7 +123,7 @@ def report_predictions(
     folder = folder_for(
         predictions, output, html, card, overwrite, [one.name for one in figures], list(groupings.values())
     )
-    table = read_checked(predictions, check, delimiter, text_encoding)
+    table = read_checked(predictions, check, delimiter, text_encoding, {label, *others})
     has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
     grouped = [] if has_lists else as_names(group)
     table, places, dropped = complete_table(predictions, table, [label], grouped, drop_missing)

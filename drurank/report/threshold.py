@@ -86,6 +86,8 @@ class Threshold:
             raise InputError(f"threshold_on is {self.on!r}, which is no split: {nearest(self.on, [*answers.rows])}")
         here, rows = answers.rows[self.on], answers.outcomes
         about = SHARES[self.rate].about(rows) & here
+        if answers.times is not None:
+            about &= answers.times > 0
         if not about.any():
             raise InputError(f"threshold_on is {self.on!r}, which has {SHARES[self.rate].lacks}; give another split")
         assert rows.score is not None, "checked before"

@@ -12,6 +12,7 @@ import pyarrow.parquet as pa_parquet
 from drurank.checks import MOST_ROWS
 from drurank.errors import InputError
 from drurank.files import refuse_pipe, replace_file
+from drurank.parquet import BROKEN, opened_parquet
 
 COUNTED = ("count", "correct")
 
@@ -37,15 +38,16 @@ def read_counts(file: Path, names: Sequence[str], remedy: str) -> pa.Table:
     """
     refuse_pipe(file, remedy)
     try:
-        with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
-            lacking = [name for name in (*names, *COUNTED) if name not in opened.schema_arrow.names]
+        needed = [*names, *COUNTED]
+        with opened_parquet(file, file, needed.__contains__) as (opened, known):
+            lacking = [name for name in needed if name not in known]
             if lacking:
                 raise InputError(f"{file} is damaged: its column {lacking[0]} is missing; {remedy}")
-            table = opened.read([*names, *COUNTED])
+            table = opened.read(needed)
         table.validate(full=True)
         kinds = {name: pa.string() for name in names} | dict.fromkeys(COUNTED, pa.int64())
         table = pa.table({name: table[name].cast(kind) for name, kind in kinds.items()})
-    except (OSError, pa.ArrowException, MemoryError) as error:
+    except BROKEN as error:
         raise InputError(f"{file} cannot be read ({' '.join(str(error).split())[:200]}); {remedy}") from error
     if any(table[name].null_count for name in table.column_names):
         raise InputError(f"{file} is damaged: it has a cell without a value; {remedy}")

@@ -15,12 +15,14 @@ import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError
 from drurank.files import begins_with, replace_file
+from drurank.parquet import BROKEN, opened_parquet
 from drurank.run_folder.layout import WEIGHTS_FILE, WEIGHTS_FOLDER
 
 Form = Literal["csv", "parquet"]
 Epoch = tuple[int, np.ndarray, np.ndarray]
 """An epoch, and rank and mean weight by group, float64 ``[m]``, ``nan`` where there is none."""
 COLUMNS = ("epoch", "group", "count", "accuracy", "rank", "mean_weight", "max_weight")
+WEIGHED = ("rank", "mean_weight")
 REMEDY = "move it away to go on without earlier epochs"
 BLOCK = 1 << 22
 """Bytes that are read at a time."""
@@ -107,18 +109,16 @@ class WeightsCsv:
 
     def _pieces(self) -> Iterator[Epoch]:
         kinds = dict.fromkeys(COLUMNS, pa.string()) | {"epoch": pa.int64()}
-        kinds |= dict.fromkeys(("rank", "mean_weight"), pa.float64())
+        kinds |= dict.fromkeys(WEIGHED, pa.float64())
         try:
             with pa_csv.open_csv(
                 self.path,
                 pa_csv.ReadOptions(block_size=BLOCK),
                 pa_csv.ParseOptions(newlines_in_values=True),
-                pa_csv.ConvertOptions(column_types=kinds, include_columns=["epoch", "rank", "mean_weight"]),
+                pa_csv.ConvertOptions(column_types=kinds, include_columns=["epoch", *WEIGHED]),
             ) as blocks:
                 for block in blocks:
-                    epoch, rank, weight = (
-                        block[name].to_numpy(zero_copy_only=False) for name in ("epoch", "rank", "mean_weight")
-                    )
+                    epoch, rank, weight = (block[name].to_numpy(zero_copy_only=False) for name in ("epoch", *WEIGHED))
                     edges = [0, *(np.flatnonzero(np.diff(epoch)) + 1), len(epoch)]
                     for low, high in pairwise(edges):
                         if high > low:
@@ -198,13 +198,15 @@ class WeightsParquet:
         """
         for epoch, file in self._files():
             table = self._read(file)
-            yield epoch, *(table[name].cast(pa.float64()).to_numpy() for name in ("rank", "mean_weight"))
+            yield epoch, *(table[name].cast(pa.float64()).to_numpy() for name in WEIGHED)
 
     def _read(self, file: Path) -> pa.Table:
         try:
-            with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
-                return opened.read(["rank", "mean_weight"])
-        except (OSError, pa.ArrowException) as error:
+            with opened_parquet(file, file, WEIGHED.__contains__) as (opened, known):
+                if lacking := [name for name in WEIGHED if name not in known]:
+                    raise _damaged(file, f"its column {lacking[0]} is missing")
+                return opened.read(list(WEIGHED))
+        except BROKEN as error:
             raise _damaged(file, error) from error
 
     def _files(self) -> list[tuple[int, Path]]:

@@ -17,7 +17,7 @@ from drurank.report.answers import Answers
 from drurank.report.cells import named_splits, refuse_lacking, refuse_on_alone
 from drurank.report.counts import SplitCounts
 from drurank.run_folder.group_counts import read_counts
-from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, TEST_FOLDER
+from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, SEEN, TEST_FOLDER
 from drurank.run_folder.links import refuse_links
 from drurank.shapes import wrong
 from drurank.splits import TEST
@@ -148,9 +148,13 @@ def compare_predictions(
     if len(predictions) != 2 or predictions[0] == predictions[1]:
         raise InputError(f"predictions is {list(predictions)!r}; give one table, or two different ones to compare them")
     refuse_on_alone(on, split)
-    first, second = (read_table(one, delimiter=delimiter, text_encoding=text_encoding) for one in predictions)
     groups = as_names(group)
     key = [label, *groups, *([] if split is None else [split])]
+    needed = {*key, prediction, SEEN}
+    first, second = (
+        read_table(one, delimiter=delimiter, text_encoding=text_encoding, wanted=needed.__contains__)
+        for one in predictions
+    )
     for path, table in zip(predictions, (first, second), strict=True):
         refuse_lacking(path, table, label, [*key, prediction])
     _refuse_other_rows(predictions, first, second, key)

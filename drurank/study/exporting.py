@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import NoneType
+from typing import Any
 
 from drurank.errors import InputError
 from drurank.files import as_json, missing_folders, refuse_existing, remove_empty, remove_leftovers, replace_files
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, CONFIG_FILE, SELECTION_FILE
+from drurank.shapes import check_shape
 from drurank.study.finished import Study
 from drurank.study.folder import MANIFEST_FILE, outside_of_study
 from drurank.study.shipping import Recommendation, recommend
@@ -56,7 +60,9 @@ def export_best(
             "study again"
         )
     run = found.checkpoint.parent.parent
-    config = read_options(run / CONFIG_FILE, f"remove {found.result.folder} and run the study again")
+    remedy = f"remove {found.result.folder} and run the study again"
+    config = read_options(run / CONFIG_FILE, remedy)
+    _check_config(str(run / CONFIG_FILE), config, remedy)
     text = dump_yaml({**config, "trainer": outside_of_study(config.get("trainer") or {})})
     selection = as_json({by: {**found.result.manifest["selection"][by], "file": name}})
     missing = missing_folders(output / CHECKPOINT_FOLDER)
@@ -83,6 +89,18 @@ def _is_empty(output: Path) -> bool:
         path == inner and path.is_dir() and not path.is_symlink() and not any(path.iterdir())
         for path in output.iterdir()
     )
+
+
+def _check_config(file: str, config: Mapping[str, Any], remedy: str) -> None:
+    """Refuse a configuration that is not of the kind that ``fit`` writes, as far as it is looked into here."""
+    check_shape(file, config, {"trainer": dict | NoneType} if "trainer" in config else {}, remedy)
+    trainer = config.get("trainer") or {}
+    check_shape(file, trainer, {"callbacks": list | NoneType} if "callbacks" in trainer else {}, remedy, "trainer")
+    for place, callback in enumerate(trainer.get("callbacks") or []):
+        check_shape(file, callback, {"class_path": str}, remedy, f"trainer.callbacks.{place}")
+    check_shape(file, config, {"data": dict} if "data" in config else {}, remedy)
+    data = config.get("data", {})
+    check_shape(file, data, {"init_args": dict} if "init_args" in data else {}, remedy, "data")
 
 
 def _earlier_copy(output: Path) -> list[Path] | None:

@@ -28,8 +28,8 @@ EXPECTED = {
     "setting": str,
     "options": dict,
     "seed": int,
-    "data": {"fingerprint": str},
-    "budget": {"steps": int},
+    "data": {"source": str | NoneType, "fingerprint": str},
+    "budget": {"steps": int, "epochs": int},
     "selection": {"*": {"value": int | float, "epoch": int}},
 }
 """What a manifest has at least, and of what kind."""
@@ -108,7 +108,12 @@ class Result:
         for option in manifest["options"]:  # which name pictures
             if not all(part.isidentifier() for part in option.removesuffix("+").split(".")):
                 raise wrong(str(file), "options key", option, remedy)
+        for name, number in manifest["budget"].items():
+            if name in EXPECTED["budget"] and not 0 <= number <= MOST_ROWS:  # type: ignore[operator]
+                raise wrong(str(file), f"budget.{name}", number, remedy)
         data = manifest["data"]
+        if data["source"] is None:
+            manifest["data"] = data = {**data, "source": "data of its own"}
         check_shape(str(file), data, {name: kind for name, kind in OF_DATA.items() if name in data}, remedy, "data")
         if "repeat" in manifest:
             check_shape(str(file), manifest, {"repeat": {"number": int}}, remedy)

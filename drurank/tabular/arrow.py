@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pa_parquet
 
 from drurank.errors import InputError
 from drurank.files import read_json
-from drurank.limits import refuse_growth
+from drurank.parquet import Wanted, opened_parquet
 from drurank.shapes import check_shape
 
 log = logging.getLogger(__name__)
@@ -26,19 +25,24 @@ SPELLINGS = {"validation": "val"}
 """What ``datasets`` calls splits, and how a split column says them."""
 
 
-def read_parquet(path: str, file: Path) -> pa.Table:
+def read_parquet(path: str, file: Path, wanted: Wanted | None = None) -> pa.Table:
     """Read a Parquet file, without the index that pandas adds.
 
+    Args:
+        path: as it was given, for messages.
+        file: where it is.
+        wanted: whether a column is read; all are, if not given.
+
     Raises:
-        InputError: if it names labels that are not there.
+        InputError: if it becomes too large, or names columns otherwise than it was written, or labels that are not
+            there.
     """
-    with pa_parquet.ParquetFile(file, page_checksum_verification=True) as opened:
-        about = opened.metadata
-        grown = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-        refuse_growth(path, file.stat().st_size, grown)
-        # Equal values of a column take next to nothing in the file, and their room in memory.
-        refuse_growth(path, file.stat().st_size, about.num_rows * about.num_columns, "cells")
-        return _checked(path, opened.read())
+    if wanted is None:
+        with opened_parquet(path, file) as (opened, _):
+            return _checked(path, opened.read())
+    with opened_parquet(path, file, wanted) as (opened, names):
+        table = opened.read(names)
+        return _checked(path, table.select([i for i, name in enumerate(table.column_names) if wanted(name)]))
 
 
 def read_arrow(path: str, file: Path) -> pa.Table:

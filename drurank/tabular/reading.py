@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from drurank.errors import InputError, nearest
 from drurank.files import refuse_pipe
+from drurank.parquet import Wanted
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.delimited import check_delimiter, read_delimited, read_header
 from drurank.tabular.formats import DELIMITERS, JSON, KNOWN, PARQUET, TEXTS
@@ -30,7 +31,12 @@ OFFERED = f"{', '.join(KNOWN)} (the text ones also with .gz)"
 
 
 def read_table(
-    path: str, *, delimiter: str | None = None, text_encoding: str | None = None, split: str = "split"
+    path: str,
+    *,
+    delimiter: str | None = None,
+    text_encoding: str | None = None,
+    split: str = "split",
+    wanted: Wanted | None = None,
 ) -> pa.Table:
     """Read a file of CSV, TSV, JSON, Parquet or Arrow, or a folder that the library ``datasets`` saved.
 
@@ -43,6 +49,7 @@ def read_table(
             header whole, the only one of ``, ; tab |`` that cuts the header and each row into as many cells.
         text_encoding: encoding of a text file; by default what its byte order mark says, else UTF-8.
         split: name of the column that says which split of a ``DatasetDict`` a row is in, unless there is one.
+        wanted: whether a column of Parquet is read; all are, if not given, as always those of other formats.
 
     Raises:
         InputError: if the file is missing or cannot be read, a row has more or fewer cells than the header, there are
@@ -51,7 +58,7 @@ def read_table(
     file = Path(os.path.expanduser(path))
     _refuse_other_files(path, file)
     try:
-        table = _read(path, file, delimiter, text_encoding, split)
+        table = _read(path, file, delimiter, text_encoding, split, wanted)
     except InputError:
         raise
     except (pa.ArrowException, csv.Error, OSError, EOFError, zlib.error, *ODD) as error:
@@ -108,7 +115,9 @@ def checked_names(path: str, table: pa.Table) -> pa.Table:
     return table
 
 
-def _read(path: str, file: Path, delimiter: str | None, text_encoding: str | None, split: str) -> pa.Table:
+def _read(
+    path: str, file: Path, delimiter: str | None, text_encoding: str | None, split: str, wanted: Wanted | None
+) -> pa.Table:
     suffix = suffix_of(path)
     for name, value, endings in (("delimiter", delimiter, DELIMITERS), ("text_encoding", text_encoding, TEXTS)):
         if value is not None and not (file.is_file() and suffix in endings):
@@ -122,7 +131,7 @@ def _read(path: str, file: Path, delimiter: str | None, text_encoding: str | Non
         return read_delimited(TextFile(path, file, text_encoding), DELIMITERS[suffix], asked)
     if suffix in JSON:
         return read_json(TextFile(path, file, text_encoding))
-    return (read_parquet if suffix in PARQUET else read_arrow)(path, file)
+    return read_parquet(path, file, wanted) if suffix in PARQUET else read_arrow(path, file)
 
 
 def may_be_on_hub(path: str) -> bool:

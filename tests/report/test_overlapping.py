@@ -1,6 +1,8 @@
 """Groups that overlap: a row counts in each of its groups, and once among all rows."""
 
 import csv
+import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -116,3 +118,40 @@ def test_splits_of_groups_that_overlap_are_reported_without_a_drop(table):
     here = np.arange(800) % 2 == 1
     assert report["splits"]["ood_test"]["criteria"]["overall"]["value"] == pytest.approx((said == label)[here].mean())
     assert report["splits"]["ood_test"]["memberships"] == member[here].sum()
+
+
+def invalid_text():
+    """Lists of text that is not UTF-8, as other programs may write them."""
+    text = pa.Array.from_buffers(
+        pa.string(), 4, [None, pa.py_buffer(np.arange(5, dtype=np.int32)), pa.py_buffer(b"a\xffbc")]
+    )
+    return pa.ListArray.from_arrays(pa.array([0, 1, 2, 3, 4], pa.int32()), text)
+
+
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        ([[["a"]]] * 4, "column 'g' holds list<element: list<element: string>>, whose elements are no names of groups"),
+        ([[{"a": 1}]] * 4, "column 'g' holds list<element: struct<a: int64>>, whose elements are no names"),
+        (
+            [[b"\xff"]] * 4,
+            "column 'g' holds list<element: binary>, whose elements are no names of groups .Invalid UTF8",
+        ),
+        (invalid_text(), "Invalid UTF8"),
+    ],
+)
+def test_lists_of_what_is_no_name_are_refused(lists, said):
+    table = {"label": [1, 0, 1, 0], "prediction": [1, 1, 1, 0], "g": lists}
+    pq.write_table(pa.table(table), "p.parquet")
+    with pytest.raises(InputError, match=rf"p\.parquet.*{said}"):
+        report_predictions("p.parquet", group="g", by="overlapping")
+
+
+@pytest.mark.parametrize("element", [["a"], {"a": 1}, [], [[[["a"]]]]])
+def test_lists_of_json_too(element):
+    rows = [{"label": place % 2, "prediction": 1, "g": [element]} for place in range(4)]
+    Path("p.json").write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"p\.json: .*'g' holds list<.*whose elements are no names|p\.json: no row is in any"
+    ):
+        report_predictions("p.json", group="g", by="overlapping")

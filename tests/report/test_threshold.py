@@ -1,6 +1,7 @@
 """A threshold of one's own, or one that is chosen on validation; rates worked out anew with numpy."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,3 +94,36 @@ def test_on_the_command_line(table, capsys):
     assert f"Threshold {report['threshold']:g} (tpr=0.9 on ood_val): rows with a score above it" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def counted_table(of_validation, of_test):
+    rows = [
+        f"{split},{place % 2},{place / 10},g{place % 3},{of_validation if split == 'ood_val' else of_test}"
+        for split in ("ood_val", "ood_test")
+        for place in range(9)
+    ]
+    Path("c.csv").write_text("\n".join(["split,label,score,group,n", *rows, ""]), encoding="utf-8")
+
+
+def test_a_threshold_of_large_counts_is_that_of_single_rows():
+    given = {"positive": "1", "score": "score", "split": "split", "threshold": "fpr=.3", "threshold_on": "ood_val"}
+    reports = []
+    for times in (1, 10**12, 2**53 // 18):
+        counted_table(times, times)
+        reports.append(report_predictions("c.csv", count="n", overwrite=True, **given))
+    values = [
+        {name: one["value"] for name, one in report["splits"]["ood_test"]["criteria"].items()} for report in reports
+    ]
+    assert reports[0]["threshold"] == reports[1]["threshold"] == reports[2]["threshold"] == 0.6
+    # Of label 1 the row at .7 is above and right, of label 0 all are right but that at .8: 5 of 9.
+    assert [value["overall"] for value in values] == [5 / 9] * 3
+    for value in values[1:]:
+        assert value == pytest.approx(values[0])
+
+
+def test_counts_of_zero_choose_no_threshold():
+    counted_table(0, 5)
+    given = {"positive": "1", "score": "score", "split": "split", "count": "n", "threshold_on": "ood_val"}
+    for rate in ("fpr=.3", "tpr=.5", "selection_rate=.5"):
+        with pytest.raises(InputError, match="threshold_on is 'ood_val', which has no rows"):
+            report_predictions("c.csv", threshold=rate, **given)

@@ -122,3 +122,37 @@ def test_a_folder_without_a_study(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["study", "table", "--folder", str(tmp_path)])
     assert "has no finished candidate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["table", "report", "export-best"])
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("data", "source"), 5),
+        (("data", "source"), ["a"]),
+        (("data", "source"), ...),
+        (("budget",), []),
+        (("budget", "epochs"), ...),
+        (("budget", "epochs"), None),
+        (("budget", "epochs"), "2"),
+        (("budget", "epochs"), 1.5),
+        (("budget", "epochs"), 10**400),
+        (("budget", "steps"), -1),
+    ],
+)
+def test_a_manifest_of_another_shape_is_named(results, tmp_path, command, place, value, capsys):
+    shutil.copytree(results, tmp_path / "study")
+    file = sorted(tmp_path.glob("study/candidates/*/manifest.json"))[0]
+    manifest = read_json(file)
+    part = manifest[place[0]] if len(place) > 1 else manifest
+    if value is ...:
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    output = ["--output", str(tmp_path / "best")] if command == "export-best" else []
+    with pytest.raises(SystemExit) as stop:
+        main(["study", command, "--folder", str(tmp_path / "study"), *output])
+    assert stop.value.code == 2
+    assert f"{file} is damaged: its {'.'.join(place)} is" in capsys.readouterr().err
+    assert not (tmp_path / "best").exists()

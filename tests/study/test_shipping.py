@@ -2,18 +2,19 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from drurank.cli import main
 from drurank.cli.compare_shown import verdict
 from drurank.errors import InputError
 from drurank.files import write_json
-from drurank.study import Study, recommend, study_table
+from drurank.study import Study, export_best, recommend, study_table
 from drurank.study.comparing_candidates import compare_in_study
-from drurank.study.exporting import export_best
 from drurank.study.shipping import _measured
 from drurank.words import joined
 from runs import read_json
@@ -273,3 +274,29 @@ def test_settings_of_one_method_are_to_be_compared(tmp_path):
     assert pair == ["--first", best, "--second", "ERM data.exclude=['id']"]
     assert compare_in_study(Study.load(folder), pair[1], pair[3]).criteria
     assert "Candidates differ in data.exclude, so they learn from other data." in table.remarks
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"trainer": "x"}, "trainer"),
+        ({"trainer": ["a"]}, "trainer"),
+        ({"trainer": {"callbacks": "x"}}, "trainer.callbacks"),
+        ({"trainer": {"callbacks": {"class_path": "x"}}}, "trainer.callbacks"),
+        ({"trainer": {"callbacks": 5}}, "trainer.callbacks"),
+        ({"trainer": {"callbacks": ["x"]}}, "trainer.callbacks.0"),
+        ({"trainer": {"callbacks": [{"class_path": 5}]}}, "trainer.callbacks.0.class_path"),
+        ({"data": "x"}, "data"),
+        ({"data": [1]}, "data"),
+        ({"data": None}, "data"),
+        ({"data": {"init_args": "path"}}, "data.init_args"),
+        ({"data": {"init_args": None}}, "data.init_args"),
+    ],
+)
+def test_a_configuration_that_is_none_is_named_and_nothing_copied(undisturbed, tmp_path, changes, place):
+    shutil.copytree(undisturbed, tmp_path / "study")
+    for file in tmp_path.glob("study/candidates/*/version_*/config.yaml"):
+        file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text("utf-8")), **changes}), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"config\.yaml is damaged: its {re.escape(place)} is .*run the study again"):
+        export_best(Study.load(tmp_path / "study"), tmp_path / "best", "worst")
+    assert not (tmp_path / "best").exists()
