@@ -105,6 +105,7 @@ def report_of(correct, rows):
     }
 
 
+@pytest.mark.usefixtures("all_draws")
 @pytest.mark.parametrize("rows", [2**31 - 1, 2**31 + 10, 2**40, 2**50])
 def test_figures_of_large_counts_are_those_of_the_normal_distribution(rows):
     accuracy = np.array([0.95, 0.9, 0.85, 0.3, 0.2, 0.1])
