@@ -12,7 +12,7 @@ from torch import Tensor
 
 from drurank.stacked.member import Member
 
-FAST = ("foreach", "fused", "differentiable")
+HOW = ("foreach", "fused", "differentiable")
 """Options of torch's optimizers that say how a step is computed."""
 
 
@@ -58,8 +58,9 @@ class _Slice:
         first = self._optimizers[0]
         taken = inspect.signature(type(first)).parameters
         options = {name: value for name, value in first.param_groups[0].items() if name in taken and name != "params"}
-        if params[0].device.type == "cpu" and all(name in taken for name in FAST) and not any(map(options.get, FAST)):
-            options["fused"] = True  # Adam's takes a fifth of the time, since it walks through a stack once.
+        if all(name in taken for name in HOW) and not any(map(options.get, HOW)):
+            # The same to the bit on a CPU, at less cost. Fused costs less still, but rounds by the size of the stack.
+            options["foreach"] = True
         self.optimizer = type(first)(self._own, **options)
         for number, value in enumerate(self._own):
             kept = [

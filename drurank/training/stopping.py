@@ -154,15 +154,22 @@ class Stopping:
 
     def say(self) -> None:
         """Say once that SIGTERM came, and where to go on."""
-        if not self._said:
-            self._said = True
-            LOGGER.info("stopped by SIGTERM" if self._sentence is None else self._sentence())
+        self._say_once(lambda: "stopped by SIGTERM" if self._sentence is None else self._sentence())
 
     def say_interrupted(self, sentence: str) -> None:
         """Say of SIGINT once what there is to say, the first that is called with the most."""
-        if not self._said:
-            self._said = True
-            LOGGER.info(sentence)
+        self._say_once(lambda: sentence)
+
+    def _say_once(self, sentence: Callable[[], str]) -> None:
+        if self._said:
+            return
+        self._said = True
+        try:
+            LOGGER.info(sentence())
+        except BaseException:
+            # Torch raises wherever the process is when a loader's worker ends; it is then said once that is dealt with.
+            self._said = False
+            raise
 
     @contextmanager
     def saying(self) -> Iterator[None]:
