@@ -43,7 +43,8 @@ class OwnDropout(TorchFunctionMode):
         self._generators = generators
         self._calls: dict[Any, list[Call]] = {}
         self._found: list[Call] = []
-        self._noise: Iterator[Tensor] | None = None
+        self._now: list[Call] = []
+        self._noise: Iterator[tuple[Call, Tensor]] | None = None
 
     def draw(self, shape: Any, forward: Callable[[], object]) -> list[Tensor]:
         """What is to be given to ``use`` for a forward of all candidates.
@@ -60,11 +61,12 @@ class OwnDropout(TorchFunctionMode):
             with self:
                 forward()
             self._calls[shape] = self._found
-        return _noise(self._calls[shape], self._generators)
+        self._now = self._calls[shape]
+        return _noise(self._now, self._generators)
 
     def use(self, noise: Sequence[Tensor]) -> None:
         """Take these from now on, one for each call."""
-        self._noise = iter(noise)
+        self._noise = zip(self._now, noise, strict=True)
 
     def all_used(self) -> bool:
         """Whether no more is left."""
@@ -79,11 +81,12 @@ class OwnDropout(TorchFunctionMode):
     def _dropout(self, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         if not training or not 0 < p < 1:
             return functional.dropout(input, p, training, inplace)
+        call = Call(input.shape, input.dtype, 1 - p)
         if self._noise is None:
-            self._found.append(Call(input.shape, input.dtype, 1 - p))
+            self._found.append(call)
             return input
-        noise = next(self._noise, None)
-        if noise is None or noise.shape != input.shape:
+        known, noise = next(self._noise, (None, input))
+        if known != call:
             raise InputError(OTHERWISE)
         return input.mul_(noise) if inplace else input * noise
 

@@ -56,6 +56,18 @@ class Moody(Own):
         return super().forward(inputs)
 
 
+class Falling(Own):
+    """Drops fewer and fewer."""
+
+    def __init__(self, sizes):
+        super().__init__(sizes)
+        self.calls = 1
+
+    def forward(self, inputs):
+        self.calls += self.training
+        return super().forward(functional.dropout(inputs, 1 / self.calls, self.training))
+
+
 NETWORKS = {"module": lambda sizes: MLP(sizes, hidden=8, dropout=0.5), "function": Own}
 
 
@@ -137,6 +149,7 @@ def jitter(inputs):
             "random numbers are drawn where the rows of a batch are made",
         ),
         (Moody, {}, "the network calls dropout otherwise at one step than at another"),
+        (Falling, {}, "the network calls dropout otherwise at one step than at another"),
         (partial(Moody, counts=False), {}, "the network calls dropout otherwise at one step than at another"),
     ],
 )
