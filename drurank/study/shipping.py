@@ -199,7 +199,8 @@ def _of_one_method(study: Study, results: Sequence[Result], by: str) -> str:
     first, settings = results[0].method, list(dict.fromkeys(one.setting for one in study))
     if len(settings) == 1:
         return f"Only {first} was run, so there is nothing to choose between."
-    best = next(iter({one.setting for one in results})) if len({one.setting for one in results}) == 1 else None
+    chosen = {one.setting for one in results}
+    best = chosen.pop() if len(chosen) == 1 else None
     other = next((one for one in settings if one != best), settings[0])
     pair = shlex.join(["--first", best or settings[1], "--second", other])
     of_best = f", of which {best} is best by {by} on validation" if best else ""
