@@ -14,6 +14,7 @@ from lightning.pytorch import Trainer
 
 from drawing import RENDER, save_dot, saved_by
 from drurank import imports
+from quick_libraries import keep_what_is_there, use_quickly
 from quick_parsing import parse_quickly
 from runs import QUIET, SMALL
 from sampling import AS_EVER, FEW, drawn_often
@@ -47,6 +48,7 @@ SLOW = (
 
 def pytest_configure(config):
     parse_quickly()
+    use_quickly()
     for warning in (
         "ignore:.*does not have many workers",  # data this small is quickest without
         "ignore:.*is smaller than the logging interval",  # epochs of a few batches
@@ -65,8 +67,7 @@ def pytest_collection():
 
 def pytest_collection_finish():
     """What is imported by now stays too."""
-    gc.collect()
-    gc.freeze()
+    keep_what_is_there()
     gc.enable()
 
 

@@ -1,12 +1,14 @@
 import re
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import drurank.criteria
 import drurank.imports
+import forgetting
 from drurank.cli import main
 from drurank.criteria import compute_criteria, criterion, default_criteria
 from drurank.errors import InputError
@@ -16,6 +18,7 @@ from drurank.study import Study, study_table
 from runs import SMALL, read_csv, read_json
 from studies import SMALL as STUDY
 from studies import written
+from warm import ended
 
 ROOT = Path(__file__).parents[1]
 BELOW80, PAGE = str(ROOT / "examples/below80.py"), ROOT / "docs/criteria.md"
@@ -98,7 +101,8 @@ def test_study_hands_the_criterion_on_to_its_workers(tmp_path, capsys):
         criteria=["below80"],
         trainer={**STUDY["trainer"], "max_epochs": 1},
     )
-    main(["study", "run", "--import", BELOW80, "--config", str(file), "--output", "study"])
+    words = ["study", "run", "--import", BELOW80, "--config", file, "--output", "study"]
+    assert ended([forgetting.__file__, *words], tmp_path / "log") == (0, mock.ANY)
     main(["study", "table", "--import", BELOW80, "--folder", "study", "--by", "below80", "--cells", "below80,worst"])
     assert "below80" in capsys.readouterr().out
     study = Study.load("study")

@@ -142,6 +142,7 @@ def _p_of_range(ratio: np.ndarray, methods: int, degrees: np.ndarray) -> np.ndar
     return np.asarray(studentized_range.sf(ratio * np.sqrt(2), methods, degrees))
 
 
+@cache
 def _width_of_range(methods: int, degrees: float) -> float:
     """Errors that any two of equal methods are apart at most in 95 % of cases."""
     from scipy.stats import studentized_range, t

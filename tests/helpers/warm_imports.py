@@ -13,6 +13,7 @@ import drurank.cli.study_checks
 import drurank.cli.training  # noqa: F401
 from drawing import save_dot
 from drurank.report import pictures
+from quick_libraries import keep_what_is_there, use_quickly
 from quick_parsing import parse_quickly
 from sampling import draw_few
 
@@ -21,3 +22,5 @@ torch.set_num_threads(1)
 pictures.save_picture = save_dot
 draw_few()
 parse_quickly()
+use_quickly()
+keep_what_is_there()

@@ -21,6 +21,7 @@ from drurank.study.database import database_of, naming_database
 from drurank.study.queue import Queue
 from drurank.study.working import StopSignals, work
 from studies import ERM, finish, manifests, words_of, written
+from warm import FORKS, started
 
 
 def test_each_candidate_is_taken_once(tmp_path):
@@ -189,40 +190,29 @@ def postgresql(tmp_path_factory):
     started.cleanup()
 
 
-TAKE_ALL = """
-import sys
-from pathlib import Path
-from drurank.study import Plan
-from drurank.study.candidates import Candidate
-from drurank.study.database import database_of, naming_database
-from drurank.study.queue import Queue
-from drurank.study.working import StopSignals, work
-plan = Plan.read(sys.argv[1])
-queue = Queue(Path(sys.argv[2]), plan.digest, sys.argv[3] or None)
-queue.put(plan.candidates)
-print("ready", flush=True)
-sys.stdin.readline()
-while (taken := queue.take()) is not None:
-    print(taken[1], flush=True)
-    queue.end(taken[0])
-"""
+def take_all(path, folder, storage, both, mine):
+    """Fill the queue, wait for the other process, take what there is, and note it."""
+    plan = Plan.read(path)
+    queue, keys = Queue(folder, plan.digest, storage), []
+    queue.put(plan.candidates)
+    both.wait(100)
+    while (taken := queue.take()) is not None:
+        keys.append(taken[1])
+        queue.end(taken[0])
+    mine.write_text(" ".join(keys), encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_two_processes_make_one_queue_and_take_each_candidate_once(tmp_path, request, kind):
     """Both create the tables and fill the queue at the same time, and then take from it."""
-    storage = request.getfixturevalue("postgresql") if kind == "postgresql" else ""
-    path = written(tmp_path / "s.yaml", seeds=list(range(8)))
-    words = [sys.executable, "-c", TAKE_ALL, str(path), str(tmp_path / "study"), storage]
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    both = [subprocess.Popen(words, env=env, **pipes) for _ in range(2)]
-    assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
-    for process in both:
-        process.stdin.write("\n")
-        process.stdin.flush()
-    taken = [process.communicate(timeout=200)[0].split() for process in both]
-    assert [process.returncode for process in both] == [0, 0]
+    storage = request.getfixturevalue("postgresql") if kind == "postgresql" else None
+    path, both = written(tmp_path / "s.yaml", seeds=list(range(8))), FORKS.Barrier(2)
+    notes = [tmp_path / "one", tmp_path / "other"]
+    processes = started(take_all, [(path, tmp_path / "study", storage, both, mine) for mine in notes])
+    for process in processes:
+        process.join(200)
+    assert [process.exitcode for process in processes] == [0, 0]
+    taken = [mine.read_text(encoding="utf-8").split() for mine in notes]
     assert sorted(taken[0] + taken[1]) == sorted(c.key for c in Plan.read(path).candidates)
     assert bool(list(tmp_path.glob("study/*.db"))) == (kind == "sqlite")
 
