@@ -48,7 +48,7 @@ def own_texts() -> Iterator[None]:
 def _is_text(option: Any, value: str) -> bool:
     """Whether this value of an option is text as it is typed, and no list or mapping of it on the command line."""
     hint = option._typehint
-    if kinds_of_text(hint) is None or str not in alternatives(hint):
+    if str not in alternatives(hint) or kinds_of_text(hint) is None:
         return False
     lists = any(get_origin(part) is list for part in alternatives(hint))
     return not (lists and getattr(option, TYPED, False) and value.lstrip().startswith("["))
