@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -138,9 +139,9 @@ def alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in SEEDS:
         os.environ.pop(name, None)
-    before = {*sys.modules}
+    before = next(reversed(sys.modules))
     yield
-    for name in {*sys.modules} - before:
+    for name in [*takewhile(lambda name: name != before, reversed(sys.modules))]:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]
     for name in SEEDS:
