@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import accumulate
 
 import mpmath
 import numpy as np
@@ -14,8 +15,12 @@ from drurank.checks import MOST_ROWS
 SIZES = [2**31 - 1, 2**31 + 10, 2**40, MOST_ROWS]
 
 
+def exact_share(number, count, chance):
+    return math.comb(count, number) * chance**number * (1 - chance) ** (count - number)
+
+
 def exact_at_most(number, count, chance):
-    return float(sum(math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(number + 1)))
+    return float(sum(exact_share(k, count, chance) for k in range(number + 1)))
 
 
 @pytest.mark.parametrize("chance", [Fraction(1, 64), Fraction(1, 2), Fraction(7, 8)])
@@ -43,12 +48,12 @@ def test_tails_of_large_counts_are_those_of_the_normal_distribution(count, chanc
 
 @pytest.mark.parametrize("chance", [0.02, 0.5, 0.777, 0.999])
 def test_the_quantile_is_the_least_number(chance):
-    count = np.arange(1, 60)
-    for level in (0.05, 0.95):
-        found = quantile(level, count, chance)
-        for n, k in zip(count, found, strict=True):
-            below = [exact_at_most(i, int(n), Fraction(chance)) for i in range(n + 1)]
-            assert k == next(i for i, tail in enumerate(below) if tail >= level)
+    count, levels = np.arange(1, 60), (0.05, 0.95)
+    found = np.stack([quantile(level, count, chance) for level in levels])
+    for n, numbers in zip(count.tolist(), found.T, strict=True):
+        exact = accumulate(exact_share(k, n, Fraction(chance)) for k in range(n + 1))
+        below = [float(tail) for tail in exact]
+        assert [*numbers] == [next(k for k, tail in enumerate(below) if tail >= level) for level in levels]
 
 
 @pytest.mark.parametrize("count", SIZES)
