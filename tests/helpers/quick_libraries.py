@@ -34,4 +34,4 @@ def keep_what_is_there():
     """Have the garbage collector leave out all that there is now, and look seldom at the rest."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(20_000, 5, 10)
