@@ -30,6 +30,20 @@ def report_over_seeds(results: Sequence[Result], by: str) -> dict[str, Any]:
     return {split: over_seeds([_summary(result, by, split, names) for result in results]) for split in splits}
 
 
+def true_intervals(results: Sequence[Result], by: str, split: str, names: list[str]) -> dict[str, list[float] | None]:
+    """Where criteria of the true accuracies are, 5 to 95 %; ``None`` for those that have no estimate.
+
+    Args:
+        results: candidates that differ by their seeds, or one.
+        by: criterion whose checkpoint is taken of each.
+        split: of the groups.
+        names: criteria.
+    """
+    summaries = [_summary(result, by, split, names) for result in results]
+    entries = over_seeds(summaries)["criteria"] if len(summaries) > 1 else summaries[0]["criteria"]
+    return {name: entries[name]["interval"] for name in names}
+
+
 def _summary(result: Result, by: str, split: str, names: list[str]) -> dict[str, Any]:
     counts = result.counts(by, split)
     groups = SplitCounts(split, counts.groups, counts.correct, counts.count)

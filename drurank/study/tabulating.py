@@ -77,7 +77,8 @@ def study_table(
         how = TESTS[test][1] if side.repeats == 1 else OVER_REPEATS
         remarks.append(f"Not distinguishable from the best ({how}): {'; '.join(alike)}.")
     rows = tuple(_row(method, results, by, found[method]) for method, results in chosen.items())
-    return StudyTable(by, splits, names, side.runs, rows, (*remarks, *floors, *taken.sentences()), taken.copying)
+    said = (*remarks, *floors, *taken.sentences())
+    return StudyTable(by, splits, names, side.runs, rows, said, taken.copying, (taken.why, *taken.warnings))
 
 
 def constant_answers(
