@@ -19,7 +19,7 @@ from drurank.cli.compare_shown import (
     on_groups,
     verdict,
 )
-from drurank.criteria import criterion
+from drurank.figures.selecting import figure_in, selectable_criterion
 from drurank.report.counts import ALL
 from drurank.report.drop import PAIRS
 from drurank.report.html import inline_picture, made_now, render_page
@@ -131,7 +131,7 @@ def _next(one: Comparison) -> str:
 
 def _part(one: Comparison, place: int) -> dict[str, Any]:
     """A split as the template takes it; what the summary says of the first is not said again."""
-    names = [each.criterion for each in one.criteria]
+    names = [each.criterion for each in one.criteria if figure_in(each.criterion) is None]
     found: dict[str, Any] = {
         "title": "All rows" if one.split == ALL else one.split,
         "id": f"g{place}",
@@ -166,7 +166,7 @@ def _part(one: Comparison, place: int) -> dict[str, Any]:
 
 def _criterion_cells(one: Compared) -> list[str]:
     name, *cells = figures(one)
-    return [name, BETTER["max" if criterion(name).higher_is_better else "min"], *cells]
+    return [name, BETTER["max" if selectable_criterion(name).higher_is_better else "min"], *cells]
 
 
 def _pair(found: Sequence[Comparison]) -> tuple[Comparison, Comparison] | None:
@@ -187,7 +187,8 @@ def _comparable(pair: tuple[Comparison, Comparison]) -> list[str]:
     return [
         name
         for name in names
-        if not criterion(name).of_differences and not (criterion(name).grows_with_groups and len(groups) > 1)
+        if not selectable_criterion(name).of_differences
+        and not (selectable_criterion(name).grows_with_groups and len(groups) > 1)
     ]
 
 
@@ -200,8 +201,8 @@ def _losses(pair: tuple[Comparison, Comparison], name: str) -> Iterator[tuple[st
 
 def _loss(name: str, values: tuple[float, float]) -> str:
     """How much worse the second of two values is."""
-    worse = criterion(name).sign * (values[0] - values[1])
-    return criterion(name).shown(worse + 0.0)
+    worse = selectable_criterion(name).sign * (values[0] - values[1])
+    return selectable_criterion(name).shown(worse + 0.0)
 
 
 def _drop(found: Sequence[Comparison]) -> dict[str, Any] | None:
@@ -215,7 +216,7 @@ def _drop(found: Sequence[Comparison]) -> dict[str, Any] | None:
     for name in _comparable(pair):
         cells = [name]
         for _, values in _losses(pair, name):
-            cells += [*(criterion(name).shown(value) for value in values), _loss(name, values)]
+            cells += [*(selectable_criterion(name).shown(value) for value in values), _loss(name, values)]
         rows.append(cells)
     return {
         "title": f"Training groups ({seen}) and unseen groups ({unseen})",

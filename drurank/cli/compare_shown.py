@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from rich.table import Table
 
-from drurank.criteria import criterion
+from drurank.figures.selecting import selectable_criterion
 from drurank.study.comparing import Compared, Comparison
 from drurank.study.shipping import POINTS, in_words
 from drurank.study.stepwise import LEVEL
@@ -67,7 +67,7 @@ def _criteria_table(comparison: Comparison) -> Table:
 
 def figures(one: Compared) -> list[str]:
     """Name, both values, difference, interval and p of a criterion."""
-    show = criterion(one.criterion).shown
+    show = selectable_criterion(one.criterion).shown
     low, high = (_signed(one.criterion, end) for end in one.difference.interval)
     p = in_words(one.difference.p).removeprefix("p = ") + " *" * _is_by_exchange(one)
     value = _signed(one.criterion, one.difference.value)
@@ -82,7 +82,7 @@ def _is_by_exchange(one: Compared) -> bool:
 
 
 def _signed(name: str, value: float) -> str:
-    shown = criterion(name).shown(abs(value))
+    shown = selectable_criterion(name).shown(abs(value))
     return f"{'-' if value < 0 else '+'}{shown}" if float(shown.replace(",", "")) else shown
 
 
@@ -118,12 +118,12 @@ def are_equal(comparison: Comparison) -> bool:
 
 
 def _gain(one: Compared) -> float:
-    return criterion(one.criterion).sign * one.difference.value
+    return selectable_criterion(one.criterion).sign * one.difference.value
 
 
 def _possible(one: Compared) -> str:
     low, high = (_signed(one.criterion, end) for end in one.difference.interval)
-    return f"{low} to {high} {POINTS}" if criterion(one.criterion).in_percent else f"{low} to {high}"
+    return f"{low} to {high} {POINTS}" if selectable_criterion(one.criterion).in_percent else f"{low} to {high}"
 
 
 def _print_groups(comparison: Comparison, console: Terminal) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from drurank.criteria import criterion
+from drurank.figures.selecting import figure_in, selectable_criterion
 from drurank.report.html import inline_png, made_now, render_page
 from drurank.report.remarks import on_criteria
 from drurank.study.finished import Study
@@ -67,14 +67,18 @@ def write_study_page(
 
 def _methods(study: Study, table: StudyTable, on: str) -> dict[str, Any]:
     names, of_one_split = list(table.names), len(table.repeats) == 1
-    better = [f"{name} ({criterion(name).better} is better)" for name in names]
+    better = [f"{name} ({selectable_criterion(name).better} is better)" for name in names]
     chosen = study.side_by_side(table.by, on)[1]
     rows = []
     for row in table.rows:
         ends = true_intervals(chosen[row.method], table.by, on, names) if of_one_split else {}
         rows.append([row.method, *(_cell(name, row.cells[on, name], ends.get(name)) for name in names)])
     brackets = [TRUE if len(table.seeds) > 1 else TRUE_OF_ONE] if of_one_split else []
-    legend = [table.legend_of("*", "+"), *brackets, *on_criteria(names, has_interval=of_one_split)]
+    legend = [
+        table.legend_of("*", "+"),
+        *brackets,
+        *on_criteria([name for name in names if figure_in(name) is None], has_interval=of_one_split),
+    ]
     return {
         "title": f"Methods on {on}",
         "columns": ["method", *better],
@@ -86,7 +90,7 @@ def _methods(study: Study, table: StudyTable, on: str) -> dict[str, Any]:
 
 def _cell(name: str, cell: Cell, ends: Sequence[float] | None) -> str:
     mark = "*" if cell.is_distinguishable else "+" if cell.is_second else ""
-    true = f" ({' to '.join(criterion(name).shown(end) for end in ends)})" if ends else ""
+    true = f" ({' to '.join(selectable_criterion(name).shown(end) for end in ends)})" if ends else ""
     return f"{shown_cell(name, cell)}{f' {mark}' if mark else ''}{true}"
 
 

@@ -25,7 +25,7 @@ from drurank.study.finished import Study
 from drurank.study.folder import files_read
 from drurank.study.shipping import BASELINE, Recommendation
 from drurank.study.tables import Format, StudyTable
-from drurank.study.tabulating import default_cells, study_table
+from drurank.study.tabulating import study_table, usual_cells
 from drurank.terminal import Terminal, say
 from drurank.words import as_names, joined
 from drurank.yaml_files import read_options
@@ -152,7 +152,8 @@ def draw(
     if repeat is None and len(study.repeats) > 1:
         say(f"Drawn is split {study.repeats[0]} of {len(study.repeats)}; --repeat names another.")
     study = study.of_repeat(study.repeats[0] if repeat is None else repeat)
-    on, names = study.split(on), as_names(cells) if cells else default_cells(by, study.results[0].criteria)
+    on = study.split(on)
+    names = as_names(cells) if cells else usual_cells(study, by, [on])
     figures = {
         "choosing.png": partial(pictures.draw_choosing, study, by, on),
         "methods.png": partial(pictures.draw_methods, study, by, on, names),
@@ -200,7 +201,8 @@ def write(
     refuse_existing([file], overwrite=True, inputs=read, of=study.folder)
     refuse_existing([] if page is None else [page], overwrite=overwrite, inputs=[*read, str(file)])
     by = standing_for(study, by)
-    on, names = study.split(on), as_names(cells) if cells else list(default_cells(by, study.results[0].criteria))
+    on = study.split(on)
+    names = as_names(cells) if cells else list(usual_cells(study, by, [on]))
     shown = ",".join(names)
     lines = [f"# {markdown(study.folder.resolve().name)}", "", *map(markdown, _what(study)), ""]
     table, against = study_table(study, by, on=on, cells=names), _differences(study, by, on, names)

@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from drurank.criteria import criterion
+from drurank.figures.selecting import selectable_criterion
 from drurank.markdown import markdown, markdown_table
 from drurank.study.latex import latex_table, tex
 
@@ -229,7 +229,7 @@ def _marked(cell: Cell, text: str, best: str, second: str) -> str:
 
 def shown_cell(name: str, cell: Cell, between: str = "±") -> str:
     """Mean and standard deviation of a criterion."""
-    shown = criterion(name).shown
+    shown = selectable_criterion(name).shown
     if np.isnan(cell.mean):
         return "-"
     return f"{shown(cell.mean)}{f' {between} {shown(cell.sd)}' if len(cell.values) > 1 else ''}"
