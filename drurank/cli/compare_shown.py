@@ -11,7 +11,7 @@ from rich.table import Table
 from drurank.figures.selecting import selectable_criterion
 from drurank.study.comparing import Compared, Comparison
 from drurank.study.shipping import POINTS, in_words
-from drurank.study.stepwise import LEVEL
+from drurank.study.stepwise import LEVEL, TIE
 from drurank.terminal import Terminal
 from drurank.words import joined
 
@@ -113,8 +113,9 @@ def better_and_worse(comparison: Comparison) -> tuple[list[Compared], list[Compa
 
 
 def are_equal(comparison: Comparison) -> bool:
-    """Whether both have the same figure in every group."""
-    return comparison.groups is not None and comparison.groups["first"].equals(comparison.groups["second"])
+    """Whether both are right equally often in every group, and no criterion (of rates, or of single seeds) differs."""
+    same = comparison.groups is not None and comparison.groups["first"].equals(comparison.groups["second"])
+    return same and all(abs(one.difference.value) <= TIE for one in comparison.criteria)
 
 
 def _gain(one: Compared) -> float:

@@ -9,8 +9,11 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from drurank.cli import main
+from drurank.cli.compare_shown import verdict
 from drurank.errors import InputError
 from drurank.study import Plan, Study, compare_in_study, recommend, study_table
+from drurank.study.chosen import Chosen
+from drurank.study.comparing import compare_chosen
 from drurank.study.values import value_of
 from studies import finish, written
 
@@ -139,3 +142,19 @@ def test_over_seeds_it_has_the_observed_values_of_test(study, capsys):
     assert found["sd"] == pytest.approx(abs(rates[0] - rates[1]) / np.sqrt(2))
     assert found["better"] == "min"
     assert re.search(r"worst-fpr ", said)
+
+
+def test_models_that_are_right_equally_often_are_not_called_equal_where_their_rates_differ():
+    """Of 60 rows a group 30 are negative: one model is wrong in negative rows only, the other in positive ones only."""
+    count, groups = np.full(12, 60), tuple(f"g{k}" for k in range(12))
+    right = np.full((2, 1, 12), 48)
+    negative = np.stack([np.full((1, 12), 18), np.full((1, 12), 30)])
+    of_fpr = Chosen(("a", "b"), ((0, 0),), (negative,), (count // 2,), groups=groups)
+    side = Chosen(("a", "b"), ((0, 0),), (right,), (count,), groups=groups, figures={"fpr": of_fpr})
+    found = compare_chosen(side, ("a", "b"), "test", ["average", "average-fpr"], [])
+    assert [one.difference.value for one in found.criteria] == pytest.approx([0, -0.4])
+    said = " ".join(verdict(found))
+    assert "b is better than a by average-fpr, by more than chance." in said
+    assert "equal" not in said
+    same = compare_chosen(side, ("a", "b"), "test", ["average"], [])
+    assert "right in equally many rows of every group" in verdict(same)[0]
