@@ -152,7 +152,7 @@ def criterion(name: str) -> Criterion:
     if of_figure and find_criterion(base) is not None:
         raise InputError(
             f"criterion {name!r} is of {figure}, and here only those of accuracy are taken: give {base!r} (a fit's "
-            "select and a monitored key take others, and reports take figure=...)"
+            "select, a study and a monitored key take others, and reports take figure=...)"
         )
     member = _member(name)
     if member is not None:

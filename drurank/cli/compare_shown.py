@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-import pyarrow.csv as pa_csv
+import pyarrow as pa
 from rich.table import Table
 
-from drurank.criteria import criterion
-from drurank.errors import InputError
-from drurank.files import refuse_existing, replace_file
-from drurank.study.choosing import standing_for
+from drurank.figures.selecting import selectable_criterion
 from drurank.study.comparing import Compared, Comparison
-from drurank.study.comparing_candidates import compare_in_study
-from drurank.study.comparing_files import compare_runs, files_compared
-from drurank.study.finished import Study
-from drurank.study.folder import files_read
 from drurank.study.shipping import POINTS, in_words
-from drurank.study.stepwise import LEVEL
-from drurank.terminal import Terminal, say
-from drurank.words import as_names, joined
+from drurank.study.stepwise import LEVEL, TIE
+from drurank.terminal import Terminal
+from drurank.words import joined
 
 GROUPS_SHOWN = 10
 HOW_TO_READ = (
@@ -39,70 +31,6 @@ SHARES = ("first", "second", "difference", "low", "high")
 """Columns of the table of groups, which are shown in percent."""
 MUCH = 2
 """How many times the p of a t-test one by exchange is at least for a word on it."""
-
-
-def show_comparison(
-    folder: str | None = None,
-    first: str | None = None,
-    second: str | None = None,
-    runs: list[str] | None = None,
-    by: str | None = None,
-    on: str | None = None,
-    cells: str | None = None,
-    output: str | None = None,
-    overwrite: bool = False,
-) -> Comparison:
-    """Two methods, candidates or runs on the same groups: by how much they differ, and which groups differ.
-
-    Args:
-        folder: of a study, with first and second.
-        first: a method, as ERM or qDRU+M, with the settings that a criterion chose and over all seeds; or a setting, as
-            'DRU cutoff=5'; or one candidate, as 'DRU cutoff=5 seed=0' or by its key (the name of its folder).
-        second: the other one.
-        runs: folders of two tested runs, instead of a study.
-        by: criterion that chooses settings and checkpoints, on validation; qdcg10 (the first of the study, if it kept
-            none by that), if not given.
-        on: split; that of groups never seen in training, if not given.
-        cells: criteria to compare, with commas; that of by, average, p10, worst and those of the study, if not given.
-        output: CSV file for all groups; none is written, if not given.
-        overwrite: whether such a file that exists is replaced.
-
-    Returns:
-        The comparison.
-
-    Raises:
-        InputError: if there are no such two, they were tested on other groups, or the file exists or is read.
-    """
-    names = None if cells is None else as_names(cells)
-    file = None if output is None else Path(output).expanduser()
-    read = [] if folder is None else files_read(Path(folder).expanduser())
-    read += [name for run in runs or [] for name in files_compared(run)]
-    refuse_existing([] if file is None else [file], overwrite=overwrite, inputs=read)
-    if runs is not None:
-        if folder or first or second or len(runs) != 2:
-            raise InputError("give two folders of runs, as runs=[a,b], or folder, first and second")
-        found = compare_runs(runs[0], runs[1], by or "qdcg10", on, names)
-    elif folder and first and second:
-        study = Study.load(folder)
-        found = compare_in_study(study, first, second, standing_for(study, by), on, names)
-    else:
-        raise InputError("give folder (of a study), first and second, or two folders of runs, as runs=[a,b]")
-    print_comparison(found)
-    if file is not None:
-        write_groups(found, file)
-    return found
-
-
-def write_groups(comparison: Comparison, file: Path) -> None:
-    """Write the groups of a comparison as CSV.
-
-    Raises:
-        InputError: if it has none.
-    """
-    if comparison.groups is None:
-        raise InputError("over several splits of the data no groups are compared; leave output out")
-    replace_file(file, lambda path: pa_csv.write_csv(comparison.groups, path))
-    say(f"Written: {file}")
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -139,7 +67,7 @@ def _criteria_table(comparison: Comparison) -> Table:
 
 def figures(one: Compared) -> list[str]:
     """Name, both values, difference, interval and p of a criterion."""
-    show = criterion(one.criterion).shown
+    show = selectable_criterion(one.criterion).shown
     low, high = (_signed(one.criterion, end) for end in one.difference.interval)
     p = in_words(one.difference.p).removeprefix("p = ") + " *" * _is_by_exchange(one)
     value = _signed(one.criterion, one.difference.value)
@@ -154,17 +82,16 @@ def _is_by_exchange(one: Compared) -> bool:
 
 
 def _signed(name: str, value: float) -> str:
-    shown = criterion(name).shown(abs(value))
+    shown = selectable_criterion(name).shown(abs(value))
     return f"{'-' if value < 0 else '+'}{shown}" if float(shown.replace(",", "")) else shown
 
 
 def verdict(comparison: Comparison) -> list[str]:
     """Sentences on which of the two is better, by which criteria, and how large a difference remains possible."""
     second, first = comparison.second, comparison.first
-    if _are_equal(comparison):
+    if are_equal(comparison):
         return [f"{first} and {second} are right in equally many rows of every group, so all criteria are equal."]
-    better = [one for one in comparison.criteria if one.difference.is_distinguishable and _gain(one) > 0]
-    worse = [one for one in comparison.criteria if one.difference.is_distinguishable and _gain(one) < 0]
+    better, worse = better_and_worse(comparison)
     open_ = [one for one in comparison.criteria if not one.difference.is_distinguishable]
     lines = [
         f"{second} is {word} than {first} by {joined([one.criterion for one in some])}, by more than chance."
@@ -179,40 +106,57 @@ def verdict(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _are_equal(comparison: Comparison) -> bool:
-    """Whether both have the same figure in every group."""
-    return comparison.groups is not None and comparison.groups["first"].equals(comparison.groups["second"])
+def better_and_worse(comparison: Comparison) -> tuple[list[Compared], list[Compared]]:
+    """The criteria by which the second is better and worse, by more than chance."""
+    told = [one for one in comparison.criteria if one.difference.is_distinguishable]
+    return [one for one in told if _gain(one) > 0], [one for one in told if _gain(one) < 0]
+
+
+def are_equal(comparison: Comparison) -> bool:
+    """Whether both are right equally often in every group, and no criterion (of rates, or of single seeds) differs."""
+    same = comparison.groups is not None and comparison.groups["first"].equals(comparison.groups["second"])
+    return same and all(abs(one.difference.value) <= TIE for one in comparison.criteria)
 
 
 def _gain(one: Compared) -> float:
-    return criterion(one.criterion).sign * one.difference.value
+    return selectable_criterion(one.criterion).sign * one.difference.value
 
 
 def _possible(one: Compared) -> str:
     low, high = (_signed(one.criterion, end) for end in one.difference.interval)
-    return f"{low} to {high} {POINTS}" if criterion(one.criterion).in_percent else f"{low} to {high}"
+    return f"{low} to {high} {POINTS}" if selectable_criterion(one.criterion).in_percent else f"{low} to {high}"
 
 
 def _print_groups(comparison: Comparison, console: Terminal) -> None:
     assert comparison.groups is not None
-    if _are_equal(comparison):
+    if are_equal(comparison):
         return
-    found = comparison.groups.to_pylist()
-    apart = [row for row in found if row["verdict"] != "like"]
+    apart = [row for row in comparison.groups.to_pylist() if row["verdict"] != "like"]
     if apart:
         table = Table(title="Groups that differ by their own rows alone")
         for column in ("group", "rows", "first", "second", "difference", "95 %"):
             table.add_column(column, justify="left" if column == "group" else "right")
         for row in apart if len(apart) <= 2 * GROUPS_SHOWN else [*apart[:GROUPS_SHOWN], *apart[-GROUPS_SHOWN:]]:
-            first, second, difference, low, high = (100 * row[name] for name in SHARES)
-            interval = f"{low:+.1f} to {high:+.1f}"
-            numbers = [f"{row['count']:,}", f"{first:.2f}", f"{second:.2f}", f"{difference:+.1f}"]
-            table.add_row(row["group"], *numbers, interval)
+            *numbers, low, high = group_cells(row)
+            table.add_row(*numbers, f"{low} to {high}")
         console.print(table)
         console.print(BY_EACH_GROUP, style="dim")
-    better, worse = ([row["verdict"] for row in found].count(kind) for kind in ("better", "worse"))
+    console.print(on_groups(comparison.groups))
+
+
+def group_cells(row: Mapping[str, Any]) -> list[str]:
+    """Group, rows, share right with the first and the second, difference, and the ends of its interval, in percent."""
+    first, second, difference, low, high = (100 * row[name] for name in SHARES)
+    changes = [f"{change:+.1f}" for change in (difference, low, high)]
+    return [row["group"], f"{row['count']:,}", f"{first:.2f}", f"{second:.2f}", *changes]
+
+
+def on_groups(groups: pa.Table) -> str:
+    """How many groups the second serves better or worse, each by its own rows, and what that means."""
+    found = groups["verdict"].to_pylist()
+    better, worse = (found.count(kind) for kind in ("better", "worse"))
     by_chance = 0.05 * len(found)
-    console.print(
+    return (
         f"Each of {len(found):,} groups by its own rows alone: {better:,} served better by the second, {worse:,} worse "
         f"(were both the same, chance alone would make up to about {by_chance:.1f} of them better or worse); the rows "
         f"of {len(found) - better - worse:,} do not decide. {_on_groups(better, worse, by_chance)}"
@@ -229,20 +173,3 @@ def _on_groups(better: int, worse: int, by_chance: float) -> str:
     if better + worse > by_chance:
         return "The criteria above look at all groups."
     return "That single groups do not decide says nothing against the criteria above, which look at all groups."
-
-
-def gathered(words: Sequence[str], option: str) -> list[str]:
-    """Words in which the values of an option, ``--runs a b``, are one list, as parsers take it."""
-    found: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word != option:
-            found.append(word)
-            continue
-        values = []
-        while rest and not rest[0].startswith("--"):
-            values.append(rest.pop(0))
-        found.append(word)
-        found += [json.dumps(values)] if len(values) > 1 else values
-    return found

@@ -14,13 +14,14 @@ from drurank.cli.program import usage
 from drurank.errors import InputError
 from drurank.files import refuse_existing
 from drurank.report import report_counts, report_predictions
+from drurank.terminal import say
 from drurank.words import parts_of_names
 
 WHAT = (
     "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows, and "
     "--counts c.parquet takes a table of counts by group (report --counts c.parquet --help)."
 )
-OF_COMPARED = ("predictions", "shrink", "output", "overwrite")
+OF_COMPARED = ("predictions", "shrink", "output", "html", "overwrite")
 """Options that two tables have beside those of ``compare_predictions``."""
 
 OF_FIGURES = ("figure", "positive", "score", "threshold", "threshold_on")
@@ -57,7 +58,9 @@ def _two(words: list[str]) -> tuple[list[str], str | None]:
 
 
 def _compare(settings: dict[str, Any], second: str) -> Any:
-    from drurank.cli.compare_shown import print_comparison, write_groups
+    from drurank.cli.compare_page import write_comparison_page
+    from drurank.cli.compare_shown import print_comparison
+    from drurank.cli.comparing import write_groups
     from drurank.study.comparing_files import compare_predictions
 
     known = inspect.signature(compare_predictions).parameters
@@ -74,9 +77,14 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     parts = parts_of_names([one.split for one in found])
     files = [None if output is None else output / f"comparison_{part}.csv" for part in parts]
     read = [os.path.expanduser(path) for path in (settings["predictions"], second)]
-    refuse_existing(filter(None, files), overwrite=settings["overwrite"], inputs=read)
+    page = None if settings["html"] is None else Path(settings["html"]).expanduser()
+    refuse_existing(filter(None, [*files, page]), overwrite=settings["overwrite"], inputs=read)
     for one, file in zip(found, files, strict=True):
         print_comparison(one)
         if file is not None:
             write_groups(one, file)
+    if page is not None:
+        made = {name: value for name, value in given.items() if name != "predictions" and value != known[name].default}
+        write_comparison_page(page, found, {"group": given["group"], **made})
+        say(f"Page: {page}")
     return found

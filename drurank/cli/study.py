@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from drurank.cli.compare_shown import gathered, show_comparison
+from drurank.cli.comparing import gathered, show_comparison
 from drurank.cli.concordance_shown import show_concordance
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser

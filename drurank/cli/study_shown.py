@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from drurank.cli.compare_shown import figures, how_to_read, verdict
 from drurank.cli.concordance_shown import HOW_TO_READ, concordance_text, models_ordered
 from drurank.cli.program import program
+from drurank.cli.study_page import write_study_page
 from drurank.errors import InputError
 from drurank.files import refuse_existing, replace_file
 from drurank.imports import import_words
@@ -24,7 +25,7 @@ from drurank.study.finished import Study
 from drurank.study.folder import files_read
 from drurank.study.shipping import BASELINE, Recommendation
 from drurank.study.tables import Format, StudyTable
-from drurank.study.tabulating import default_cells, study_table
+from drurank.study.tabulating import study_table, usual_cells
 from drurank.terminal import Terminal, say
 from drurank.words import as_names, joined
 from drurank.yaml_files import read_options
@@ -151,7 +152,8 @@ def draw(
     if repeat is None and len(study.repeats) > 1:
         say(f"Drawn is split {study.repeats[0]} of {len(study.repeats)}; --repeat names another.")
     study = study.of_repeat(study.repeats[0] if repeat is None else repeat)
-    on, names = study.split(on), as_names(cells) if cells else default_cells(by, study.results[0].criteria)
+    on = study.split(on)
+    names = as_names(cells) if cells else usual_cells(study, by, [on])
     figures = {
         "choosing.png": partial(pictures.draw_choosing, study, by, on),
         "methods.png": partial(pictures.draw_methods, study, by, on, names),
@@ -169,7 +171,14 @@ def draw(
     return [where / name for name in figures]
 
 
-def write(folder: str, by: str | None = None, on: str | None = None, cells: str | None = None) -> Path:
+def write(
+    folder: str,
+    by: str | None = None,
+    on: str | None = None,
+    cells: str | None = None,
+    html: str | None = None,
+    overwrite: bool = False,
+) -> Path:
     """One Markdown file, report.md, with the tables, the pictures and the commands that make them again.
 
     Args:
@@ -178,22 +187,31 @@ def write(folder: str, by: str | None = None, on: str | None = None, cells: str 
             none by that), if not given.
         on: split that is shown; that of groups never seen in training, if not given.
         cells: criteria of the table, with commas; that of by, average, p10, worst and those of the study, if not given.
+        html: file of the same as one page that needs nothing beside it, if given.
+        overwrite: whether such a page that exists is replaced.
 
     Returns:
-        The file.
+        The Markdown file.
 
     Raises:
-        InputError: if the candidates cannot be compared.
+        InputError: if the candidates cannot be compared, or the page exists.
     """
     study, file = Study.load(folder), Path(folder).expanduser() / "report.md"
-    refuse_existing([file], overwrite=True, inputs=files_read(study.folder), of=study.folder)
+    read, page = files_read(study.folder), None if html is None else Path(html).expanduser()
+    refuse_existing([file], overwrite=True, inputs=read, of=study.folder)
+    refuse_existing([] if page is None else [page], overwrite=overwrite, inputs=[*read, str(file)])
     by = standing_for(study, by)
-    on, names = study.split(on), as_names(cells) if cells else list(default_cells(by, study.results[0].criteria))
+    on = study.split(on)
+    names = as_names(cells) if cells else list(usual_cells(study, by, [on]))
     shown = ",".join(names)
     lines = [f"# {markdown(study.folder.resolve().name)}", "", *map(markdown, _what(study)), ""]
-    lines += ["## Methods", "", study_table(study, by, on=on, cells=names).render("markdown")]
+    table, against = study_table(study, by, on=on, cells=names), _differences(study, by, on, names)
+    lines += ["## Methods", "", table.render("markdown")]
     # Orders and pictures are of one split of the data; the others have other groups.
-    lines += _differences(study, by, on, names)
+    if against["rows"]:
+        rows = [[markdown(cell) for cell in row] for row in against["rows"]]
+        said = tuple(against["remarks"])
+        lines += ["## Differences", "", markdown_table(against["columns"], rows, against["title"], said)]
     number, of_split = study.repeats[0], list[str]()
     if len(study.repeats) > 1:
         of_split = ["--repeat", str(number)]
@@ -214,9 +232,13 @@ def write(folder: str, by: str | None = None, on: str | None = None, cells: str 
     commands += [["export-best", *choice, "--output", "best"]]
     lines += ["## Commands", ""]
     called = [*program(), *import_words(), "study"]
-    lines += [*code([shlex.join([*called, *words, "--folder", folder]) for words in commands]), ""]
+    again = [shlex.join([*called, *words, "--folder", folder]) for words in commands]
+    lines += [*code(again), ""]
     replace_file(file, lambda path: path.write_text("\n".join(lines), encoding="utf-8"))
     say(f"Written: {file}")
+    if page is not None:
+        write_study_page(page, study, table, against, pictures, _what(study), again)
+        say(f"Page: {page}")
     return file
 
 
@@ -233,16 +255,16 @@ def _pairs(study: Study, by: str) -> list[tuple[str, str]]:
     return [(first, other) for other in methods if other != first]
 
 
-def _differences(study: Study, by: str, on: str, cells: list[str]) -> list[str]:
+def _differences(study: Study, by: str, on: str, cells: list[str]) -> dict[str, Any]:
     """Each method against the first one: differences of the criteria, with intervals and p."""
     found = [compare_in_study(study, *pair, by, on, cells) for pair in _pairs(study, by)]
-    if not found:
-        return []
-    rows = [[markdown(one.second), *map(markdown, figures(figure))] for one in found for figure in one.criteria]
-    head = ["second", "criterion", "first", "second", "difference", "95 %", "p"]
     said = dict.fromkeys(sentence for one in found for sentence in (*how_to_read(one), *verdict(one)))
-    title = f"{found[0].first} (first) and others (second), {on}"
-    return ["## Differences", "", markdown_table(head, rows, title, tuple(said))]
+    return {
+        "title": f"{found[0].first} (first) and others (second), {on}" if found else "",
+        "columns": ["second", "criterion", "first", "second", "difference", "95 %", "p"],
+        "rows": [[one.second, *figures(figure)] for one in found for figure in one.criteria],
+        "remarks": list(said),
+    }
 
 
 def _what(study: Study) -> list[str]:

@@ -86,6 +86,16 @@ def selectable_criterion(name: str) -> Criterion:
     return found
 
 
+def figure_in(name: str) -> Share | Measure | None:
+    """The figure of a criterion of another one than accuracy; ``None`` for a criterion of accuracy.
+
+    Raises:
+        InputError: if there is no such criterion.
+    """
+    found = selectable_criterion(name)
+    return found.figure if isinstance(found, FigureCriterion) else None
+
+
 def find_selectable(name: str) -> Criterion | None:
     """The criterion of that name, of accuracy or of another figure; ``None`` if there is none."""
     base, between, figure = name.partition(FIGURE_MARK)

@@ -33,6 +33,11 @@ class Share(Figure):
     events: str = "right"
 
     @property
+    def is_about_answers(self) -> bool:
+        """Whether it depends on what was predicted which rows it is about, so that two models' are of other rows."""
+        return self.about in (_said_positive, _said_negative)
+
+    @property
     def counted(self) -> str:
         """What the two counts of each group are that it is the ratio of."""
         every = self.lacks == "no rows"

@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 
 from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.figures.selecting import figure_in
 from drurank.groups import Groups
 from drurank.noise import PERCENT
 from drurank.report.remarks import BY_CHANCE, on_criteria
@@ -143,5 +144,6 @@ def _remarks(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
         )
     if any(entry["floor"] for entry in entries):
         lines.append(BY_CHANCE.format("accuracy"))
-    lines += on_criteria(list(next(iter(columns.values()))["criteria"]), has_interval)
+    names = [name for name in next(iter(columns.values()))["criteria"] if figure_in(name) is None]
+    lines += on_criteria(names, has_interval)
     return lines

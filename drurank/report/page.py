@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import datetime
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from drurank.files import replace_file
 from drurank.report.counts import ALL, SplitCounts
+from drurank.report.html import inline_picture, made_now, render_page
 from drurank.report.remarks import (
     on_answer,
     on_differences,
@@ -26,10 +22,12 @@ from drurank.report.served import Served
 from drurank.report.shown import FROM_TO, criteria_rows, group_rows
 from drurank.report.worst import on_worst
 from drurank.tabular.dropping import said_dropped
-from drurank.terminal import visible
 from drurank.words import capital, counted, in_digits, in_range, joined, quoted, short
 
 TEMPLATE = "page.html.j2"
+_TRUE, _CHANCE = "true, estimated (5 to 95 %)", "by chance alone (5 to 95 %)"
+CRITERIA_COLUMNS = ("criterion", "split", "better if", "observed", _TRUE, _CHANCE)
+DROP_COLUMNS = ("criterion", "observed", _TRUE, _CHANCE)
 
 
 @dataclass(frozen=True)
@@ -81,30 +79,19 @@ def write_page(file: Path, sections: Sequence[Section], *, title: str, command: 
         title: of the page.
         command: that made it, if one did.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # here, since few reports need it
-
     report = sections[0].report
     lines = [f"{said_dropped(report['dropped'])}."] if "dropped" in report else []
     lines += [line for section in sections for line in section.lines()]
-    page = Environment(
-        loader=PackageLoader("drurank.report", "."),
-        autoescape=True,
-        finalize=_visible,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    ).get_template(TEMPLATE)
-    text = page.render(
+    render_page(
+        file,
+        TEMPLATE,
         title=title,
         summary=lines,
+        criteria_columns=CRITERIA_COLUMNS,
+        drop_columns=DROP_COLUMNS,
         parts=[part for place, section in enumerate(sections) for part in section.parts(place)],
         made=_made(report, command),
     )
-    replace_file(file, lambda path: path.write_text(text, encoding="utf-8"))
-
-
-def _visible(value: Any) -> Any:
-    """Any text that the page shows, wherever it comes from; what is HTML already was shown before."""
-    return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
@@ -159,15 +146,13 @@ def _next(split: SplitCounts, content: Mapping[str, Any]) -> str:
 
 def _part(content: Mapping[str, Any], splits: Sequence[Served], place: str, said: Sequence[str] = ()) -> dict[str, Any]:
     """A figure as the template takes it; of the splits in ``said`` the summary tells how groups differ."""
-    from drurank.report.pictures import draw_groups, save_picture  # here, since matplotlib is slow to import
+    from drurank.report.pictures import draw_groups  # here, since matplotlib is slow to import
 
     figure = splits[0].figure
-    buffer = io.BytesIO()
-    save_picture(draw_groups(splits), buffer)
     shown = joined([short(split.split) for split in splits if split.split != ALL] or ["all rows"])
     return {
         "title": capital(figure.heading),
-        "picture": base64.b64encode(buffer.getvalue()).decode("ascii"),
+        "picture": inline_picture(draw_groups(splits)),
         "alt": f"{capital(figure.heading)} of the groups of {shown}, the worst first, beside what chance would give.",
         "criteria": criteria_rows(content["splits"]),
         "remarks": remarks(content["splits"], said=said),
@@ -215,10 +200,9 @@ def _text(value: Any) -> str:
 def _made(report: Mapping[str, Any], command: str | None) -> list[tuple[str, str]]:
     skipped = ("splits", "drop", "figures", "dropped")
     about = [(name, _text(value)) for name, value in report.items() if name not in skipped and value is not None]
-    now = datetime.datetime.now(tz=datetime.UTC)
     return [
         *about,
         *([("command", command)] if command else []),
         *([("dropped", said_dropped(report["dropped"]))] if "dropped" in report else []),
-        ("made", f"{now:%Y-%m-%d %H:%M} UTC, drurank {version('drurank')}"),
+        made_now(),
     ]

@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from drurank.criteria import compute_criteria, criterion
+from drurank.criteria import compute_criteria, criterion, default_criteria
 from drurank.errors import InputError, check_choice, nearest
+from drurank.figures.selecting import figure_in
 from drurank.study.concordance import Concordance, concordance
 from drurank.study.finished import Study
 from drurank.study.result import stacked
@@ -77,7 +78,8 @@ def criteria_concordance(
     results, split = list(study), study.split(on)
     if len(results) < 3:
         raise InputError(f"{study.folder} has {len(results)} finished candidates; an order is compared from 3 on")
-    names = [criterion(name).name for name in names or results[0].criteria]
+    kept = [name for name in results[0].criteria if figure_in(name) is None] or default_criteria()
+    names = [criterion(name).name for name in names or kept]
     if against is not None and against not in names:
         raise InputError(f"against is {against!r}, which is not among the criteria: {nearest(against, names)}")
     kept_by = _checkpoint_of(study, names, checkpoints, by)

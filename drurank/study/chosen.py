@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.figures.selecting import figure_in, selectable_criterion
 from drurank.study.differences import Compare, bootstrapped_t, differences_from
 from drurank.study.repeats import differences_over_repeats
-from drurank.study.result import Result, shown_values, stacked
+from drurank.study.result import Result, stacked
 from drurank.study.stepwise import Difference
+from drurank.study.values import shown_values
 
 TESTS: dict[str, tuple[Compare, str]] = {
     "paired": (differences_from, "paired bootstrap of seeds and groups, 5 % for all methods of a column together"),
@@ -21,6 +22,10 @@ TESTS: dict[str, tuple[Compare, str]] = {
 }
 """What tells methods apart on one split, and how a table names it."""
 OVER_REPEATS = "resampled t-test corrected for overlap (Nadeau and Bengio), 5 % for all methods of a column together"
+WHICH_COUNTED = (
+    "a study has them on test of the shares of rows (error, fpr, fnr, tpr, tnr, selection_rate, off_by_more_than_one) "
+    "that its criteria name; leave it out"
+)
 Test = Literal["paired", "t"]
 Run = tuple[int, int]
 """Repeat of the split, and seed."""
@@ -38,6 +43,7 @@ class Chosen:
         min_count: criteria leave out groups with fewer rows.
         share: data that is held out over data that is trained on; 0 with one repeat, where it is not used.
         groups: names of the groups, ``m``; empty with several repeats, whose groups differ.
+        figures: the same with the counts of other figures than accuracy, by name.
     """
 
     methods: tuple[str, ...]
@@ -47,6 +53,7 @@ class Chosen:
     min_count: int = 1
     share: float = 0.0
     groups: tuple[str, ...] = ()
+    figures: Mapping[str, Chosen] = field(default_factory=dict)
 
     @classmethod
     def of(cls, chosen: Mapping[str, Sequence[Result]], by: str, split: str, min_count: int) -> Chosen:
@@ -61,16 +68,25 @@ class Chosen:
         Raises:
             InputError: if they were tested on other groups, or two repeats have the same data.
         """
+        side = cls._read(chosen, by, split, min_count)
+        every = [result for results in chosen.values() for result in results]
+        kept = [name for name in every[0].figures_on(split) if all(name in one.figures_on(split) for one in every)]
+        return replace(side, figures={name: cls._read(chosen, by, split, min_count, name) for name in kept})
+
+    @classmethod
+    def _read(
+        cls, chosen: Mapping[str, Sequence[Result]], by: str, split: str, min_count: int, figure: str | None = None
+    ) -> Chosen:
         first = next(iter(chosen.values()))
         correct, count = [], []
         for repeat in dict.fromkeys(result.repeat for result in first):
             some = [result for results in chosen.values() for result in results if result.repeat == repeat]
-            right, rows = stacked(some, by, split)
+            right, rows = stacked(some, by, split, figure)
             correct.append(right.reshape(len(chosen), -1, len(rows)))
             count.append(rows)
         runs = tuple(result.run for result in first)
         if len(count) == 1:
-            groups = first[0].counts(by, split).groups
+            groups = first[0].counts(by, split, figure).groups
             return cls(tuple(chosen), runs, tuple(correct), tuple(count), min_count, groups=groups)
         share = held_out_share(first, by, split)
         return cls(tuple(chosen), runs, tuple(correct), tuple(count), min_count, share)
@@ -90,14 +106,35 @@ class Chosen:
         """Whether there is more than one run of a method, so that chance in training is seen."""
         return self.units > 1
 
+    def can_compare(self, name: str) -> bool:
+        """Whether there are the counts that a criterion is of."""
+        figure = figure_in(name)
+        return figure is None or figure.name in self.figures
+
+    def counting(self, name: str) -> Chosen:
+        """The same candidates with the counts that a criterion is of: itself, for one of accuracy.
+
+        Raises:
+            InputError: if there are no such counts.
+        """
+        figure = figure_in(name)
+        if figure is None:
+            return self
+        if not self.can_compare(name):
+            raise InputError(
+                f"criterion {name!r}: there are no counts by group of that figure to compare by; {WHICH_COUNTED}"
+            )
+        return self.figures[figure.name]
+
     def values(self, name: str) -> np.ndarray:
         """A criterion by method and seed, or by method and repeat (the mean over seeds), float ``[K, units]``.
 
         ``nan`` where it says nothing of the groups, see ``shown_values``.
         """
+        side = self.counting(name)
         found = [
             shown_values(correct, count, [name], min_count=self.min_count)[name]
-            for correct, count in zip(self.correct, self.count, strict=True)
+            for correct, count in zip(side.correct, side.count, strict=True)
         ]
         if self.repeats == 1:
             return np.asarray(found[0])
@@ -123,7 +160,7 @@ class Chosen:
             if test != "paired":
                 raise InputError(f"test is {test!r}, which compares on one split; leave it out, or give repeat=0")
             counts = (self._counted(name, repeat)[1] for repeat in range(self.repeats))
-            most = float(np.mean([criterion(name).largest_difference(count) for count in counts]))
+            most = float(np.mean([selectable_criterion(name).largest_difference(count) for count in counts]))
             return differences_over_repeats(self.values(name)[some], self.share, one, most)
         correct, count = self._counted(name, 0)
         return TESTS[test][0](correct[some], count, name, one)
@@ -144,7 +181,7 @@ class Chosen:
     def best(self, name: str) -> int:
         """Place of the method that is best by the mean of a criterion; one whose mean is ``nan`` is the last."""
         mean = self.values(name).mean(axis=1)
-        cost = -criterion(name).sign * mean
+        cost = -selectable_criterion(name).sign * mean
         return int(np.argmin(np.where(np.isnan(cost), np.inf, cost)))
 
     def counted_runs(self, method: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -156,8 +193,9 @@ class Chosen:
         return found
 
     def _counted(self, name: str, repeat: int) -> tuple[np.ndarray, np.ndarray]:
-        correct, count = self.correct[repeat], self.count[repeat]
-        kept = (count >= self.min_count) | criterion(name).of_samples
+        side = self.counting(name)
+        correct, count = side.correct[repeat], side.count[repeat]
+        kept = (count >= self.min_count) | selectable_criterion(name).of_samples
         return correct[:, :, kept], count[kept]
 
 

@@ -10,7 +10,7 @@ from drurank.study.comparing import Comparison, compare_chosen
 from drurank.study.finished import Study
 from drurank.study.result import Result
 from drurank.study.tables import in_epochs
-from drurank.study.tabulating import constant_answers, default_cells
+from drurank.study.tabulating import constant_answers, usual_cells
 from drurank.words import counted, joined
 
 
@@ -73,7 +73,7 @@ def compare_in_study(
     others = [name for name in kept if name != by]
     instead = f"; --by takes {joined(others, 'or')} instead" if others else ""
     about.append(f"{what} are chosen by {by} on validation{instead}.")
-    return compare_chosen(side, (first, second), split, cells or default_cells(by, kept), remarks, about, by)
+    return compare_chosen(side, (first, second), split, cells or usual_cells(study, by, [split]), remarks, about, by)
 
 
 def _which(results: Sequence[Result], by: str) -> str:

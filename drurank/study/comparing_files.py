@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from drurank.checks import MOST_ROWS
 from drurank.errors import InputError, nearest
+from drurank.figures.selecting import figure_in
 from drurank.files import read_json
 from drurank.report.answers import Answers
 from drurank.report.cells import named_splits, refuse_lacking, refuse_on_alone
@@ -83,7 +84,16 @@ def compare_runs(
         for place, report in zip(("First", "Second"), reports, strict=True)
         if report.get("method") and report.get("checkpoint")
     ]
-    return compare_counts(counts, names, split, cells or default_cells(by), least.pop(), remarks, about, by)
+    return compare_counts(
+        counts,
+        names,
+        split,
+        cells or [name for name in default_cells(by) if figure_in(name) is None],
+        least.pop(),
+        remarks,
+        about,
+        by,
+    )
 
 
 def files_compared(run: str | Path) -> list[str]:

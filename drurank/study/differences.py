@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from drurank.checks import check_counts
-from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, check_count
+from drurank.figures.selecting import selectable_criterion
 from drurank.noise_draws import portions
 from drurank.study.stepwise import Difference, stepwise
+from drurank.study.values import value_of
 
 DRAWS = 1000
 CELLS = 4_000_000
@@ -65,7 +66,7 @@ def differences_from(
     def by_lot(some: np.ndarray) -> np.ndarray:
         return _by_lot(correct[some], count, name, np.random.default_rng([seed, len(some)]), draws)
 
-    return stepwise(value, error, degrees, one, by_lot, criterion(name).largest_difference(count))
+    return stepwise(value, error, degrees, one, by_lot, selectable_criterion(name).largest_difference(count))
 
 
 def bootstrapped_t(
@@ -99,7 +100,7 @@ def bootstrapped_t(
     degrees = np.full(2, float(max(len(count) - 1, 1)))
     # Two at a time, so that no difference is tested among more.
     pairs = ((np.array([0, value[k]]), np.array([0, error[k]])) for k in range(len(value)))
-    most = criterion(name).largest_difference(count)
+    most = selectable_criterion(name).largest_difference(count)
     return [stepwise(*pair, degrees, 0, most=most)[1] for pair in pairs]
 
 
@@ -123,7 +124,7 @@ def _checked(correct: np.ndarray, count: np.ndarray, one: int, draws: int) -> tu
 
 def _values(correct: np.ndarray, count: np.ndarray, name: str) -> np.ndarray:
     """The criterion, float ``[...]`` of ``[..., m]``."""
-    return np.asarray(compute_criteria(correct, count, [name])[name])
+    return value_of(name, correct, count)
 
 
 def _drawn(correct: np.ndarray, count: np.ndarray, name: str, rng: np.random.Generator, draws: int) -> np.ndarray:

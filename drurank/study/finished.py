@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.figures.selecting import figure_in, selectable_criterion
 from drurank.run_folder.links import refuse_links
 from drurank.splits import TEST, VALIDATION
 from drurank.study.chosen import Chosen
@@ -177,11 +177,16 @@ class Study:
         """
         chosen = result.validation(by)
         is_mixed = len({one.shrink for one in self.results}) > 1
+        if is_mixed and figure_in(by) is not None:
+            raise InputError(
+                f"by is {by!r}, and shrink differs between candidates, so that its values are not alike; run the study "
+                "with one shrink, or choose by a criterion of accuracy"
+            )
         return result.counts(by, self.validation_split).value(by) if is_mixed else chosen
 
     def chosen(self, by: str) -> dict[str, list[Result]]:
         """For each method, the result by repeat and seed whose setting is best by a criterion on validation."""
-        sign = criterion(by).sign
+        sign = selectable_criterion(by).sign
         best: dict[tuple[str, int, int], Result] = {}
         for result in self.results:
             place = (result.method, *result.run)

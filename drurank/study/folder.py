@@ -16,7 +16,7 @@ from drurank.study.plan import Plan
 CANDIDATE_FOLDER = "candidates"
 """One folder a candidate, each with its run, manifest and counts by group."""
 RUN_FOLDER = "version_0"
-OF_RESULT = MANIFEST_FILE, COUNTS_FILE = "manifest.json", "groups.parquet"
+OF_RESULT = MANIFEST_FILE, COUNTS_FILE, FIGURES_FILE = "manifest.json", "groups.parquet", "figures.parquet"
 PLAN_FILE = "plan.json"
 """Key of each candidate of the plan that was started last to its setting and seed."""
 TRIAL_FOLDER = "trials"

@@ -6,14 +6,19 @@ import csv
 import hashlib
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pa_parquet
 
+from drurank.figures import SHARES
 from drurank.files import read_json
+from drurank.report.write import figure_files
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import (
     CHECKPOINT_FOLDER,
@@ -48,6 +53,31 @@ def group_counts(run: Path) -> pa.Table:
             counts = read_counts(file, ("split", "group"), REMEDY)
             tables.append(counts.add_column(0, "criterion", pa.array([name] * counts.num_rows, pa.string())))
     return pa.concat_tables(tables, promote_options="permissive")
+
+
+def figure_counts(run: Path, figures: Sequence[str]) -> pa.Table:
+    """Counts by group of figures that are shares: ``criterion, figure, split, group, count, correct``.
+
+    Those of test of the best checkpoint by each criterion; ``correct`` are rows that went well.
+
+    Args:
+        run: folder of a run, fitted and tested with these figures.
+        figures: their names, of one or more.
+    """
+    tables = []
+    for name in read_json(run / SELECTION_FILE, REMEDY):
+        for figure in figures:
+            found = pa_parquet.read_table(run / TEST_FOLDER / name / figure_files(figure)[1])
+            found = found.filter(pc.greater(found["count"], 0))
+            good = found["events"]
+            if not SHARES[figure].higher_is_better:
+                good = pc.subtract(found["count"], good)
+            each = {"criterion": name, "figure": figure}
+            texts = {key: pa.array([text] * found.num_rows, pa.string()) for key, text in each.items()}
+            columns = {key: found[key].cast(pa.string()) for key in ("split", "group")}
+            counts = {"count": found["count"].cast(pa.int64()), "correct": good.cast(pa.int64())}
+            tables.append(pa.table({**texts, **columns, **counts}))
+    return pa.concat_tables(tables)
 
 
 def manifest_of(candidate: Candidate, run: Path, counts: pa.Table, seconds: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from drurank.criteria import criterion
+from drurank.figures.selecting import figure_in, selectable_criterion
 from drurank.noise import chance_band, criteria_noise
 from drurank.report.pictures import BELOW, GREY, number_groups, panels_in_rows, tidy
 from drurank.study.constant import answers_of, no_better, unbeaten
@@ -22,7 +22,7 @@ from drurank.study.result import Counts, Result
 from drurank.terminal import visible
 from drurank.words import in_digits, shortened
 
-OVERALL = "overall"
+AVERAGE, OVERALL = "average", "overall"
 TICKS = 4
 """Intervals of an axis at the most, whose numbers may be long."""
 LETTERS = 14
@@ -37,7 +37,7 @@ LEAST_JOINED = 3
 
 
 def _title(name: str) -> str:
-    return f"{name} ({criterion(name).better} is better)"
+    return f"{name} ({selectable_criterion(name).better} is better)"
 
 
 def draw_choosing(study: Study, by: str, on: str) -> Figure:
@@ -48,7 +48,8 @@ def draw_choosing(study: Study, by: str, on: str) -> Figure:
         by: criterion whose best checkpoint a candidate stands for, in all panels.
         on: split of the worst group.
     """
-    names = study.results[0].criteria
+    # Of other figures there are no counts on validation.
+    names = [name for name in study.results[0].criteria if figure_in(name) is None] or [AVERAGE]
     figure, panels = panels_in_rows(len(names))
     for ax, name in zip(panels, names, strict=True):
         for method, results in _by_method(study).items():
@@ -84,7 +85,8 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
     for ax, name in zip(panels, cells, strict=True):
         for place, results in enumerate(chosen.values()):
             for number, result in enumerate(results):
-                _draw_seed(ax, place + _beside(number, len(results)), result.counts(by, on), name, f"C{place}")
+                counts = _counts(result, by, on, name)
+                _draw_seed(ax, place + _beside(number, len(results)), counts, name, f"C{place}")
         for constant in constants if name == OVERALL else ():
             ax.axhline(constant, color=GREY, lw=1.2, ls="--", zorder=0)
         ax.set_xticks(range(len(chosen)), methods, rotation=35, ha="right", rotation_mode="anchor", parse_math=False)
@@ -102,6 +104,12 @@ def draw_methods(study: Study, by: str, on: str, cells: Sequence[str]) -> Figure
     return figure
 
 
+def _counts(result: Result, by: str, on: str, name: str) -> Counts:
+    """The counts that a criterion is of."""
+    figure = figure_in(name)
+    return result.counts(by, on, None if figure is None else figure.name)
+
+
 def _constant_answers(
     study: Study, chosen: Mapping[str, Sequence[Result]], by: str, on: str
 ) -> tuple[list[float], list[str]]:
@@ -117,8 +125,10 @@ def _constant_answers(
 
 def _draw_seed(ax: Axes, x: float, counts: Counts, name: str, colour: str) -> None:
     """A criterion of one seed; its true value lies in its bar, and what was observed may not, by chance."""
-    kept = np.ones(len(counts.count), bool) if criterion(name).of_samples else counts.count >= counts.min_count
-    if criterion(name).has_interval and kept.any():
+    kept = (
+        np.ones(len(counts.count), bool) if selectable_criterion(name).of_samples else counts.count >= counts.min_count
+    )
+    if figure_in(name) is None and selectable_criterion(name).has_interval and kept.any():
         noise = criteria_noise(counts.correct[kept], counts.count[kept], [name])[name]
         ax.vlines(x, noise.low, noise.high, color=colour, lw=5, alpha=0.25)
         ax.plot(x, noise.estimate, "o", color=colour, ms=4)
@@ -190,7 +200,7 @@ def draw_option(study: Study, option: str, by: str, on: str, cell: str) -> Figur
     every = sorted({value for at in tried.values() for value in at.values()})
     is_log = spans_magnitudes(every)
     for number, (method, at) in enumerate(tried.items()):
-        values, seen = sorted(set(at.values())), {result: result.counts(by, on).shown(cell) for result in at}
+        values, seen = sorted(set(at.values())), {result: _counts(result, by, on, cell).shown(cell) for result in at}
         share = BESIDE * (number - (len(tried) - 1) / 2)
         place = dict(zip(every, _moved(every, share, is_log=is_log), strict=True))
         colour = colours[method]

@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
-from drurank.criteria import criterion, names_of
+from drurank.criteria import names_of
 from drurank.errors import InputError, is_count, nearest
+from drurank.figures.selecting import selectable_criterion
 from drurank.recipes import find_config
 from drurank.study.candidates import Candidate, SearchTrial
 from drurank.study.entries import SECTIONS, combinations, read_entry, read_repeats, search_space
@@ -175,7 +176,7 @@ def _criteria(source: str, given: Any) -> tuple[str, ...]:
     words = list(names_of(given)) if given is None or isinstance(given, str) else given
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise InputError(f"{source}: criteria is {given!r}; give a list of names, as [qdcg10, worst]")
-    names = tuple(criterion(word.strip()).name for word in words)
+    names = tuple(selectable_criterion(word.strip()).name for word in words)
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{source}: criteria names {name} twice; name it once")

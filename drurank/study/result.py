@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drurank.checks import MOST_ROWS
-from drurank.criteria import compute_criteria, criterion
 from drurank.errors import InputError, nearest
 from drurank.files import read_json
-from drurank.groups import Groups, accuracies_differ
 from drurank.run_folder.group_counts import read_counts
 from drurank.shapes import check_shape, wrong
-from drurank.study.folder import COUNTS_FILE
+from drurank.study.folder import COUNTS_FILE, FIGURES_FILE
+from drurank.study.values import shown_values, value_of
 
 EXPECTED = {
     "key": str,
@@ -75,7 +74,7 @@ class Counts:
 
     def value(self, name: str) -> float:
         """Value of a criterion, of accuracies as they are."""
-        return float(compute_criteria(self.correct, self.count, [name], min_count=self.min_count)[name])
+        return float(value_of(name, self.correct, self.count, min_count=self.min_count))
 
     def shown(self, name: str) -> float:
         """The value to show; ``nan`` where it says nothing of these groups, see ``shown_values``."""
@@ -184,14 +183,22 @@ class Result:
         model = self.manifest.get("config", {}).get("model") or {}
         return model.get("init_args", {}).get(name, default)
 
-    def counts(self, by: str, split: str) -> Counts:
+    def counts(self, by: str, split: str, figure: str | None = None) -> Counts:
         """Counts by group of a split, of the checkpoint that is best by a criterion.
+
+        Args:
+            by: the criterion.
+            split: of the groups.
+            figure: of which figure other than accuracy; of accuracy, if not given.
 
         Raises:
             InputError: if no checkpoint was kept by that criterion, or there is no such split.
         """
         self._refuse_other(by)
-        chosen = self.groups.filter(pc.equal(self.groups["criterion"], by))
+        table = self.groups if figure is None else self.figures
+        chosen = table.filter(pc.equal(table["criterion"], by))
+        if figure is not None:
+            chosen = chosen.filter(pc.equal(chosen["figure"], figure))
         found = chosen.filter(pc.equal(chosen["split"], split)).sort_by("group")
         if found.num_rows == 0:
             known = sorted(set(chosen["split"].to_pylist()))
@@ -225,6 +232,19 @@ class Result:
                 "every candidate again"
             )
 
+    def figures_on(self, split: str) -> tuple[str, ...]:
+        """Figures other than accuracy that have counts by group on a split."""
+        if not (self.folder / FIGURES_FILE).is_file():
+            return ()
+        here = self.figures.filter(pc.equal(self.figures["split"], split))
+        return tuple(dict.fromkeys(here["figure"].to_pylist()))
+
+    @cached_property
+    def figures(self) -> pa.Table:
+        """The same of other figures: ``criterion, figure, split, group, count, correct``."""
+        remedy = f"remove {self.folder} and run the study again"
+        return read_counts(self.folder / FIGURES_FILE, ("criterion", "figure", "split", "group"), remedy)
+
     @cached_property
     def groups(self) -> pa.Table:
         """Counts by group of the best checkpoint by each criterion: ``criterion, split, group, count, correct``."""
@@ -236,13 +256,14 @@ class Result:
         return found
 
 
-def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray, np.ndarray]:
+def stacked(results: Sequence[Result], by: str, split: str, figure: str | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Counts by group of a split, of several candidates.
 
     Args:
         results: the candidates.
         by: criterion by which the checkpoint of each was kept.
         split: of the groups.
+        figure: of which figure other than accuracy; of accuracy, if not given.
 
     Returns:
         Correct rows by candidate and group, int64 ``[n, m]``, and rows by group, ``[m]``.
@@ -250,7 +271,7 @@ def stacked(results: Sequence[Result], by: str, split: str) -> tuple[np.ndarray,
     Raises:
         InputError: if not all have the same groups and rows.
     """
-    found = [result.counts(by, split) for result in results]
+    found = [result.counts(by, split, figure) for result in results]
     same_groups(found, [str(result.folder) for result in results], split)
     return np.stack([one.correct for one in found]), found[0].count
 
@@ -265,26 +286,3 @@ def same_groups(counts: Sequence[Counts], names: Sequence[str], split: str) -> N
         what = "groups" if one.groups != counts[0].groups else "numbers of rows"
         if one.groups != counts[0].groups or not np.array_equal(one.count, counts[0].count):
             raise InputError(f"{name} has other {what} of {split} than {names[0]}; compare like with like")
-
-
-def shown_values(
-    correct: np.ndarray, count: np.ndarray, names: Sequence[str], *, min_count: int
-) -> dict[str, np.ndarray]:
-    """Values of criteria to show.
-
-    Args:
-        correct: correct rows by group, int64 ``[..., m]``.
-        count: rows by group, int64 ``[m]``.
-        names: criteria.
-        min_count: leave out groups with fewer rows.
-
-    Returns:
-        Criterion to value, float64 ``[...]``; ``nan`` where no group is left, or where a criterion of differences
-        between groups (``tstat``) meets groups that do not differ.
-    """
-    values = compute_criteria(correct, count, names, min_count=min_count)
-    differ = accuracies_differ(Groups.of_counts(correct, count, min_count=min_count).accuracy)
-    return {
-        name: np.where(differ, value, np.nan) if criterion(name).of_differences else value
-        for name, value in values.items()
-    }

@@ -16,8 +16,17 @@ from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import CHECKPOINT_FOLDER, LAST_CHECKPOINT
 from drurank.study.calling import Command, call, call_apart
 from drurank.study.candidates import Candidate, SearchTrial
-from drurank.study.folder import COUNTS_FILE, MANIFEST_FILE, RUN_FOLDER, folder_of, is_finished, shared_files
-from drurank.study.manifest import group_counts, manifest_of
+from drurank.study.figures import counted_figures
+from drurank.study.folder import (
+    COUNTS_FILE,
+    FIGURES_FILE,
+    MANIFEST_FILE,
+    RUN_FOLDER,
+    folder_of,
+    is_finished,
+    shared_files,
+)
+from drurank.study.manifest import figure_counts, group_counts, manifest_of
 from drurank.study.plan import Plan
 from drurank.study.result import Result
 
@@ -135,9 +144,13 @@ def _run(study: Path, plan: Plan, candidate: Candidate, command: Command) -> Non
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         do(_fit_words(study, plan, candidate, folder, several=several))
-    do(["test", "--run", str(run), *_words_of_data(plan, candidate)])
+    figures = counted_figures(plan.criteria)
+    of_figures = ["--figure", ",".join(figures)] if figures else []
+    do(["test", "--run", str(run), *of_figures, *_words_of_data(plan, candidate)])
     counts = group_counts(run)
     write_checked(counts, folder / COUNTS_FILE)
+    if figures:
+        write_checked(figure_counts(run, figures), folder / FIGURES_FILE)
     write_json(folder / MANIFEST_FILE, manifest_of(candidate, run, counts, time.time() - begun))
 
 

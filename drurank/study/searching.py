@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from drurank.criteria import criterion
+from drurank.figures.selecting import selectable_criterion
 from drurank.study.candidates import Candidate, Range, SearchTrial
 from drurank.study.database import quiet
 from drurank.study.queue import KEY, Queue
@@ -60,7 +60,7 @@ def _search(queue: Queue, trial: SearchTrial) -> Any:
         study_name=f"{queue.owner}-{trial.search}",
         storage=queue.storage,
         sampler=_sampler(trial),
-        direction="maximize" if criterion(trial.by).higher_is_better else "minimize",
+        direction="maximize" if selectable_criterion(trial.by).higher_is_better else "minimize",
         load_if_exists=True,
     )
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from drurank.criteria import criterion
 from drurank.errors import InputError, nearest
+from drurank.figures.selecting import selectable_criterion
 from drurank.run_folder.layout import CHECKPOINT_FOLDER
 from drurank.splits import FEW_GROUPS
-from drurank.study.chosen import Chosen
+from drurank.study.chosen import WHICH_COUNTED, Chosen
 from drurank.study.constant import answered, answers_of, unbeaten, what_to_try
 from drurank.study.finished import Study
 from drurank.study.folder import RUN_FOLDER
@@ -101,7 +101,7 @@ def recommend(study: Study, by: str = "qdcg10", on: str | None = None, method: s
         why += f" Another --by may take another method: decide on {by} or another criterion before you look at tables."
     repeat, _ = side.runs[0]
     runs = [result for result in chosen[taken] if result.repeat == repeat]
-    best = max(runs, key=lambda result: criterion(by).sign * study.validation(result, by))
+    best = max(runs, key=lambda result: selectable_criterion(by).sign * study.validation(result, by))
     which = _which(by, len(runs), None if side.repeats == 1 else repeat)
     options = ["--folder", str(study.folder), "--by", by]
     options += [] if split == study.split(None) else ["--on", split]
@@ -150,7 +150,7 @@ def _which(by: str, runs: int, repeat: int | None) -> str:
 
 def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: str, split: str) -> tuple[str, str]:
     """The method to take, and why."""
-    sign = criterion(by).sign
+    sign = selectable_criterion(by).sign
     on_validation = {
         method: sign * sum(study.validation(result, by) for result in results) for method, results in chosen.items()
     }
@@ -161,6 +161,11 @@ def _decided(study: Study, side: Chosen, chosen: dict[str, list[Result]], by: st
         return first, (
             f"By {by} on validation {first} is best, but with one seed no difference between methods can be told from "
             "chance in training; run three seeds or more before you choose."
+        )
+    if not side.can_compare(by):
+        return first, (
+            f"By {by} on validation {first} is best; on {split} the methods are not compared by it, since "
+            f"{WHICH_COUNTED.partition(';')[0]}."
         )
     if np.isnan(side.values(by)).any():
         return first, (
@@ -266,8 +271,8 @@ def _of_few(side: Chosen, split: str) -> str:
 
 
 def _amount(by: str, value: float) -> str:
-    shown = criterion(by).shown(value)
-    return f"{shown} {POINTS}" if criterion(by).in_percent else shown
+    shown = selectable_criterion(by).shown(value)
+    return f"{shown} {POINTS}" if selectable_criterion(by).in_percent else shown
 
 
 def in_words(p: float) -> str:

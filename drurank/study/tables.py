@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from drurank.criteria import criterion
+from drurank.figures.selecting import selectable_criterion
 from drurank.markdown import markdown, markdown_table
 from drurank.study.latex import latex_table, tex
 
@@ -85,6 +85,7 @@ class StudyTable:
         rows: one a method.
         remarks: sentences under the table.
         copying: the words of the command that copies the checkpoint that is named; none where it was not kept.
+        verdict: of the remarks, those on which method to take, and why to think twice.
     """
 
     by: str
@@ -94,6 +95,7 @@ class StudyTable:
     rows: tuple[Row, ...]
     remarks: tuple[str, ...]
     copying: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
 
     def render(self, kind: Format) -> str:
         """As text, with the remarks where the format has room for them."""
@@ -103,7 +105,7 @@ class StudyTable:
         """As a table for the terminal."""
         table = RichTable(
             title=self.title,
-            caption="\n".join([self._legend("bold, *", "underlined, +"), *self.remarks]),
+            caption="\n".join([self.legend_of("bold, *", "underlined, +"), *self.remarks]),
             caption_justify="left",
         )
         # What does not fit goes on in the next line, since names and settings may differ at their ends alone.
@@ -125,9 +127,10 @@ class StudyTable:
     @property
     def legend(self) -> str:
         """How to read the cells where text may be bold and underlined."""
-        return self._legend("bold", "underlined")
+        return self.legend_of("bold", "underlined")
 
-    def _legend(self, best: str, second: str) -> str:
+    def legend_of(self, best: str, second: str) -> str:
+        """How to read the cells, of how the best and the second are marked."""
         over = "splits of the data (each the mean over its seeds)" if len(self.repeats) > 1 else "seeds"
         spread = f"Mean ± standard deviation over {over}" if len(self.runs) > 1 else "One seed"
         marks = ""
@@ -164,7 +167,7 @@ class StudyTable:
 
     def _cells(self, row: Row, best: str, second: str, between: str = "±") -> list[str]:
         shown = {
-            (split, name): _marked(cell, _shown(name, cell, between), best, second)
+            (split, name): _marked(cell, shown_cell(name, cell, between), best, second)
             for (split, name), cell in row.cells.items()
         }
         if len(self.on) == 1:
@@ -224,8 +227,9 @@ def _marked(cell: Cell, text: str, best: str, second: str) -> str:
     return second.format(text) if cell.is_second else text
 
 
-def _shown(name: str, cell: Cell, between: str = "±") -> str:
-    shown = criterion(name).shown
+def shown_cell(name: str, cell: Cell, between: str = "±") -> str:
+    """Mean and standard deviation of a criterion."""
+    shown = selectable_criterion(name).shown
     if np.isnan(cell.mean):
         return "-"
     return f"{shown(cell.mean)}{f' {between} {shown(cell.sd)}' if len(cell.values) > 1 else ''}"

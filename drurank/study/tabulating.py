@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from drurank.criteria import criterion
 from drurank.errors import check_choice
+from drurank.figures.selecting import figure_in, selectable_criterion
 from drurank.groups import STANDARD_ERROR_FLOOR
 from drurank.noise import noise_floor
 from drurank.study.chosen import OVER_REPEATS, TESTS, Chosen, Test
@@ -29,6 +29,19 @@ def default_cells(by: str, kept: Sequence[str] = ()) -> tuple[str, ...]:
         kept: criteria by which the study kept checkpoints.
     """
     return tuple(dict.fromkeys((by, *CELLS, *kept)))
+
+
+def usual_cells(study: Study, by: str, splits: Sequence[str]) -> tuple[str, ...]:
+    """The criteria of a study to show if none are named, without those of which it has no counts on these splits.
+
+    Args:
+        study: finished candidates.
+        by: criterion that chooses.
+        splits: that are shown.
+    """
+    figures = {name: figure_in(name) for name in default_cells(by, study.results[0].criteria)}
+    counted_on = [result.figures_on(split) for result in study for split in splits]
+    return tuple(name for name, one in figures.items() if one is None or all(one.name in some for some in counted_on))
 
 
 def study_table(
@@ -53,8 +66,8 @@ def study_table(
         InputError: if the methods have no seed in common, or were tested on other groups.
     """
     check_choice("test", test, Test)
-    names = default_cells(by, study.results[0].criteria) if cells is None else tuple(cells)
     splits = tuple(on) if on is not None and not isinstance(on, str) else (study.split(on),)
+    names = usual_cells(study, by, splits) if cells is None else tuple(cells)
     found: dict[str, dict[Column, Cell]] = {}
     taken = recommend(study, by, study.split(None) if study.split(None) in splits else splits[0])
     floors: list[str] = []
@@ -77,7 +90,8 @@ def study_table(
         how = TESTS[test][1] if side.repeats == 1 else OVER_REPEATS
         remarks.append(f"Not distinguishable from the best ({how}): {'; '.join(alike)}.")
     rows = tuple(_row(method, results, by, found[method]) for method, results in chosen.items())
-    return StudyTable(by, splits, names, side.runs, rows, (*remarks, *floors, *taken.sentences()), taken.copying)
+    said = (*remarks, *floors, *taken.sentences())
+    return StudyTable(by, splits, names, side.runs, rows, said, taken.copying, (taken.why, *taken.warnings))
 
 
 def constant_answers(
@@ -123,7 +137,7 @@ def column_cells(side: Chosen, name: str, test: Test = "paired") -> dict[str, Ce
     values = dict(zip(side.methods, side.values(name).tolist(), strict=True))
     means = {method: float(np.mean(one)) for method, one in values.items()}
     known = [method for method, mean in means.items() if not np.isnan(mean)]
-    ranked = sorted(known, key=means.__getitem__, reverse=criterion(name).higher_is_better)
+    ranked = sorted(known, key=means.__getitem__, reverse=selectable_criterion(name).higher_is_better)
     order = [*ranked, *(method for method in values if method not in known)]
     like = set(known)
     if len(known) > 1 and side.can_tell:
@@ -146,7 +160,7 @@ def _undecided(column: Column, found: dict[str, dict[Column, Cell]], *, of_sever
 
 def _floor(side: Chosen, method: str, names: Sequence[str], split: str) -> list[str]:
     """What the criteria would be, averaged over runs too, if a method served all groups equally well."""
-    names = [name for name in names if criterion(name).has_floor]
+    names = [name for name in names if figure_in(name) is None and selectable_criterion(name).has_floor]
     if not names:
         return []
     floors = []
@@ -155,12 +169,14 @@ def _floor(side: Chosen, method: str, names: Sequence[str], split: str) -> list[
         drawn = noise_floor(count, overall, names)
         floors.append({name: _median(name, values, overall) for name, values in drawn.items()})
     means = {name: float(np.mean([floor[name] for floor in floors])) for name in names}
-    values = ", ".join(f"{name} {criterion(name).shown(mean)}" for name, mean in means.items() if not np.isnan(mean))
+    values = ", ".join(
+        f"{name} {selectable_criterion(name).shown(mean)}" for name, mean in means.items() if not np.isnan(mean)
+    )
     return [f"By chance alone, if {method} served every group of {split} alike: {values}."] if values else []
 
 
 def _median(name: str, drawn: np.ndarray, overall: float) -> float:
     """Median of what chance alone gives; ``nan`` for a criterion of differences where chance mostly makes none."""
     median = float(np.median(drawn))
-    is_limit = criterion(name).of_differences and median >= overall / STANDARD_ERROR_FLOOR / 2
+    is_limit = selectable_criterion(name).of_differences and median >= overall / STANDARD_ERROR_FLOOR / 2
     return np.nan if is_limit else median

@@ -151,6 +151,8 @@ OUTPUTS = {
     "predict --output": (["predict", "--run", "{run}", "--trainer.accelerator", "cpu"], "file"),
     "export --output": (["export", "--to", "safetensors", "--run", "{run}"], "model.safetensors"),
     "study compare --output": (["study", "compare", *OF_STUDY, *COMPARED], "file"),
+    "study compare --html": (["study", "compare", *OF_STUDY, *COMPARED], "file"),
+    "study report --html": (["study", "report", *OF_STUDY], "file"),
     "study plot --output": (["study", "plot", *OF_STUDY], "groups.png"),
     "study export-best --output": (["study", "export-best", *OF_STUDY], "config.yaml"),
     "study run --output": (["study", "run", "--config", "s.yaml"], "plan.json"),
@@ -171,6 +173,7 @@ OVERWRITE = {
     "export",
     "study compare",
     "study plot",
+    "study report",
     "study export-best",
 }
 """Commands that replace files if told so."""
@@ -276,9 +279,7 @@ def test_what_a_study_writes_into_itself_replaces_nothing_that_it_is_read_from(
     assert (study / "plan.json").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "option", ["--html x.html", "--figure fpr", "--positive 1", "--count x", "--score p", "--card"]
-)
+@pytest.mark.parametrize("option", ["--figure fpr", "--positive 1", "--count x", "--score p", "--card"])
 def test_two_tables_take_no_option_without_effect(refused_with, option):
     for table in ("t.csv", "u.csv"):
         Path(table).write_text("\n".join(ROWS) + "\n")

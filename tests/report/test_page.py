@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -11,45 +10,9 @@ import pytest
 from drawing import RENDER, saved_by
 from drurank.cli import main
 from drurank.report import report_predictions
+from pages import Page
 
 EVIL = "<script>alert('x')</script> & \"b\" \x1b[31m"
-
-
-class Page(HTMLParser):
-    """Texts of headings, paragraphs of the summary, cells of tables, and every tag with its attributes."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.headings, self.summary, self.tables = [], [], [], []
-        self._open, self._in_summary = None, False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._in_summary |= dict(attrs).get("class") == "summary"
-        if tag == "table":
-            self.tables.append([])
-        if tag == "tr":
-            self.tables[-1].append([])
-        if tag in ("td", "th"):
-            self.tables[-1][-1].append("")
-        self._open = {"h1": "h", "h2": "h", "h3": "h", "td": "c", "th": "c", "p": "p", "button": "c"}.get(tag)
-        if self._open == "h":
-            self.headings.append("")
-        if self._open == "p" and self._in_summary:
-            self.summary.append("")
-
-    def handle_endtag(self, tag):
-        self._open = None if tag != "button" else "c"
-        self._in_summary &= tag != "div"
-
-    def handle_data(self, data):
-        if self._open == "h":
-            self.headings[-1] += data
-        if self._open == "c":
-            self.tables[-1][-1][-1] += data.strip()
-        if self._open == "p" and self._in_summary:
-            self.summary[-1] += data
 
 
 def write(path, groups, rows):
@@ -230,6 +193,8 @@ def test_it_says_once_how_groups_differ_and_how_it_was_made(capsys):
     said = " ".join(capsys.readouterr().out.split())
     text = Path("out.html").read_text("utf-8").replace("&#39;", "'")
     found = Page(text)
+    labels = [attrs["aria-label"] for _, attrs in found.tags if attrs.get("role") == "region"]
+    assert len(set(labels)) == len(labels)  # each figure has a drop too
     # Of accuracy of the first split in the summary; of the second split, and of each figure, below its criteria.
     assert len(re.findall("(?i)taken together, groups differ", text)) == 2 + 2 * 2
     assert len(re.findall("(?i)no better than always|not significantly better|worse than always", text)) == 2
