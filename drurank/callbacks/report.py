@@ -169,6 +169,6 @@ def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:
         "method": method.title,
         "data": data.describe() if hasattr(data, "describe") else None,
         "sampler": data.draw_of(method) if hasattr(data, "draw_of") else None,
-        **({"texts": data.facts()} if hasattr(data, "facts") else {}),
+        **(data.facts() if hasattr(data, "facts") else {}),
         "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None,
     }

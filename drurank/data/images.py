@@ -187,7 +187,7 @@ class Images(FileData):
 
     def raw_rows(self) -> GroupedRows:
         """Label, group, split and pictures as they stand in the file, nothing refused."""
-        return self._gather(texts=[self.image])
+        return replace(self._gather(texts=[self.image]), texts_are="pictures")
 
     def pictures(self) -> Pictures:
         """The pictures of all rows of the table."""
@@ -196,7 +196,8 @@ class Images(FileData):
     def facts(self) -> dict[str, Any]:
         """What a report says of the pictures: how they are cut, and how many rows were left out, being broken."""
         encoder = self.encoder
-        return {"size": encoder.size, "resize": encoder.resize, "broken": sum(map(bool, self._looked.values()))}
+        broken = sum(map(bool, self._looked.values()))
+        return {"pictures": {"size": encoder.size, "resize": encoder.resize, "broken": broken}}
 
     def _converted(self, table: pa.Table) -> pa.Table:
         # Pictures in cells are compared and told by what they hold.

@@ -19,8 +19,9 @@ class PaintedShortcut(Shortcut):
     """Small coloured pictures with the group effect of ``Shortcut``: a shape says the label, and so mostly a colour.
 
     Labels are balanced. A picture shows a ring (label 0) or a cross (label 1), somewhere on a noisy background, which
-    is reddish or bluish. The colour goes with the label with chance ``agreement``, and with one minus that chance in
-    the *flipped* groups. A classifier that trusts the colour, which is easier to learn, fails them.
+    is reddish or bluish. Some shapes are so faint that only the colour can be seen. The colour goes with the label with
+    chance ``agreement``, and with one minus that chance in the *flipped* groups. A classifier that trusts the colour
+    fails them.
 
     Args:
         groups: number of groups for training, OOD validation and OOD test.
@@ -29,7 +30,7 @@ class PaintedShortcut(Shortcut):
         agreement: chance that the colour goes with the label in a group that is not flipped.
         seed: of the generator; the same seed gives the same pictures.
         size: side of a picture, in pixels, 16 or more.
-        contrast: of the shape against its background, in 0 to 255; the lower, the harder it is to see.
+        contrast: highest of the shape against its background, in 0 to 255; each picture's is drawn from 0 to it.
         noise: standard deviation of each pixel, in 0 to 255.
         **kwargs: those of ``GroupDataModule``.
 
@@ -46,7 +47,7 @@ class PaintedShortcut(Shortcut):
         seed: int = 0,
         size: int = 24,
         contrast: float = 60.0,
-        noise: float = 25.0,
+        noise: float = 45.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(groups, group_size, flipped, agreement, seed, **kwargs)
@@ -77,7 +78,8 @@ class PaintedShortcut(Shortcut):
             shape = _shapes(side, centre[group], radius[group], y[group])
             tint = TINTS[s[group]] * rng.uniform(0.3, 1.0, (len(shape), 1))
             ground = GREY + tint[:, :, None, None] + self.noise * rng.standard_normal((len(shape), 3, side, side))
-            made[group] = np.clip(ground + self.contrast * shape[:, None], 0, 255).astype(np.uint8)
+            seen = self.contrast * rng.random((len(shape), 1, 1, 1)) * shape[:, None]
+            made[group] = np.clip(ground + seen, 0, 255).astype(np.uint8)
         return made, y
 
 

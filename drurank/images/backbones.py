@@ -80,7 +80,7 @@ def _of_timm(name: str, weights: str, file: Path | None, size: int) -> Backbone:
         say_asked("weights", name)
     try:
         try:
-            network = timm.create_model(name, pretrained=weights == HUB, img_size=size, **options)
+            network: Any = timm.create_model(name, pretrained=weights == HUB, img_size=size, **options)
         except TypeError as error:
             if "img_size" not in str(error):
                 raise

@@ -36,6 +36,7 @@ class GroupedRows:
         grouped: whether the rows have groups at all.
         features: columns to learn from.
         texts: columns of text to learn from; another text in each row is no fault.
+        texts_are: what they hold: text, or names of pictures.
         label_column: of the label, where the data is a table.
         group_columns: those of the group.
         split_column: that of the split.
@@ -63,6 +64,7 @@ class GroupedRows:
     grouped: bool = True
     features: Sequence[Feature] = ()
     texts: Sequence[Feature] = ()
+    texts_are: Literal["text", "pictures"] = "text"
     label_column: Column | None = None
     group_columns: Sequence[Column] = ()
     split_column: Column | None = None

@@ -26,7 +26,7 @@ class Taken:
 
     Attributes:
         name: of the column.
-        role: label, group, split, number, date, categories, text or not used.
+        role: label, group, split, number, date, categories, text, pictures or not used.
         facts: what it holds, or why it is not used.
         odd: what is odd about that; empty where nothing is.
         remedy: the option that changes it.
@@ -61,7 +61,7 @@ def columns_taken(data: GroupedRows) -> list[Taken]:
         taken.append(Taken(column.name, "group", _groups(data, column)))
     if data.split_column is not None:
         taken.append(Taken(data.split_column.name, "split", ", ".join(data.splits)))
-    taken += [Taken(feature.name, "text", "") for feature in data.texts]
+    taken += [Taken(feature.name, data.texts_are, "") for feature in data.texts]
     taken += [_feature(data, feature) for feature in data.features]
     taken += [Taken(name, "not used", "cannot be read") for name in data.unusable]
     taken += [Taken(name, "not used", "numbers the rows") for name in data.indices]
