@@ -31,6 +31,7 @@ from drurank.networks import Sizes
 from drurank.tabular.arrow import is_dataset
 from drurank.tabular.columns import Column
 from drurank.tabular.columns import Names as ColumnNames
+from drurank.tabular.feature import Feature
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.several import Source
 from drurank.words import as_names
@@ -189,9 +190,21 @@ class Images(FileData):
         """Label, group, split and pictures as they stand in the file, nothing refused."""
         return replace(self._gather(texts=[self.image]), texts_are="pictures")
 
-    def pictures(self) -> Pictures:
-        """The pictures of all rows of the table."""
-        return self._pictures
+    def inspected_rows(self) -> GroupedRows:
+        """The rows with a look at each whole picture; two with the same content are the same."""
+        data = self.raw_rows()
+        self._refuse_others(data.texts[0].column)
+        looks = self._pictures.looks(np.arange(len(data.split)), self.path)
+        content = pa.chunked_array([[look.digest or str(row) for row, look in enumerate(looks)]])
+        same = Column(self.path, self.image, content, files=self._source.several)
+        return replace(
+            data,
+            texts=[Feature(same, is_number=False)],
+            pictures=data.texts[0].column,
+            looks=looks,
+            side=self.resize,
+            missing="error" if self.broken == "error" else "drop",
+        )
 
     def facts(self) -> dict[str, Any]:
         """What a report says of the pictures: how they are cut, and how many rows were left out, being broken."""
@@ -242,13 +255,8 @@ class Images(FileData):
             InputError: naming the first picture that is missing or broken.
         """
         data = super()._rows
-        names = data.texts[0].column
-        if not names.is_text:
-            raise InputError(
-                f"{self.path}: column {self.image!r} holds {names.values.type} and no pictures or names of files; name "
-                "the column that does as image=..."
-            )
-        used = data.used
+        names, used = data.texts[0].column, data.used
+        self._refuse_others(names)
         new = np.array([row for row in used.tolist() if row not in self._looked], dtype=np.int64)
         faults = self._pictures.faults(new, self.check, self.path)
         self._looked |= dict.fromkeys(new.tolist(), "") | faults
@@ -263,6 +271,13 @@ class Images(FileData):
             self._say_dropped(data, broken)
             data = replace(data, split=split)
         return data
+
+    def _refuse_others(self, column: Column) -> None:
+        if not column.is_text:
+            raise InputError(
+                f"{self.path}: column {self.image!r} holds {column.values.type} and no pictures or names of files; "
+                "name the column that does as image=..."
+            )
 
     def _say_dropped(self, data: GroupedRows, broken: np.ndarray) -> None:
         by_split = np.bincount(data.split[broken], minlength=len(data.splits))

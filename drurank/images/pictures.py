@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from PIL import Image
 from drurank.cache import bar
 from drurank.errors import InputError
 from drurank.images.decoding import opened, read_picture, squared
+from drurank.images.look import Look
 
 Check = Literal["heads", "whole"]
 THREADS = 16
@@ -75,10 +75,6 @@ class Pictures:
                 digest.update(f"{content}\n{stat.st_size}\n{stat.st_mtime_ns}\n".encode())
         return digest
 
-    def digests(self, rows: np.ndarray, source: str) -> list[str]:
-        """SHA-256 of the content of each of these rows' pictures, empty where it cannot be read."""
-        return self._each(rows, self._digest, f"Reading the pictures of {source}")
-
     def faults(self, rows: np.ndarray, check: Check, source: str) -> dict[int, str]:
         """What is wrong with the pictures of these rows, by row; nothing where all can be used.
 
@@ -90,9 +86,9 @@ class Pictures:
         said = self._each(rows, self._head if check == "heads" else self._whole, f"Checking the pictures of {source}")
         return {row: fault for row, fault in zip(rows.tolist(), said, strict=True) if fault}
 
-    def heads(self, rows: np.ndarray, source: str) -> list[tuple[tuple[int, int], str, str] | None]:
-        """Width and height, mode and format of each of these rows' pictures; ``None`` where it cannot be read."""
-        return self._each(rows, self._form, f"Looking at the pictures of {source}")
+    def looks(self, rows: np.ndarray, source: str) -> list[Look]:
+        """What a look at each of these rows' pictures shows."""
+        return self._each(rows, self._look, f"Looking at the pictures of {source}")
 
     def _each(self, rows: np.ndarray, look: Callable[[int], Any], title: str) -> list[Any]:
         found: list[Any] = []
@@ -122,19 +118,8 @@ class Pictures:
             return str(error)
         return ""
 
-    def _form(self, row: int) -> tuple[tuple[int, int], str, str] | None:
-        try:
-            with opened(self.content(row)) as picture:
-                return picture.size, picture.mode, picture.format or ""
-        except InputError:
-            return None
-
-    def _digest(self, row: int) -> str:
-        content = self.content(row)
-        try:
-            return hashlib.sha256(content if isinstance(content, bytes) else Path(content).read_bytes()).hexdigest()
-        except OSError:
-            return ""
+    def _look(self, row: int) -> Look:
+        return Look(self.unnamed[row]) if row in self.unnamed else Look.at(self.content(row))
 
 
 def _bytes_of(content: str | bytes) -> int:

@@ -67,6 +67,8 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
         found["join_feature_twins"] = twins
     if any(_lacks_cells(data, feature) for feature in data.features if feature.name not in out):
         found["missing"] = "indicator"
+    if "unusable_pictures" in codes:
+        found |= {"broken": "drop", "check": "whole"}
     if out:
         found["exclude"] = [feature.name for feature in data.features if feature.name in out]
     return found
