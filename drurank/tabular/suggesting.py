@@ -67,8 +67,6 @@ def suggested_options(data: GroupedRows) -> dict[str, str | list[str]]:
         found["join_feature_twins"] = twins
     if any(_lacks_cells(data, feature) for feature in data.features if feature.name not in out):
         found["missing"] = "indicator"
-    if "unusable_pictures" in codes:
-        found |= {"broken": "drop", "check": "whole"}
     if out:
         found["exclude"] = [feature.name for feature in data.features if feature.name in out]
     return found
@@ -111,6 +109,8 @@ def remedies(data: GroupedRows, findings: Sequence[Finding]) -> dict[str, Any]:
     column = next((feature.name for feature in data.features if _says_split(feature)), None)
     if column is not None and data.split_column is None:
         found["split"] = column
+    if any(finding.code == "unusable_pictures" and finding.severity == "error" for finding in findings):
+        found |= {"broken": "drop", "check": "whole"}
     for finding in findings:
         for name, value in _options_of(data, finding).items():
             found[name] = added(found.get(name), value)
