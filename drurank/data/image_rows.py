@@ -79,13 +79,27 @@ class PictureFeatures(InMemory):
         features: float32 ``[n, d]``.
         label: int64 ``[n]``.
         bytes_of: size of each row's picture, int64 ``[n]``, which does not depend on how a machine rounds.
+        pixels: of all pictures of a table.
+        rows: places of these rows in it, int64 ``[n]``.
     """
 
-    def __init__(self, features: Tensor, label: Tensor, bytes_of: Tensor) -> None:
+    def __init__(self, features: Tensor, label: Tensor, bytes_of: Tensor, pixels: Pixels, rows: np.ndarray) -> None:
         super().__init__(features, label)
-        self.bytes_of = bytes_of
+        self.bytes_of, self.pixels, self.rows = bytes_of, pixels, rows
 
     @property
     def tensors(self) -> Any:
         """What tells these rows from those of other data."""
         return self.bytes_of, self.label
+
+
+def picture_of(rows: Any, place: int) -> np.ndarray | None:
+    """The picture of a row of a dataset, uint8 ``[3, side, side]``; ``None`` where rows are no pictures."""
+    if isinstance(rows, ImageRows | PictureFeatures):
+        square: np.ndarray = rows.pixels.squares(rows.rows[[place]])[0]
+        return square
+    inputs = getattr(rows, "inputs", None)
+    if isinstance(inputs, Tensor) and inputs.dtype == torch.uint8 and inputs.ndim == 4 and inputs.shape[1] == 3:
+        found: np.ndarray = inputs[place].numpy()
+        return found
+    return None

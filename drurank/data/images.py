@@ -150,7 +150,8 @@ class Images(FileData):
         encoder, label = self.encoder, self.encoder.label(data, rows)
         bytes_of = torch.tensor(self._pictures.sizes(rows), dtype=torch.int64)
         if encoder.backbone:
-            return PictureFeatures(torch.from_numpy(self._standardised(encoder, rows)), label, bytes_of)
+            features = torch.from_numpy(self._standardised(encoder, rows))
+            return PictureFeatures(features, label, bytes_of, self._pixels, rows)
         # Only a training epoch changes them.
         augmentation = None if self.augment == NONE else Augmentation(self.augment, encoder.size)
         return ImageRows(self._pixels, rows, label, bytes_of, encoder.size, augmentation)
