@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -122,16 +123,16 @@ def decode_once(decoded: Decoded, rows: np.ndarray, cache_dir: str, source: str)
 
 def _write(folder: Path, decoded: Decoded, rows: np.ndarray, source: str) -> None:
     shape = (len(rows), 3, decoded.side, decoded.side)
-    pixels = np.lib.format.open_memmap(folder / "pixels.npy", "w+", np.uint8, shape)
-    if hasattr(os, "posix_fallocate"):
-        with (folder / "pixels.npy").open("r+b") as file:
-            # A full disk fails here, with an error, instead of with a signal as the pages are written.
-            os.posix_fallocate(file.fileno(), 0, pixels.offset + pixels.nbytes)
-    title = f"Decoding {source} ({pixels.nbytes / 1e9:.1f} GB)"
-    with ThreadPoolExecutor(os.cpu_count()) as pool, bar(title, len(rows), "pictures") as advance:
+    head = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    title = f"Decoding {source} ({math.prod(shape) / 1e9:.1f} GB)"
+    with (
+        (folder / "pixels.npy").open("wb") as file,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+        bar(title, len(rows), "pictures") as advance,
+    ):
+        np.lib.format.write_array_header_1_0(file, head)
         for begin in range(0, len(rows), AT_ONCE):
             some = rows[begin : begin + AT_ONCE].tolist()
-            for place, square in enumerate(pool.map(decoded.square, some), start=begin):
-                pixels[place] = square
+            for square in pool.map(decoded.square, some):
+                file.write(square.data)
             advance(len(some))
-    pixels.flush()
