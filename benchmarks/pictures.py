@@ -78,9 +78,7 @@ def compare() -> None:
         print(f"building the cache: {built:.1f} s, {options.pictures / built:,.0f} rows a second")
         print(f"cached: {max(fast):,.0f} rows a second, {max(fast) / max(each):.1f} times as many")
         held = (options.pictures * 3 * 256**2) / 2**30
-        print(
-            f"memory beyond that of the start: {after - before:.2f} GiB to build it, for {held:.2f} GiB of pixels on disk"
-        )
+        print(f"memory to build it, beyond that of the start: {after - before:.2f} GiB for {held:.2f} GiB of pixels")
 
 
 if __name__ == "__main__":
