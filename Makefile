@@ -14,6 +14,7 @@ install: .venv/installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python tests/helpers/torchvision_operators.py
 	touch $@
 
 # One thread: two only get in each other's way on networks as small as these.

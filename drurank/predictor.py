@@ -57,7 +57,7 @@ class Predictor:
         data = restored.data
         if not isinstance(data, FileData):
             kind = "data of your own" if data is None else type(data).__name__
-            raise InputError(f"{restored.file} learnt from {kind}; Predictor reads what Table and Text do")
+            raise InputError(f"{restored.file} learnt from {kind}; Predictor reads what Table, Text and Images do")
         data.check_encoded()
         self.data, self.method = data, restored.method
         try:
@@ -83,7 +83,7 @@ class Predictor:
                 are not known, and are given where they are not the usual ones.
             criterion: by which criterion of the run's selection its checkpoint is chosen; the first, if not given.
             device: what it computes on, as ``cuda``.
-            **options: of ``Table`` or ``Text``, in place of the run's, as ``missing="indicator"`` or
+            **options: of ``Table``, ``Text`` or ``Images``, in place of the run's, as ``missing="indicator"`` or
                 ``eval_batch_size=4096``.
 
         Raises:

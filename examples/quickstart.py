@@ -1,6 +1,6 @@
 """ERM and qDRU+M with five seeds each: a study whose runs train together. `make run` runs this.
 
-python examples/quickstart.py [shortcut|synthetic] [--setting 3]
+python examples/quickstart.py [shortcut|pictures|synthetic] [--setting 3]
 """
 
 import argparse
@@ -24,12 +24,14 @@ def plan(data: str, setting: int) -> dict[str, Any]:
     if data == "synthetic":
         shared.append(str(CONFIGS / "trainer/converged.yaml"))
         return {"configs": shared, "data": {"init_args": {"setting": setting}}, **found}
+    if data == "pictures":
+        return {"configs": shared, **found}
     return {"configs": shared, "trainer": {"max_epochs": 10}, **found}
 
 
 def compare() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", default="shortcut", choices=["shortcut", "synthetic"])
+    parser.add_argument("data", nargs="?", default="shortcut", choices=["shortcut", "pictures", "synthetic"])
     parser.add_argument("--setting", type=int, default=3, help="of the synthetic data, 1 to 4")
     options = parser.parse_args()
     folder = Path("studies", options.data)

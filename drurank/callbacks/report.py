@@ -9,6 +9,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drurank.callbacks.answers import tested_answers
 from drurank.callbacks.classes import TestedClasses
+from drurank.callbacks.errors import shows_pictures, write_mistakes
 from drurank.callbacks.pictures import folder_of, keep_picture, send_file, send_picture
 from drurank.callbacks.selection import BestByCriterion
 from drurank.callbacks.validation import split_counts
@@ -22,10 +23,19 @@ from drurank.report.card import write_card
 from drurank.report.page import Section, write_page
 from drurank.report.write import figure_files
 from drurank.run_folder.checkpoint_checks import REMEDY
-from drurank.run_folder.layout import CARD_FILE, CRITERIA_PICTURE, GROUPS_CSV, GROUPS_PICTURE, PAGE_FILE, REPORT_FILE
+from drurank.run_folder.layout import (
+    CARD_FILE,
+    CRITERIA_PICTURE,
+    ERRORS_PICTURE,
+    GROUPS_CSV,
+    GROUPS_PICTURE,
+    PAGE_FILE,
+    REPORT_FILE,
+)
 from drurank.shapes import MANY, check_shape, wrong
 from drurank.tabular.columns import Names
 from drurank.terminal import say
+from drurank.training.loaders import as_list
 from drurank.training.preflight import refuse_other_answers
 from drurank.words import as_names
 
@@ -115,6 +125,8 @@ class GroupReport(Callback):
         if self.figures:
             refuse_other_answers(pl_module, f"figure {self.figures[0].name!r}")
             pl_module.evaluation.keep_answers(self.figures)
+        elif pl_module.names_classes and any(map(shows_pictures, _tested(trainer))):
+            pl_module.evaluation.keep_answers([])
 
     def on_test_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -147,6 +159,10 @@ class GroupReport(Callback):
         if self.show:
             print_report(report, splits, folder, further, explains=not self._has_explained)
             self._has_explained = True
+        shown = [split for split in pl_module.evaluation.splits if split.answers and shows_pictures(split.dataset)]
+        if shown and write_mistakes(folder / ERRORS_PICTURE, shown, pl_module.evaluation.labels):
+            send_picture(folder / ERRORS_PICTURE, trainer.loggers, trainer.global_step)
+            say(f"Pictures that the worst groups got wrong: {folder / ERRORS_PICTURE}")
         if self.html:
             title = f"How groups are served: {pl_module.title}"
             write_page(folder / PAGE_FILE, [Section(report, splits, further)], title=title)
@@ -157,9 +173,14 @@ class GroupReport(Callback):
             say(f"Model card: {card}")
 
 
+def _tested(trainer: Any) -> list[Any]:
+    """Those that are tested."""
+    return [loader.dataset for loader in as_list(trainer.test_dataloaders)]
+
+
 def _forget_earlier(folder: Path) -> None:
     """Remove what an earlier test was asked for and this one may not write anew."""
-    for name in [*(file for figure in FIGURES for file in figure_files(figure)), PAGE_FILE, CARD_FILE]:
+    for name in [*(file for figure in FIGURES for file in figure_files(figure)), PAGE_FILE, CARD_FILE, ERRORS_PICTURE]:
         (folder / name).unlink(missing_ok=True)
 
 
@@ -169,6 +190,6 @@ def _about(trainer: Any, method: GroupModule) -> dict[str, Any]:
         "method": method.title,
         "data": data.describe() if hasattr(data, "describe") else None,
         "sampler": data.draw_of(method) if hasattr(data, "draw_of") else None,
-        **({"texts": data.facts()} if hasattr(data, "facts") else {}),
+        **(data.facts() if hasattr(data, "facts") else {}),
         "checkpoint": str(trainer.ckpt_path) if trainer.ckpt_path else None,
     }

@@ -18,6 +18,8 @@ from drurank.tabular.columns import as_value
 METHOD = ("--model", "DRU")
 OF_TEXTS = ("--model.network", "TextClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-5")
 """What a method is given to be trained on texts."""
+OF_PICTURES = ("--model.network", "ImageClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-4")
+"""The same of pictures."""
 
 
 def command(name: str, words: Iterable[str]) -> str:

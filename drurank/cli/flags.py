@@ -45,7 +45,7 @@ FILE = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|feather|arrow|gz|bz2|xz
 """Ends a value that is rather a part of a file's name."""
 PACKAGE = Path(__file__).parents[1]
 USUAL = {
-    "network": ("drurank.networks.MLP", "drurank.networks.TextClassifier"),
+    "network": tuple(f"drurank.networks.{name}" for name in ("MLP", "ConvNet", "ImageClassifier", "TextClassifier")),
     "optimizer": ("torch.optim.AdamW",),
 }
 """Classes whose options count as known where none is named for an argument."""

@@ -69,7 +69,7 @@ def run(words: list[str]) -> Inspection:
             refuse_existing(files, overwrite=settings.overwrite, inputs=read_files(data))
         if isinstance(data, FileData):
             data.refuse_unknown(data.named_columns)
-        inspection = inspect_rows(data.raw_rows())
+        inspection = inspect_rows(data.inspected_rows())
     print_inspection(inspection, flags=flags)
     if folder is not None:
         inspection.write(folder)

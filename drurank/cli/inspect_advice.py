@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drurank.cli.commands import METHOD, OF_TEXTS, command, options
+from drurank.cli.commands import METHOD, OF_PICTURES, OF_TEXTS, command, options
 from drurank.cli.training_parser import RunParser
 from drurank.cli.words import given_options
-from drurank.data import GroupDataModule, Text
+from drurank.data import GroupDataModule, Images, Text
 from drurank.data.file import FileData
 from drurank.tabular.formats import DELIMITERS
 from drurank.tabular.inspection import Inspection
@@ -67,11 +67,16 @@ class Asked:
             found: options of the data beside those that are typed; ``None`` for one that is taken back.
             replaced: options of the data that are not taken as typed, with those found.
         """
-        texts = isinstance(self.data, Text) and self.data.pooling is None
-        method = () if self.trains else (*METHOD, *(OF_TEXTS if texts else ()))
+        method = () if self.trains else (*METHOD, *self._of_network())
         said = {name: value for name, value in found.items() if value is not None or self._is_configured(name)}
         typed = _without(self.words, {*replaced, *found})
         return f"Train on it: {command('fit', [*typed, *options(said, of='data.'), *method])}"
+
+    def _of_network(self) -> Sequence[str]:
+        """What the method is given for rows that are no numbers."""
+        if isinstance(self.data, Text):
+            return OF_TEXTS if self.data.pooling is None else ()
+        return OF_PICTURES if isinstance(self.data, Images) and self.data.backbone is None else ()
 
     def _is_configured(self, name: str) -> bool:
         """Whether a configuration gives an option of the data."""

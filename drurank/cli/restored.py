@@ -14,7 +14,7 @@ from drurank.cli.class_paths import options_of
 from drurank.cli.run_folder import no_run, saved_config
 from drurank.cli.training_parser import RunParser
 from drurank.cli.trusted import check_kinds
-from drurank.data import GroupDataModule, Table, Text
+from drurank.data import GroupDataModule, Images, Table, Text
 from drurank.data.encoded import saved_state
 from drurank.data.file import FileData
 from drurank.errors import InputError, nearest
@@ -149,7 +149,7 @@ def _made(file: Path, cls: type[GroupModule], options: Any) -> GroupModule:
 
 def _data_of(file: Path, checkpoint: dict[str, Any], options: dict[str, Any]) -> FileData | None:
     """Data of a checkpoint that no configuration describes, with these options; its path is to be given."""
-    for cls in (Table, Text):
+    for cls in (Table, Text, Images):
         if cls.__qualname__ in checkpoint:
             known = [name for name in options_of(f"{cls.__module__}.{cls.__qualname__}") if name != "path"]
             for name in options:

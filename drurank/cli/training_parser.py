@@ -18,6 +18,7 @@ from torchmetrics import Metric
 
 from drurank.cli.flags import class_flags
 from drurank.cli.own_defaults import own_defaults
+from drurank.cli.own_names import own_names
 from drurank.cli.own_texts import kinds_of_text, own_texts
 from drurank.cli.parser import SentenceParser
 from drurank.cli.trusted import KINDS, only_trusted, start_no_python
@@ -59,13 +60,13 @@ class TrainingParser(SentenceParser, LightningArgumentParser):
         """As ever, with the own defaults of each class that is named."""
         self.trust([str(word) for word in (args[0] if args and args[0] is not None else sys.argv[1:])])
         only_trusted()
-        with own_defaults(), own_texts():
+        with own_defaults(), own_names(), own_texts():
             return super().parse_args(*args, **kwargs)
 
     def parse_object(self, *args: Any, **kwargs: Any) -> Any:
         """As ever, with the own defaults of each class that is named."""
         only_trusted()
-        with own_defaults(), own_texts():
+        with own_defaults(), own_names(), own_texts():
             return super().parse_object(*args, **kwargs)
 
     def save(self, namespace: Any, path: Any, *args: Any, **kwargs: Any) -> None:

@@ -1,8 +1,10 @@
 """Grouped data: generated, read from tables and texts, or anybody's dataset wrapped."""
 
 from drurank.data.dataset import GroupedDataset, InMemory
+from drurank.data.images import Images
 from drurank.data.loading import evaluation_loader, make_loader
 from drurank.data.module import GroupDataModule
+from drurank.data.painted import PaintedShortcut
 from drurank.data.synthetic import Shortcut, Synthetic
 from drurank.data.table import Table
 from drurank.data.text import Text
@@ -12,7 +14,9 @@ __all__ = [
     "WILDS",
     "GroupDataModule",
     "GroupedDataset",
+    "Images",
     "InMemory",
+    "PaintedShortcut",
     "Shortcut",
     "Synthetic",
     "Table",

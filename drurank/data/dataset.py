@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, TensorDataset, default_collate
 
 from drurank.data.numbering import number_groups
-from drurank.data.sampler import Places
+from drurank.data.sampler import Places, without_epoch
 from drurank.errors import InputError, nearest
 from drurank.splits import SPLITS
 
@@ -33,7 +33,8 @@ class GroupedDataset(Dataset[Batch]):
         dataset: has ``__len__`` and ``__getitem__``. An item is a pair of inputs and label, or a dict: with an entry
             ``inputs``, or else every entry but the label is passed to the network as a keyword. One with a method
             ``cut_batch(places)``, an int64 array ``[B]``, is asked for whole batches instead; where it has ``lengths``,
-            int64 ``[n]``, rows of similar length share a batch.
+            int64 ``[n]``, rows of similar length share a batch; where ``changes_by_epoch`` is true, batches of training
+            are asked for by ``cut_batch(places, epoch)``.
         groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array; a negative
             number means no group.
         split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; names the criteria
@@ -94,6 +95,11 @@ class GroupedDataset(Dataset[Batch]):
         """Length of each row, int64 ``[n]``, where the dataset knows it; rows of similar length share a batch."""
         return getattr(self.dataset, "lengths", None) if hasattr(self.dataset, "cut_batch") else None
 
+    @property
+    def changes_by_epoch(self) -> bool:
+        """Whether the dataset gives another batch of the same rows in each training epoch."""
+        return bool(getattr(self.dataset, "changes_by_epoch", False))
+
     def held_labels(self) -> Tensor | None:
         """Label of each row, integer ``[n]``, where labels are held in memory as class numbers.
 
@@ -128,13 +134,13 @@ class GroupedDataset(Dataset[Batch]):
         if not isinstance(index, list | np.ndarray):
             index = operator.index(index)
             return {**self._split_item(self.dataset[index]), "group": self.group[index], "index": index}
-        places = np.asarray(index, dtype=np.int64)
+        places, epoch = without_epoch(np.asarray(index, dtype=np.int64))
         where = torch.from_numpy(places)
-        return {**self._rows(places), "group": self.group.index_select(0, where), "index": where}
+        return {**self._rows(places, epoch), "group": self.group.index_select(0, where), "index": where}
 
-    def _rows(self, places: Places) -> Batch:
+    def _rows(self, places: Places, epoch: int | None) -> Batch:
         if hasattr(self.dataset, "cut_batch"):
-            batch: Batch = self.dataset.cut_batch(places)
+            batch: Batch = self.dataset.cut_batch(places) if epoch is None else self.dataset.cut_batch(places, epoch)
             return batch
         index = places.tolist()
         if hasattr(self.dataset, "__getitems__"):

@@ -223,6 +223,10 @@ class GroupDataModule(MadeByItself, LightningDataModule, ABC):
             grouped=self.grouped,
         )
 
+    def inspected_rows(self) -> GroupedRows:
+        """The rows as ``inspect`` looks at them, which may take longer than ``raw_rows``."""
+        return self.raw_rows()
+
     def describe(self) -> str:
         """How the data is called in messages."""
         return f"the {type(self).__name__} data"

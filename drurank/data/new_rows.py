@@ -11,7 +11,20 @@ from drurank.data.options import named
 from drurank.errors import InputError
 
 Data = TypeVar("Data", bound=FileData)
-OF_ROWS = ("_source", "_table", "_rows", "_index", "_is_of_training", "_tokens", "_embedded")
+OF_ROWS = (
+    "_source",
+    "_table",
+    "_rows",
+    "_index",
+    "_is_of_training",
+    "_tokens",
+    "_embedded",
+    "_pictures",
+    "_pixels",
+    "_used",
+    "_features",
+    "_looked",
+)
 """What data keeps of the rows that it has read."""
 
 

@@ -24,8 +24,16 @@ from drurank.processes import rank_and_world
 
 Places = npt.NDArray[np.int64]
 """Places of rows in a dataset; an array, of which torch makes a tensor without a copy, as it does not of a list."""
+EPOCH_BIT = 40
+"""In ``Places`` the epoch stands from this bit on, plus one, where the dataset wants to know it; else zeros do."""
 POOL_BATCHES = 50
 """Global batches whose rows are sorted by length together."""
+
+
+def without_epoch(places: Places) -> tuple[Places, int | None]:
+    """Places of a batch, and the training epoch that they were drawn for, where that was said."""
+    epoch = int(places[0] >> EPOCH_BIT) - 1 if len(places) else -1
+    return (places, None) if epoch < 0 else (places - ((epoch + 1) << EPOCH_BIT), epoch)
 
 
 class GlobalBatchSampler(DistributedSampler[Places]):
@@ -126,12 +134,14 @@ class GlobalBatchSampler(DistributedSampler[Places]):
         """This process's share of each global batch, as arrays of indices, int64 ``[B]``."""
         rank, world = rank_and_world()
         size, order = self.batch_size * world, self.order().numpy()
+        if self.shuffle and getattr(self.dataset, "changes_by_epoch", False):
+            order = order + ((self._order_epoch() + 1) << EPOCH_BIT)
         for start in range(0, len(self) * size, size):
             yield order[start : start + size][rank::world]
 
     def order(self) -> torch.Tensor:
         """The rows of this epoch in order, int64 ``[n]``."""
-        generator = self._generator(self.epoch if self.order_of is None else self.order_of(self.epoch))
+        generator = self._generator(self._order_epoch())
         if not self.shuffle:
             return torch.arange(self.num_rows) if self.lengths is None else longest_first(self.lengths)
         if self.draw == "groups_per_batch":
@@ -141,6 +151,9 @@ class GlobalBatchSampler(DistributedSampler[Places]):
             return drawn
         batch = self.batch_size * rank_and_world()[1]
         return pooled(drawn, self.lengths, generator, batch=batch, pool_batches=self.pool_batches)
+
+    def _order_epoch(self) -> int:
+        return self.epoch if self.order_of is None else self.order_of(self.epoch)
 
     def _drawn(self, generator: torch.Generator) -> torch.Tensor:
         if self.draw == "balanced":

@@ -39,7 +39,10 @@ TEXTS = {
     "mean": list,
     "scale": list,
 }
+PICTURES = {**NAMES, "size": int, "resize": int, "backbone": str, "weights": str, "mean": list, "scale": list}
 NUMBERS = {MANY: int | float}
+MOST_PIXELS = 4096
+"""Longest side of a square that pictures are cut to."""
 MOST_TOKENS = 2**31
 """Below which lengths and vocabularies of ours are."""
 
@@ -87,9 +90,27 @@ def check_texts(of: str, state: Any, where: str) -> None:
         if not 0 < state[name] < MOST_TOKENS:
             raise wrong(of, f"{where}.{name}", state[name], REMEDY)
     _check_choice(of, state["pooling"], f"{where}.pooling", (None, *get_args(Pooling)))
+    _check_standards(of, state, where, are_needed=state["pooling"] is not None)
+
+
+def check_pictures(of: str, state: Any, where: str) -> None:
+    """As ``check_names``, of what is kept of pictures too."""
+    _check_keys(of, state, where, PICTURES)
+    check_names(of, state, where)
+    for name in ("backbone", "weights"):
+        _check_text(of, state[name], f"{where}.{name}")
+    if not 0 < state["size"] <= MOST_PIXELS:
+        raise wrong(of, f"{where}.size", state["size"], REMEDY)
+    if not state["size"] <= state["resize"] <= MOST_PIXELS:
+        raise wrong(of, f"{where}.resize", state["resize"], REMEDY)
+    _check_standards(of, state, where, are_needed=bool(state["backbone"]))
+
+
+def _check_standards(of: str, state: Any, where: str, *, are_needed: bool) -> None:
+    """Refuse means and standard deviations of features that are none, or where there are no features."""
     for name in ("mean", "scale"):
         numbers = state[name]
-        if len(numbers) != len(state["mean"]) or bool(numbers) != (state["pooling"] is not None):
+        if len(numbers) != len(state["mean"]) or bool(numbers) != are_needed:
             raise wrong(of, f"{where}.{name}", numbers, REMEDY)
         by_place = {str(place): number for place, number in enumerate(numbers)}
         check_shape(of, by_place, NUMBERS, REMEDY, f"{where}.{name}")

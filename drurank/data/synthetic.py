@@ -63,7 +63,10 @@ class Generated(GroupDataModule):
         place = GENERATED.index(split)
         m, before = self.groups[place], sum(self.groups[:place])
         x, y = self.draw(place, m, np.random.default_rng([self.seed, place]))
-        rows = InMemory(torch.from_numpy(x.reshape(-1, 2)).float(), torch.from_numpy(y.reshape(-1)).long())
+        inputs = torch.from_numpy(x.reshape(-1, *x.shape[2:]))
+        rows = InMemory(
+            inputs.float() if inputs.is_floating_point() else inputs, torch.from_numpy(y.reshape(-1)).long()
+        )
         names = [
             f"{split}_{number}" for split, size in zip(GENERATED, self.groups, strict=True) for number in range(size)
         ]
@@ -72,7 +75,7 @@ class Generated(GroupDataModule):
 
     @abstractmethod
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Features ``[m, group_size, 2]`` and labels 0/1 ``[m, group_size]`` of split number ``place``."""
+        """Features ``[m, group_size, ...]`` and labels 0/1 ``[m, group_size]`` of split number ``place``."""
 
 
 class Synthetic(Generated):
@@ -187,10 +190,14 @@ class Shortcut(Generated):
 
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """See the class; the flipped groups are the last ones of the split."""
-        y = np.tile(np.arange(self.group_size) % 2, (m, 1))
-        flipped = np.arange(m) >= m - round(self.flipped[place] * m)
-        chance = np.where(flipped, 1 - self.agreement, self.agreement)[:, None]
-        s = np.where(rng.random(y.shape) < chance, y, 1 - y)
+        y, s = self.draw_labels(place, m, rng)
         core = 2 * y - 1 + rng.standard_normal(y.shape)
         shortcut = 2 * (2 * s - 1) + 0.5 * rng.standard_normal(y.shape)
         return np.stack([core, shortcut], axis=2), y
+
+    def draw_labels(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and what the shortcut says, 0/1 ``[m, group_size]`` both."""
+        y = np.tile(np.arange(self.group_size) % 2, (m, 1))
+        flipped = np.arange(m) >= m - round(self.flipped[place] * m)
+        chance = np.where(flipped, 1 - self.agreement, self.agreement)[:, None]
+        return y, np.where(rng.random(y.shape) < chance, y, 1 - y)

@@ -214,10 +214,8 @@ class Text(FileData):
     def facts(self) -> dict[str, Any]:
         """What a report says of the texts: the longest that one may be, and how many were longer by split."""
         cut = {split: self._tokens.truncated[rows] for split, rows in self._index.items()}
-        return {
-            "max_length": self.encoder.max_length,
-            "truncated": {split: int(longer.sum()) for split, longer in cut.items()},
-        }
+        truncated = {split: int(longer.sum()) for split, longer in cut.items()}
+        return {"texts": {"max_length": self.encoder.max_length, "truncated": truncated}}
 
     @cached_property
     def _tokenizer(self) -> Any:

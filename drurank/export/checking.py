@@ -109,6 +109,8 @@ def probabilities(method: GroupModule, batch: tuple[Tensor, ...], inputs: Sequen
     except Exception as error:
         shapes = ", ".join(f"{one.name} {one.shape}" for one in inputs)
         said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise InputError(f"the network takes other inputs than those of tables and texts ({shapes}): {said}") from error
+        raise InputError(
+            f"the network takes other inputs than those of tables, texts and pictures ({shapes}): {said}"
+        ) from error
     probability: np.ndarray = found["probability"].numpy()
     return probability

@@ -19,6 +19,7 @@ from drurank.training.losses import BinaryCrossEntropy
 WHOLE = "inputs"
 """What the input is called where a network takes one tensor."""
 IDS, MASK = "input_ids", "attention_mask"
+CHANNELS = 3
 LONGEST = 32
 """Tokens of a text of random ones."""
 MOST_VALUES = 1 << 25
@@ -33,24 +34,28 @@ class Input:
 
     Attributes:
         name: of the network's argument, or ``inputs`` where it takes one tensor.
-        dtype: ``float32`` or ``int64``.
+        dtype: ``float32``, ``int64`` or ``uint8``.
         width: its second dimension; ``None`` where each batch may have another.
+        further: the dimensions behind that.
     """
 
     name: str
     dtype: str
     width: int | None
+    further: tuple[int, ...] = ()
 
     @property
     def shape(self) -> list[str | int]:
         """Its dimensions in words."""
-        return ["rows", "tokens" if self.width is None else self.width]
+        return ["rows", "tokens" if self.width is None else self.width, *self.further]
 
 
 def inputs_of(sizes: Sizes) -> list[Input]:
     """The tensors that a network for data of these sizes takes, in their order."""
     if sizes.vocabulary:
         return [Input(IDS, "int64", None), Input(MASK, "int64", None)]
+    if sizes.image_size:
+        return [Input(WHOLE, "uint8", CHANNELS, (sizes.image_size, sizes.image_size))]
     if sizes.cardinalities:
         numeric = Input("numeric", "float32", sizes.in_features)
         return [numeric, Input("categorical", "int64", len(sizes.cardinalities))]
@@ -72,7 +77,11 @@ def random_inputs(sizes: Sizes, rows: int) -> tuple[Tensor, ...]:
         rows: how many; fewer where they are wide.
     """
     rng = np.random.default_rng(0)
-    rows = max(FEWEST, min(rows, MOST_VALUES // max(1, sizes.in_features, sizes.num_classes)))
+    values = CHANNELS * sizes.image_size**2
+    rows = max(FEWEST, min(rows, MOST_VALUES // max(1, sizes.in_features, sizes.num_classes, values)))
+    if sizes.image_size:
+        pixels = rng.integers(0, 256, (rows, CHANNELS, sizes.image_size, sizes.image_size), dtype=np.uint8)
+        return (torch.from_numpy(pixels),)
     if sizes.vocabulary:
         most = sizes.vocabulary if sizes.largest_token is None else sizes.largest_token + 1
         longest = min(sizes.max_length, LONGEST)

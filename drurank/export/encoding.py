@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from drurank.data import Table, Text
+from drurank.data import Images, Table, Text
 from drurank.data.encoding import UNSEEN, Encoder
 from drurank.export.classifier import Input
 from drurank.export.formats import OUTPUT
@@ -45,13 +45,25 @@ FEATURES = (
     "inputs are (f - mean) / scale in float32, where f is the pooled output of the pretrained encoder of that name, "
     "which is not part of the model: the first token's output, or the mean over tokens (pooling)."
 )
+PICTURES = [
+    "A picture is turned as its EXIF orientation says, its transparent parts lie on white, 16-bit greys are divided by "
+    "257, and grey becomes three equal channels.",
+    "Its shorter side is resized to `resize` pixels, by a bilinear filter that takes all pixels into account when it "
+    "makes a picture smaller (that of Pillow and torchvision); the other side keeps its ratio, rounded down.",
+    "Of that the middle square of `resize` pixels is cut out, and of this the middle square of `size` pixels.",
+]
+PIXELS = "inputs are its pixels, red, green and blue, from 0 to 255; the model normalises them itself."
+PICTURE_FEATURES = (
+    "inputs are (f - mean) / scale in float32, where f is what the backbone of that name, which is not part of the "
+    "model, gives for the normalised pixels."
+)
 
 
 def encoding_of(data: Any, method: GroupModule, labels: Sequence[str], inputs: Sequence[Input]) -> dict[str, Any]:
     """The content of ``encoding.json``.
 
     Args:
-        data: with its encoding; of other data than ``Table`` and ``Text`` only the tensors are described.
+        data: with its encoding; of other data than ``Table``, ``Text`` and ``Images`` only the tensors are described.
         method: with its network.
         labels: of the classes.
         inputs: what the network takes.
@@ -63,14 +75,16 @@ def encoding_of(data: Any, method: GroupModule, labels: Sequence[str], inputs: S
         "labels": list(labels),
         "inputs": [{"name": one.name, "dtype": one.dtype, "shape": one.shape} for one in inputs],
         "output": {"name": OUTPUT, "dtype": "float32", "shape": ["rows", len(labels)]},
-        **(_of_data(data) if isinstance(data, Table | Text) else {"kind": None}),
+        **(_of_data(data) if isinstance(data, Table | Text | Images) else {"kind": None}),
         "network": {**network, "sizes": None if sizes is None else sizes.as_plain()},
     }
 
 
-def _of_data(data: Table | Text) -> dict[str, Any]:
+def _of_data(data: Table | Text | Images) -> dict[str, Any]:
     if isinstance(data, Text):
         return _of_texts(data)
+    if isinstance(data, Images):
+        return _of_pictures(data)
     encoder: Encoder = data.encoder
     columns = _columns(encoder, data.reading)
     written = dict.fromkeys(column["written"] for column in columns if column["kind"] == "number")
@@ -123,4 +137,17 @@ def _of_texts(data: Text) -> dict[str, Any]:
         "max_length": encoder.max_length,
         **({"frozen": more} if frozen else {}),
         "how": [*TEXTS, FEATURES if frozen else TOKENS],
+    }
+
+
+def _of_pictures(data: Images) -> dict[str, Any]:
+    encoder = data.encoder
+    frozen = bool(encoder.backbone)
+    more = {name: getattr(encoder, name) for name in ("backbone", "weights", "mean", "scale")} if frozen else {}
+    return {
+        "kind": "pictures",
+        "size": encoder.size,
+        "resize": encoder.resize,
+        **({"frozen": more} if frozen else {}),
+        "how": [*PICTURES, PICTURE_FEATURES if frozen else PIXELS],
     }

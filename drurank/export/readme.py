@@ -59,7 +59,7 @@ def readme(to: To, checkpoint: Path, encoding: Mapping[str, Any]) -> str:
             "",
             *shapes,
             "",
-            "`encoding.json` says how the columns of a table or texts become these; its `how` explains its entries.",
+            "`encoding.json` says how the columns of a table, texts or pictures become these; its `how` explains it.",
             "",
         ]
     )

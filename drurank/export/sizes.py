@@ -8,6 +8,7 @@ from typing import Any
 
 from drurank.data import GroupDataModule
 from drurank.data.file import FileData
+from drurank.data.state_checks import MOST_PIXELS
 from drurank.errors import InputError
 from drurank.export.checking import probabilities
 from drurank.export.classifier import FEWEST, inputs_of, random_inputs
@@ -31,6 +32,8 @@ def check_sizes(file: Path, sizes: Sizes, data: Any) -> None:
     Raises:
         InputError: naming the checkpoint and the sizes.
     """
+    if sizes.image_size > MOST_PIXELS:
+        raise InputError(f"{file} is damaged: its sizes.image_size is {sizes.image_size!s:.80}; {REMEDY}")
     of_text = {"vocabulary": sizes.vocabulary, "max_length": sizes.max_length} if sizes.vocabulary else {}
     codes = {f"cardinalities[{place}]": count for place, count in enumerate(sizes.cardinalities)}
     # Of these none may be 0, as the width of numbers may.

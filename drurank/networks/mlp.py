@@ -31,7 +31,7 @@ class MLP(nn.Module):
         embedding_dim: width of the embedding of each categorical input, with ``encoding='embed'``.
 
     Raises:
-        InputError: if an argument is out of range, or the data gives tokens of texts.
+        InputError: if an argument is out of range, or the data gives tokens of texts or pictures.
     """
 
     def __init__(
@@ -48,6 +48,11 @@ class MLP(nn.Module):
             raise InputError(
                 "the data gives tokens of texts and MLP takes numbers; give network=TextClassifier, or frozen=True for "
                 "the features of a pretrained encoder"
+            )
+        if sizes.image_size:
+            raise InputError(
+                "the data gives pictures and MLP takes numbers; give network=ImageClassifier or ConvNet, or "
+                "frozen=True for the features of a pretrained backbone"
             )
         check_choice("activation", activation, Activation)
         for name, value in (("hidden", hidden), ("layers", layers), ("embedding_dim", embedding_dim)):

@@ -7,6 +7,8 @@ from typing import Any
 
 from drurank.errors import InputError
 
+COUNTS = ("in_features", "num_classes", "vocabulary", "max_length", "image_size")
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -19,6 +21,7 @@ class Sizes:
         vocabulary: number of tokens where the input is text, else 0.
         max_length: most tokens of a text, else 0.
         tokenizer: folder or hub name of what cut the texts, else empty.
+        image_size: side of the pictures where the input is pixels, uint8 ``[B, 3, image_size, image_size]``, else 0.
         largest_token: the largest number among the texts' tokens and that of padding; ``None`` where not known.
     """
 
@@ -27,6 +30,7 @@ class Sizes:
     cardinalities: tuple[int, ...] = ()
     vocabulary: int = 0
     max_length: int = 0
+    image_size: int = 0
     tokenizer: str = field(default="", compare=False)
     largest_token: int | None = field(default=None, compare=False)
 
@@ -40,7 +44,7 @@ class Sizes:
         Raises:
             InputError: if it gave something else.
         """
-        numbers = [plain.get(name, 0) for name in ("in_features", "num_classes", "vocabulary", "max_length")]
+        numbers = [plain.get(name, 0) for name in COUNTS]
         cardinalities, largest = plain.get("cardinalities", []), plain.get("largest_token")
         counts = [*numbers, *(cardinalities if isinstance(cardinalities, list | tuple) else [None])]
         whole = all(type(count) is int and count >= 0 for count in [*counts, 0 if largest is None else largest])

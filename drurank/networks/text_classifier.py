@@ -64,8 +64,8 @@ class TextClassifier(nn.Module):
         name = pretrained or sizes.tokenizer
         if not sizes.vocabulary:
             raise InputError(
-                "TextClassifier takes tokens of texts and the data gives numbers; give the data as Text with "
-                "frozen=False, or network=MLP"
+                "TextClassifier takes tokens of texts and the data gives others; give the data as Text with "
+                "frozen=False, or network=MLP for numbers and ImageClassifier for pictures"
             )
         self._name = name
         self.encoder: Any = load_encoder(name, config)

@@ -60,7 +60,8 @@ def model_index(report: Mapping[str, Any]) -> dict[str, Any]:
         report: the content of ``report.json``.
     """
     source = visible(str(report.get("data") or report.get("predictions") or report.get("counts")))
-    task = "text-classification" if "texts" in report else "tabular-classification" if "method" in report else "other"
+    kinds = {"texts": "text-classification", "pictures": "image-classification", "method": "tabular-classification"}
+    task = next((task for key, task in kinds.items() if key in report), "other")
     results = [
         {
             "task": {"type": task, "name": "Classification, by group"},

@@ -23,6 +23,8 @@ TEST_FOLDER = "test"
 """One folder a criterion, each with the report of a test."""
 GROUPS_CSV, GROUPS_PARQUET, REPORT_FILE = "groups.csv", "groups.parquet", "report.json"
 PAGE_FILE = "report.html"
+ERRORS_PICTURE = "errors.png"
+"""Pictures that the groups served worst got wrong."""
 PREDICTIONS_FILE = "predictions.parquet"
 CARD_FILE = "model_card.md"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from drurank.tabular.alike import alike_rows, later_ones, looks_like_chance
 from drurank.tabular.coding import ALL_ROWS
 from drurank.tabular.columns import Column, to_number
 from drurank.tabular.feature import Feature
+
+if TYPE_CHECKING:
+    from drurank.images.look import Look  # of the extra for pictures, which tables do without
 
 GroupIn = Literal["all", "eval"]
 Missing = Literal["error", "indicator", "drop"]
@@ -36,6 +39,10 @@ class GroupedRows:
         grouped: whether the rows have groups at all.
         features: columns to learn from.
         texts: columns of text to learn from; another text in each row is no fault.
+        texts_are: what they hold: text, or names of pictures.
+        pictures: names of the pictures, where ``texts`` are what they hold.
+        looks: what a look at each row's picture shows, where they were looked at.
+        side: length that the shorter side of a picture is made, in pixels.
         label_column: of the label, where the data is a table.
         group_columns: those of the group.
         split_column: that of the split.
@@ -63,6 +70,10 @@ class GroupedRows:
     grouped: bool = True
     features: Sequence[Feature] = ()
     texts: Sequence[Feature] = ()
+    texts_are: Literal["text", "pictures"] = "text"
+    pictures: Column | None = None
+    looks: Sequence[Look] = ()
+    side: int = 0
     label_column: Column | None = None
     group_columns: Sequence[Column] = ()
     split_column: Column | None = None

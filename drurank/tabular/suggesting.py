@@ -109,6 +109,8 @@ def remedies(data: GroupedRows, findings: Sequence[Finding]) -> dict[str, Any]:
     column = next((feature.name for feature in data.features if _says_split(feature)), None)
     if column is not None and data.split_column is None:
         found["split"] = column
+    if any(finding.code == "unusable_pictures" and finding.severity == "error" for finding in findings):
+        found |= {"broken": "drop", "check": "whole"}
     for finding in findings:
         for name, value in _options_of(data, finding).items():
             found[name] = added(found.get(name), value)

@@ -26,7 +26,7 @@ class Taken:
 
     Attributes:
         name: of the column.
-        role: label, group, split, number, date, categories, text or not used.
+        role: label, group, split, number, date, categories, text, pictures or not used.
         facts: what it holds, or why it is not used.
         odd: what is odd about that; empty where nothing is.
         remedy: the option that changes it.
@@ -61,7 +61,7 @@ def columns_taken(data: GroupedRows) -> list[Taken]:
         taken.append(Taken(column.name, "group", _groups(data, column)))
     if data.split_column is not None:
         taken.append(Taken(data.split_column.name, "split", ", ".join(data.splits)))
-    taken += [Taken(feature.name, "text", "") for feature in data.texts]
+    taken += [Taken(feature.name, data.texts_are, _looks(data)) for feature in data.texts]
     taken += [_feature(data, feature) for feature in data.features]
     taken += [Taken(name, "not used", "cannot be read") for name in data.unusable]
     taken += [Taken(name, "not used", "numbers the rows") for name in data.indices]
@@ -80,6 +80,14 @@ def _feature(data: GroupedRows, feature: Feature) -> Taken:
         form = f", {said_form(feature.written)}" if feature.written not in (PLAIN, DATE) else ""
         return Taken(feature.name, "date", f"{' to '.join(ends) or 'no date'}{form}", *said)
     return Taken(feature.name, "number", " to ".join(ends) or "no number", *said)
+
+
+def _looks(data: GroupedRows) -> str:
+    if not data.looks:
+        return ""
+    from drurank.images.look import sum_up as look_at  # of the extra for pictures
+
+    return look_at([data.looks[row] for row in data.used])
 
 
 def _values(column: Column) -> str:

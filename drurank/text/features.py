@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from drurank.cache import bar, cache_folder, check_sums, made_once
 from drurank.errors import InputError
-from drurank.text.cache import bar, cache_folder, check_sums, made_once
 from drurank.text.pooling import Pooling, pool, refuse_longer
 from drurank.text.pretrained import load_encoder, load_tokenizer, refuse_unknown_tokens
 from drurank.text.tokens import Tokens, tokenise

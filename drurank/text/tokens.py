@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from drurank.cache import bar, cache_folder, check_sums, digest_of, made_once
 from drurank.errors import InputError
 from drurank.files import write_json
-from drurank.text.cache import bar, cache_folder, check_sums, digest_of, made_once
 from drurank.text.pretrained import fingerprint_of
 
 CHUNK, LETTERS = 4096, 1 << 22

@@ -68,6 +68,13 @@ class RowAnswers:
         self._make(int(max_over_processes_(classes)))  # one that read no row does not know how many there are
         max_over_processes_(self._probability)
 
+    def chosen(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Right and predicted class of each row, int64 ``[n]``, -1 where there is none, and how probable it is."""
+        label, prediction = self._classes.cpu().numpy().astype(np.int64)
+        label, prediction = np.maximum(label, -1), np.maximum(prediction, -1)
+        probability = self._probability.cpu().numpy()
+        return label, prediction, probability[np.arange(len(label)), np.maximum(prediction, 0)]
+
     def outcomes(self, rows: np.ndarray, labels: Sequence[str] | None, positive: str | None) -> Outcomes:
         """What was predicted of some rows.
 

@@ -8,10 +8,10 @@ from lightning.pytorch import Callback
 from lightning.pytorch.callbacks import EarlyStopping
 from torch import nn
 
-from drurank.data import Table
+from drurank.data import PaintedShortcut, Table
 from drurank.errors import InputError
 from drurank.methods import DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
-from drurank.networks import MLP
+from drurank.networks import MLP, ConvNet
 from drurank.training.losses import CrossEntropy
 from fits import network
 from runs import plain, read_json
@@ -292,6 +292,13 @@ class AtBatches(Callback):
         pass
 
 
+def of_pictures(network, optimizer):
+    return ERM(network=lambda sizes: ConvNet(sizes, [4]), optimizer=optimizer)
+
+
+PICTURES = {"data_class": PaintedShortcut, "data": {"groups": [4, 4, 4], "group_size": 4, "batch_size": 8}}
+
+
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
@@ -300,6 +307,7 @@ class AtBatches(Callback):
         (IRM, {}, "IRM has its own objective"),
         (ERM, {"options": {"callbacks": [AtBatches()]}}, "AtBatches has on_train_batch_end"),
         (ERM, {"options": {"accumulate_grad_batches": 2}}, "accumulate_grad_batches"),
+        (of_pictures, PICTURES, "the network has convolutions"),
         (ERM, {"data": {"num_workers": 1}}, "not drawn by the library's sampler in this process"),
     ],
 )

@@ -1,0 +1,188 @@
+"""Networks that make features of pictures, from timm and torchvision, with weights from the hub, a file, or none."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from drurank.errors import InputError, nearest
+from drurank.extras import check_installed
+from drurank.hub import say_asked
+
+OF_TORCHVISION = "torchvision/"
+HUB, NONE = "hub", "none"
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Mean and standard deviation by channel, of values from 0 to 1, by which most networks were trained."""
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network without its classifier.
+
+    Attributes:
+        module: normalised pictures, float ``[B, 3, s, s]``, to features, float ``[B, width]``.
+        width: number of features.
+        mean: by channel, of values from 0 to 1, that it was trained with.
+        std: standard deviation, likewise.
+    """
+
+    module: nn.Module
+    width: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+def load_backbone(name: str, weights: str, size: int) -> Backbone:
+    """The backbone of a network that timm or torchvision knows.
+
+    Args:
+        name: as timm calls it (``resnet50``, ``vit_small_patch16_224``), or ``torchvision/`` and torchvision's name.
+        weights: ``hub``: those that the package names, from the local cache or else the hub; ``none``: random ones; or
+            a file (``.pth``, ``.pt``, ``.bin``, ``.safetensors``).
+        size: side of the pictures, in pixels.
+
+    Raises:
+        InputError: if there is no such network, its weights are not found or do not fit, or it takes other pictures.
+    """
+    file = None if weights in (HUB, NONE) else Path(weights).expanduser()
+    if file is not None and not file.is_file():
+        raise InputError(f"weights is {weights!r}, and there is no such file; give a file, hub or none")
+    make = _of_torchvision if name.startswith(OF_TORCHVISION) else _of_timm
+    made = make(name, weights, file, size)
+    _check(name, made, size)
+    return made
+
+
+def digest_of(module: nn.Module) -> str:
+    """SHA-256 of a module's weights."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
+    return digest.hexdigest()
+
+
+def _of_timm(name: str, weights: str, file: Path | None, size: int) -> Backbone:
+    check_installed("timm", "image", f"the network {name}")
+    import timm  # here, since it is an extra and slow to import
+
+    known = timm.list_models()
+    plain = name.partition(".")[0]
+    if plain not in known:
+        raise InputError(f"timm has no network {name!r}; {nearest(plain, known)}")
+    options: dict[str, Any] = {"num_classes": 0}
+    if weights == HUB:
+        say_asked("weights", name)
+    try:
+        try:
+            network: Any = timm.create_model(name, pretrained=weights == HUB, img_size=size, **options)
+        except TypeError as error:
+            if "img_size" not in str(error):
+                raise
+            network = timm.create_model(name, pretrained=weights == HUB, **options)
+    except Exception as error:  # the hub's client has many
+        raise _not_loaded(name, weights, error) from error
+    if file is not None:
+        _load(network, file, name)
+    config: Any = network.pretrained_cfg
+    return Backbone(network, int(network.num_features), tuple(config["mean"]), tuple(config["std"]))
+
+
+def _of_torchvision(name: str, weights: str, file: Path | None, size: int) -> Backbone:
+    check_installed("torchvision", "image", f"the network {name}")
+    from torchvision import models
+
+    plain, known = name.removeprefix(OF_TORCHVISION), models.list_models(models)
+    if plain not in known:
+        raise InputError(f"torchvision has no classifier {plain!r}; {nearest(plain, known)}")
+    if weights == HUB:
+        say_asked("weights", name)
+    try:
+        network = models.get_model(plain, weights="DEFAULT" if weights == HUB else None)
+    except Exception as error:
+        raise _not_loaded(name, weights, error) from error
+    found = [path for path, part in network.named_modules() if isinstance(part, nn.Linear)]
+    if not found or any(hasattr(network, aux) for aux in ("aux1", "AuxLogits")):
+        raise InputError(f"{name} has no single last layer to replace; give another network, as resnet50")
+    last = network.get_submodule(found[-1])
+    network.set_submodule(found[-1], nn.Identity())
+    if file is not None:
+        _load(network, file, name)
+    return Backbone(network, int(last.in_features), *IMAGENET)
+
+
+def _load(network: nn.Module, file: Path, name: str) -> None:
+    """Load weights from a file, those of a classifier left out.
+
+    Raises:
+        InputError: if it cannot be read, or lacks a weight or has it in another shape.
+    """
+    state = _state_of(file)
+    own = network.state_dict()
+    lacking = [key for key in own if key not in state]
+    if lacking:
+        raise InputError(
+            f"{file} lacks {len(lacking)} of the {len(own)} weights of {name}, as {lacking[0]}; give weights of that "
+            "network"
+        )
+    for key, tensor in own.items():
+        if state[key].shape != tensor.shape:
+            raise InputError(
+                f"{file}: {key} has the shape {list(state[key].shape)}, and {name} {list(tensor.shape)}; give weights "
+                "of that network"
+            )
+    network.load_state_dict({key: state[key] for key in own})
+
+
+def _state_of(file: Path) -> dict[str, Tensor]:
+    try:
+        if file.suffix == ".safetensors":
+            check_installed("safetensors", "image", str(file))
+            from safetensors.torch import load_file
+
+            state: Any = load_file(file)
+        else:
+            state = torch.load(file, map_location="cpu", weights_only=True)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a file makes of a reader
+        said = " ".join(str(error).split())[:200]
+        raise InputError(f"{file} cannot be read as weights ({said}); give a file of tensors") from error
+    for key in ("state_dict", "model", "model_state_dict"):
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    if not (isinstance(state, dict) and state and all(isinstance(one, Tensor) for one in state.values())):
+        raise InputError(f"{file} holds no dict of weights by name; give one, as torch.save(model.state_dict(), file)")
+    prefix = "module."  # of DataParallel
+    return {
+        key.removeprefix(prefix): value.float() if value.is_floating_point() else value for key, value in state.items()
+    }
+
+
+def _check(name: str, made: Backbone, size: int) -> None:
+    """Refuse a network that does not take such pictures, or whose features are not one vector a picture."""
+    training = made.module.training
+    try:
+        with torch.inference_mode():
+            found = made.module.eval()(torch.zeros(1, 3, size, size))
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{name} cannot take pictures of 3 channels and {size} x {size} pixels ({said}); give data.size as it "
+            "wants it"
+        ) from error
+    finally:
+        made.module.train(training)
+    if not isinstance(found, Tensor) or tuple(found.shape) != (1, made.width):
+        raise InputError(f"{name} gives no vector of features for a picture; give another network, as resnet50")
+
+
+def _not_loaded(name: str, weights: str, error: Exception) -> InputError:
+    said = " ".join(str(error).split())[:200]
+    how = "give weights as a file, or none for random ones" if weights == HUB else "give another network"
+    return InputError(f"{name} cannot be loaded ({said}); {how}")

@@ -1,0 +1,114 @@
+"""From a file of any format that Pillow reads to pixels as a person would see them."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from drurank.errors import InputError
+
+RUN_PROGRAMS = {"EPS", "WMF", "GRIB", "BUFR", "HDF5", "MPEG", "FPX", "MIC"}
+"""Formats that are given to another program, or of which only the head is read."""
+DEEP = 257.0
+"""Steps of 16 bits that are one of 8."""
+WHITE = (255, 255, 255, 255)
+
+
+def read_picture(content: str | Path | bytes) -> Image.Image:
+    """A picture in RGB, as a viewer shows it.
+
+    It is turned as its EXIF orientation says. Transparent parts lie on white. Of an animation it is the first frame.
+    16-bit greys are scaled from 0 to 65535 to 0 to 255; grey becomes three equal channels.
+
+    Args:
+        content: path of a file, or what it holds.
+
+    Raises:
+        InputError: saying what is wrong with it, without its name.
+    """
+    with opened(content) as picture:
+        try:
+            picture.load()
+            turned = ImageOps.exif_transpose(picture)
+        except Exception as error:  # each format's reader has its own
+            raise InputError(_broken(error)) from error
+        return _rgb(turned)
+
+
+def opened(content: str | Path | bytes) -> Image.Image:
+    """A picture of which only the head is read yet.
+
+    Args:
+        content: as of ``read_picture``.
+
+    Raises:
+        InputError: likewise.
+    """
+    if isinstance(content, bytes):
+        if not content:
+            raise InputError("is empty")
+    else:
+        file = Path(content)
+        if not file.exists():
+            raise InputError("is not found")
+        if not file.is_file():
+            raise InputError("is not a file")
+        if file.stat().st_size == 0:
+            raise InputError("is empty (0 bytes)")
+    try:
+        return Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=_formats())
+    except UnidentifiedImageError as error:
+        raise InputError("is not a picture, or of a format that cannot be read") from error
+    except Image.DecompressionBombError as error:
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise InputError(f"would have more than {most:,} pixels; make it smaller") from error
+    except Exception as error:
+        raise InputError(_broken(error)) from error
+
+
+def squared(picture: Image.Image, side: int) -> np.ndarray:
+    """The middle of a picture, uint8 ``[3, side, side]``, after its shorter side is made as long.
+
+    The same as ``Resize(side)`` and ``CenterCrop(side)`` of torchvision, with its bilinear filter.
+    """
+    width, height = picture.size
+    shorter = min(width, height)
+    size = (side * width // shorter, side * height // shorter)
+    resized = picture if size == picture.size else picture.resize(size, Image.Resampling.BILINEAR)
+    left, top = (round((length - side) / 2) for length in size)
+    cut = np.asarray(resized.crop((left, top, left + side, top + side)))
+    return np.ascontiguousarray(cut.transpose(2, 0, 1))
+
+
+def _rgb(picture: Image.Image) -> Image.Image:
+    mode = picture.mode
+    if mode == "F":
+        raise InputError("holds floats, whose range is not known; save it with 8 or 16 bits")
+    if mode.startswith("I"):
+        return _from_deep(np.asarray(picture).astype(np.int64))
+    if mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
+        seen = picture.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", seen.size, WHITE), seen).convert("RGB")
+    return picture if mode == "RGB" else picture.convert("RGB")
+
+
+def _from_deep(values: np.ndarray) -> Image.Image:
+    least, most = int(values.min()), int(values.max())
+    if least < 0 or most > 65535:
+        raise InputError(f"holds numbers from {least} to {most}, beyond 16 bits; save it with 8 or 16 bits")
+    return Image.fromarray(np.round(values / DEEP).astype(np.uint8)).convert("RGB")
+
+
+def _broken(error: Exception) -> str:
+    said = " ".join(str(error).split())[:120]
+    return f"is broken ({said or type(error).__name__})"
+
+
+@cache
+def _formats() -> list[str]:
+    Image.init()
+    return [name for name in Image.OPEN if name not in RUN_PROGRAMS]

@@ -1,0 +1,53 @@
+"""Folders of pictures as a table: the names of the folders that a picture lies in are its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
+from PIL import Image
+
+from drurank.errors import InputError
+from drurank.words import counted
+
+SPELLINGS = {"valid": "val", "validation": "val", "dev": "val"}
+"""What folders of validation are often called."""
+
+
+def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, split: str | None) -> pa.Table:
+    """A row for each picture below a folder, in the order of their paths.
+
+    Args:
+        path: the folder as it was given, for messages.
+        folder: where it is.
+        levels: what the folders on the way to a picture say, the outermost first: names of columns.
+        image: column of its path, relative to the folder.
+        split: the one of these columns that says the split, whose usual other spellings are read as ours.
+
+    Raises:
+        InputError: if there is no picture, or one lies at another depth.
+    """
+    endings = {ending.lower() for ending in Image.registered_extensions()}
+    files = [file.relative_to(folder) for file in sorted(folder.rglob("*")) if file.is_file()]
+    seen = [file for file in files if not any(part.startswith(".") for part in file.parts)]
+    pictures = [file for file in seen if file.suffix.lower() in endings]
+    if not pictures:
+        raise InputError(f"{path} is a folder without pictures; give the folder of the pictures, or a table of them")
+    for file in pictures:
+        if len(file.parts) != len(levels) + 1:
+            raise InputError(
+                f"{path}: {file.as_posix()} lies in {counted(len(file.parts) - 1, 'folder')}, and levels names "
+                f"{len(levels)} ({', '.join(levels)}); name what each folder on the way to a picture says"
+            )
+    if len(seen) > len(pictures):
+        other = next(file for file in seen if file.suffix.lower() not in endings)
+        rank_zero_info(
+            f"{path}: {counted(len(seen) - len(pictures), 'file')} with other endings than pictures have, as "
+            f"{other.as_posix()}, left out"
+        )
+    columns = {name: [file.parts[depth] for file in pictures] for depth, name in enumerate(levels)}
+    if split in columns:
+        columns[split] = [SPELLINGS.get(name.lower(), name) for name in columns[split]]
+    return pa.table({image: [file.as_posix() for file in pictures], **columns})

@@ -1,0 +1,138 @@
+"""Squares of pixels: decoded when a batch needs them, or once into files that are mapped into memory."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from drurank.cache import FORMAT, bar, cache_folder, check_sums, made_once
+from drurank.errors import InputError
+from drurank.images.pictures import Pictures
+
+AT_ONCE = 256
+"""Pictures that are decoded before they are written: what building a cache holds in memory."""
+
+
+class Pixels(Protocol):
+    """Squares by row."""
+
+    side: int
+
+    def squares(self, rows: np.ndarray) -> np.ndarray:
+        """Those of some rows, uint8 ``[k, 3, side, side]``."""
+        ...
+
+
+@dataclass
+class Decoded:
+    """Squares that are decoded when they are asked for.
+
+    Args:
+        pictures: by row.
+        side: of a square, in pixels.
+        where: names a row, for messages.
+    """
+
+    pictures: Pictures
+    side: int
+    where: Any = field(repr=False)
+
+    def squares(self, rows: np.ndarray) -> np.ndarray:
+        """Those of some rows, uint8 ``[k, 3, side, side]``.
+
+        Raises:
+            InputError: naming the picture that cannot be read.
+        """
+        made = np.empty((len(rows), 3, self.side, self.side), np.uint8)
+        for place, row in enumerate(rows.tolist()):
+            made[place] = self.square(row)
+        return made
+
+    def square(self, row: int) -> np.ndarray:
+        """That of one row, uint8 ``[3, side, side]``.
+
+        Raises:
+            InputError: naming it, if it cannot be read.
+        """
+        try:
+            return self.pictures.square(row, self.side)
+        except InputError as error:
+            raise InputError(
+                f"{self.where(row)} {error}; fix or remove it, or leave such rows out (broken='drop', check='whole')"
+            ) from error
+
+
+class Mapped:
+    """Squares in a file that is mapped into memory; other processes map the same pages.
+
+    Args:
+        folder: that ``decode_once`` made.
+        places: in it, of each row, int64 ``[n]``, -1 where it has none.
+        side: of a square, in pixels.
+        checked: whether its files were checked already.
+    """
+
+    def __init__(self, folder: Path, places: np.ndarray, side: int, *, checked: bool = False) -> None:
+        self.folder, self.places, self.side = folder, places, side
+        if not checked:
+            check_sums(folder)
+        try:
+            self.pixels: np.ndarray = np.load(folder / "pixels.npy", mmap_mode="r")
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"the pictures in {folder} cannot be read ({error}); delete that folder") from error
+
+    def __reduce__(self) -> Any:
+        """Map the file again in another process instead of copying its contents."""
+        return partial(Mapped, checked=True), (self.folder, self.places, self.side)
+
+    def squares(self, rows: np.ndarray) -> np.ndarray:
+        """Those of some rows, uint8 ``[k, 3, side, side]``."""
+        squares: np.ndarray = self.pixels[self.places[rows]]
+        return squares
+
+
+def decode_once(decoded: Decoded, rows: np.ndarray, cache_dir: str, source: str) -> Mapped:
+    """Decode these rows' pictures into the cache, unless they are there.
+
+    Other files, sizes and times of change, or another side, are another folder of the cache.
+
+    Args:
+        decoded: what decodes them.
+        rows: int64 ``[k]``, ascending.
+        cache_dir: folder of the cache.
+        source: of the rows, for the progress bar.
+
+    Raises:
+        InputError: if one cannot be read, or the cache is damaged.
+    """
+    key = hashlib.sha256(f"{FORMAT} {decoded.side} {len(rows)} ".encode() + decoded.pictures.stamps(rows).digest())
+    folder = cache_folder(cache_dir) / "pixels" / key.hexdigest()[:32]
+    made_once(folder, lambda beside: _write(beside, decoded, rows, source))
+    places = np.full(len(decoded.pictures), -1, dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    return Mapped(folder, places, decoded.side)
+
+
+def _write(folder: Path, decoded: Decoded, rows: np.ndarray, source: str) -> None:
+    shape = (len(rows), 3, decoded.side, decoded.side)
+    head = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    title = f"Decoding {source} ({math.prod(shape) / 1e9:.1f} GB)"
+    with (
+        (folder / "pixels.npy").open("wb") as file,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+        bar(title, len(rows), "pictures") as advance,
+    ):
+        np.lib.format.write_array_header_1_0(file, head)
+        for begin in range(0, len(rows), AT_ONCE):
+            some = rows[begin : begin + AT_ONCE].tolist()
+            for square in pool.map(decoded.square, some):
+                file.write(square.data)
+            advance(len(some))
