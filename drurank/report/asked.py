@@ -19,6 +19,7 @@ from drurank.run_folder.layout import CARD_FILE, OF_CLASS, PROBABILITIES, SEEN
 from drurank.tabular.columns import Names
 from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.several import Source, files_of
+from drurank.tabular.streaming import may_stream, read_distinct
 from drurank.terminal import say
 from drurank.words import as_names
 
@@ -64,8 +65,20 @@ def read_checked(
     delimiter: str | None,
     text_encoding: str | None,
     names: Collection[str],
+    only_counts: bool = False,
 ) -> Source:
-    """The table, with what it needs; of Parquet only the columns of these names, and those that ``predict`` adds."""
+    """The table, with what it needs; of Parquet only the columns of these names, and those that ``predict`` adds.
+
+    Args:
+        path: of the table.
+        check: refuses one that lacks a column.
+        delimiter: see ``read_table``.
+        text_encoding: see there.
+        names: of the columns.
+        only_counts: whether it only matters how often each row occurs, so that of Parquet no more need be held.
+    """
+    if only_counts and delimiter is None and text_encoding is None and may_stream(path):
+        return read_distinct(path, {*names, SEEN})
 
     def wanted(name: str) -> bool:
         return name in names or name in OF_PREDICT or name.startswith(OF_CLASS)

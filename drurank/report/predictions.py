@@ -25,10 +25,8 @@ from drurank.report.page import Section
 from drurank.report.scores import with_scores
 from drurank.report.threshold import Threshold, said_threshold
 from drurank.report.write import print_report, write_report
-from drurank.run_folder.layout import SEEN
 from drurank.tabular.columns import Names
 from drurank.tabular.several import check_head
-from drurank.tabular.streaming import may_stream, read_distinct
 from drurank.terminal import say
 from drurank.words import as_names, joined, numbered_part
 
@@ -72,7 +70,8 @@ def report_predictions(
         predictions: the table, one row per sample, or per count of samples; of one file, or of several by commas, as a
             pattern or in a folder of Parquet. Parquet is read piece by piece where only counts of its rows matter.
         label: column of the right class.
-        prediction: column of the predicted class.
+        prediction: column of the predicted class. On the command line several (with commas) are compared instead, each
+            with each.
         group: column of the group, or several (with commas).
         by: how several columns make groups: crossed, by their combinations; or each, by every column for itself and
             then by their combinations, each in a folder of its own; or overlapping, each column (of 0 and 1) saying
@@ -127,10 +126,7 @@ def report_predictions(
         predictions, output, html, card, overwrite, [one.name for one in figures], list(groupings.values())
     )
     needs_rows = by == "overlapping" or score or cut or any(isinstance(one, Measure) for one in figures)
-    if not needs_rows and delimiter is None and text_encoding is None and may_stream(predictions):
-        source = read_distinct(predictions, {label, *others, SEEN})
-    else:
-        source = read_checked(predictions, check, delimiter, text_encoding, {label, *others})
+    source = read_checked(predictions, check, delimiter, text_encoding, {label, *others}, not needs_rows)
     table = source.table
     has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
     grouped = [] if has_lists else as_names(group)

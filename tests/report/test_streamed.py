@@ -11,8 +11,9 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from drurank.errors import InputError
-from drurank.report import predictions, report_counts, report_predictions
+from drurank.report import asked, report_counts, report_predictions
 from drurank.tabular import streaming
+from drurank.tabular.several import Source
 
 COLUMNS = {"label": "y", "prediction": "yhat", "group": "g"}
 KINDS = {
@@ -74,9 +75,9 @@ def both(monkeypatch, capsys):
         for streamed in (True, False):
             with monkeypatch.context() as patch:
                 if streamed:  # rows are never read as a whole
-                    patch.setattr(predictions, "read_checked", None)
+                    patch.setattr(Source, "read", None)
                 else:
-                    patch.setattr(predictions, "may_stream", lambda path: False)
+                    patch.setattr(asked, "may_stream", lambda path: False)
                 report = report_predictions(path, **COLUMNS | words, output="out", overwrite=True)
             files = {file.name: file.read_bytes() for file in Path("out").glob("*.csv")}
             found.append((json.loads(json.dumps(report)), files, capsys.readouterr().out))
