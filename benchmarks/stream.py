@@ -49,7 +49,7 @@ def main() -> None:
         )
         _say_peak("reading")
         began = time.perf_counter()
-        report = report_predictions(str(parts), figure=asked.figure)
+        report = report_predictions(str(parts), figure=asked.figure or None)
         print(f"report: {time.perf_counter() - began:.1f} s of {report['splits']['all']['rows']:,} rows")
         _say_peak("report")
 
