@@ -53,10 +53,15 @@ class Groups:
             cls(shrunk_accuracy(correct, kept), count, overall, observed) if shrink else cls(observed, count, overall)
         )
 
-    @cached_property
+    @property
     def unshrunk(self) -> Groups:
         """The same groups with the accuracies that were observed; shrinking takes away how groups differ."""
-        return self if self.observed is None else Groups(self.observed, self.count, self.overall)
+        return self if self.observed is None else self._of_observed
+
+    @cached_property
+    def _of_observed(self) -> Groups:
+        # Groups never keep themselves, so that those of a draw are gone with it.
+        return Groups(self.observed, self.count, self.overall)
 
     @cached_property
     def ordered(self) -> Ordered[Any]:

@@ -1,4 +1,5 @@
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -180,3 +181,14 @@ def test_range_of_a_group_by_chance_is_the_binomials(accuracy):
     count = np.array([*range(1, 300), 5000, 99_999, 3_000_000])
     wanted = [binom.ppf(level, count, accuracy) / count for level in (0.05, 0.95)]
     np.testing.assert_allclose(chance_range(count, accuracy), wanted)
+
+
+def test_draws_are_let_go_one_after_another(monkeypatch):
+    """Of a million groups a thousand draws would fill the memory of most machines."""
+    groups = 20_000
+    monkeypatch.setattr(drurank.noise_draws, "CHUNK", groups)
+    tracemalloc.start()
+    noise_floor(np.full(groups, 10), 0.8, draws=60)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 60 * groups * 8

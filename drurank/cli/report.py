@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from drurank.cli.comparing_columns import columns_to_compare, compare_shown_columns
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import usage
@@ -18,7 +19,8 @@ from drurank.terminal import say
 from drurank.words import parts_of_names
 
 WHAT = (
-    "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows, and "
+    "How well groups are served by anybody's predictions; --predictions a b compares two tables of the same rows, "
+    "--prediction a,b two columns or more of one table, and "
     "--counts c.parquet takes a table of counts by group (report --counts c.parquet --help)."
 )
 OF_COMPARED = ("predictions", "shrink", "output", "html", "overwrite")
@@ -40,7 +42,10 @@ def run(words: list[str]) -> Any:
     parser.let_stand_alone("shrink", "overwrite", "drop_missing", "card")
     settings = vars(parser.parse_args(first))
     with named_as_flags(parser.all_options):
-        return make(**settings) if second is None else _compare(settings, second)
+        if second is not None:
+            return _compare(settings, second)
+        columns = columns_to_compare(settings) if make is report_predictions else []
+        return compare_shown_columns(settings, columns) if columns else make(**settings)
 
 
 def _names_counts(word: str) -> bool:

@@ -19,7 +19,8 @@ from drurank.report.served import Served
 from drurank.report.values import SplitValues
 from drurank.run_folder.layout import SEEN
 from drurank.tabular.coding import code_groups
-from drurank.tabular.columns import Column, refuse_unknown
+from drurank.tabular.columns import Column, Files, refuse_unknown
+from drurank.tabular.several import Source
 from drurank.words import joined
 
 
@@ -37,6 +38,7 @@ class Answers:
         times: how many rows each of them stands for, int64 ``[n]``; one, if not given.
         seen: whether training has each group, bool ``[m]``, where that is known.
         places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
+        files: that the table was read from, where they are several.
         whole: each row once, where groups overlap and rows stand here once for each of their groups.
     """
 
@@ -49,6 +51,7 @@ class Answers:
     times: np.ndarray | None = None
     seen: np.ndarray | None = None
     places: np.ndarray | None = None
+    files: Files | None = None
     whole: Answers | None = None
 
     @classmethod
@@ -64,6 +67,7 @@ class Answers:
         positive: str | None = None,
         times: np.ndarray | None = None,
         places: np.ndarray | None = None,
+        files: Files | None = None,
     ) -> Answers:
         """Compare predictions with labels.
 
@@ -78,6 +82,7 @@ class Answers:
             positive: label of the positive class, for figures that need one.
             times: how many rows each row of the table stands for, int64 ``[n]``; one, if not given.
             places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
+            files: that the table was read from, where they are several.
 
         Raises:
             InputError: if a column is missing, a cell is blank, or a prediction or the positive class is no label.
@@ -85,7 +90,7 @@ class Answers:
 
         def column(name: str) -> Column:
             refuse_unknown(path, table, [name])
-            return Column(path, name, table[name], places)
+            return Column(path, name, table[name], places, files)
 
         right, predicted = column(label), column(prediction)
         known = [*right.texts, *labels]
@@ -99,16 +104,22 @@ class Answers:
         seen = said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
         if seen is None and "train" in rows:
             seen = np.isin(np.arange(len(groups)), code[rows["train"]])
-        return cls(known, number_of, outcomes, code, groups, rows, times, seen, places)
+        return cls(known, number_of, outcomes, code, groups, rows, times, seen, places, files)
 
     @property
     def positive(self) -> str | None:
         """Label of the positive class."""
         return None if self.outcomes.positive is None else self.names[self.outcomes.positive]
 
-    def place_of(self, row: int) -> int:
-        """The place in the table that was read of one of the rows."""
-        return row if self.places is None else int(self.places[row])
+    def locate(self, path: str, row: int) -> tuple[str, int]:
+        """The file of a row, and its place there.
+
+        Args:
+            path: what the table is called, where it is of one file.
+            row: place here.
+        """
+        place = row if self.places is None else int(self.places[row])
+        return (path, place) if self.files is None else self.files.locate(place)
 
     def of(self, figure: Share | Measure, only: Sequence[str] = ()) -> Sequence[Served]:
         """A figure by group of each split, splits with unseen groups first.
@@ -207,46 +218,34 @@ class Answers:
 
 
 def counted_splits(
-    path: str,
-    table: pa.Table,
-    group: Sequence[str],
-    count: str,
-    correct: str,
-    split: str | None,
-    places: np.ndarray | None = None,
+    source: Source, group: Sequence[str], count: str, correct: str, split: str | None
 ) -> list[SplitCounts]:
     """Counts by group of each split of a table of counts, splits with unseen groups first.
 
     Args:
-        path: what the table is called in messages.
-        table: its rows; those of a group are added.
+        source: the table; rows of a group are added.
         group: columns whose combinations are the groups.
         count: column of the number of samples.
         correct: column of how many were classified correctly.
         split: column of the split; all rows are one, if not given.
-        places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
 
     Raises:
         InputError: if a cell is blank or no count, or more are correct than there are.
     """
-
-    def column(name: str) -> Column:
-        return Column(path, name, table[name], places)
-
-    columns = [column(name) for name in group]
+    columns = [source.column(name) for name in group]
     refuse_blank(columns, "group")
-    code, groups = code_groups(columns, np.arange(table.num_rows))
-    every = counts_of_column(column(count))
-    of_right = column(correct)
+    code, groups = code_groups(columns, np.arange(source.table.num_rows))
+    every = counts_of_column(source.column(count))
+    of_right = source.column(correct)
     right = counts_of_column(of_right)
     if (right > every).any():
         row = int(np.argmax(right > every))
         raise of_right.error(row, f"is more than {count!r} has there, {every[row]:,}; check which column is which")
     found = []
-    for name, here in rows_by_split(None if split is None else column(split), len(code)).items():
+    for name, here in rows_by_split(None if split is None else source.column(split), len(code)).items():
         added = [rows_by(code[here], each[here], len(groups)) for each in (right, every)]
         found.append(SplitCounts.of_some(name, groups, added[0], added[1]))
     found = [one for one in found if len(one.groups)]
     if not found:
-        raise InputError(f"{path}: {count!r} is 0 in every row; give counts of which one at least is 1 or more")
+        raise InputError(f"{source.path}: {count!r} is 0 in every row; give counts of which one at least is 1 or more")
     return found

@@ -113,8 +113,12 @@ def _numbers(texts: Sequence[str], number_of: Numbering) -> np.ndarray:
     return np.array([-1 if number is None else number for number in found], dtype=np.int64)
 
 
-def counts_of_column(column: Column) -> np.ndarray:
+def counts_of_column(column: Column, times: np.ndarray | None = None) -> np.ndarray:
     """Counts, int64 ``[n]``.
+
+    Args:
+        column: of their cells.
+        times: how often each row occurs, int64 ``[n]``; once, if not given.
 
     Raises:
         InputError: naming the first cell that is not a whole number of 0 or more, or too large.
@@ -123,9 +127,10 @@ def counts_of_column(column: Column) -> np.ndarray:
     wrong = ~((numbers >= 0) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
     if wrong.any():
         raise column.error(int(np.argmax(wrong)), "is not a count; give whole numbers of 0 or more")
-    if numbers.sum() > MOST_ROWS:
+    every = numbers if times is None else numbers * times
+    if every.sum() > MOST_ROWS:
         raise column.error(int(np.argmax(numbers)), f"is too large: with the others it is above {MOST_ROWS:,} rows")
-    return numbers.astype(np.int64)
+    return every.astype(np.int64)
 
 
 def refuse_blank(columns: Sequence[Column], what: str) -> None:

@@ -49,7 +49,8 @@ def report_counts(
     give counts by group, label and prediction as ``predictions``, with ``count``.
 
     Args:
-        counts: the table, a row per group, or several whose counts are added.
+        counts: the table, a row per group, or several whose counts are added; of one file, or of several by commas, as
+            a pattern or in a folder of Parquet.
         group: column of the group, or several (with commas); their combinations are then the groups.
         count: column of the number of samples.
         correct: column of how many of them were classified correctly.
@@ -77,11 +78,11 @@ def report_counts(
     names = checked(criteria, min_count, on, split)
     columns = [*as_names(group), count, correct, *([split] if split else [])]
     check = partial(refuse_unknown, counts, names=columns)
-    check_head(counts, check, delimiter=delimiter, text_encoding=text_encoding)
+    head = check_head(counts, check, delimiter=delimiter, text_encoding=text_encoding)
     folder = folder_for(counts, output, html, card, overwrite)
-    table = read_checked(counts, check, delimiter, text_encoding, columns)
-    table, places, dropped = complete_table(counts, table, [], as_names(group), drop_missing)
-    every = counted_splits(counts, table, as_names(group), count, correct, split, places)
+    source = read_checked(counts, check, delimiter, text_encoding, columns)
+    source, dropped = complete_table(source, [], as_names(group), drop_missing)
+    every = counted_splits(source, as_names(group), count, correct, split)
     only = named_splits(on, split, [one.split for one in every])
     splits = [one for one in every if one.split in only]
     about: dict[str, Any] = {"counts": counts, "count": count, "correct": correct, "group": as_names(group)}
@@ -89,7 +90,7 @@ def report_counts(
         split=split, on=as_names(on), criteria=as_names(criteria), delimiter=delimiter, text_encoding=text_encoding
     )
     about |= dropped
-    say_of_split(table, split)
+    say_of_split(head or source.table.column_names, split)
     report = write_report(folder, splits, names, min_count=min_count, shrink=shrink, about=about)
     print_report(report, splits, folder)
     write_page_of(html, [Section(report, splits)])

@@ -36,7 +36,7 @@ def overlapping(answers: Answers, path: str, table: pa.Table, columns: Sequence[
         groups, rows, code = _of_lists(path, columns[0], table[columns[0]])
     else:
         groups = list(columns)
-        members = [_members(Column(path, name, table[name], answers.places)) for name in columns]
+        members = [_members(Column(path, name, table[name], answers.places, answers.files)) for name in columns]
         rows = np.concatenate([np.flatnonzero(each) for each in members])
         code = np.repeat(np.arange(len(members)), [int(each.sum()) for each in members])
     if not len(rows):

@@ -25,7 +25,7 @@ from drurank.report.page import Section
 from drurank.report.scores import with_scores
 from drurank.report.threshold import Threshold, said_threshold
 from drurank.report.write import print_report, write_report
-from drurank.tabular.columns import Column, Names
+from drurank.tabular.columns import Names
 from drurank.tabular.several import check_head
 from drurank.terminal import say
 from drurank.words import as_names, joined, numbered_part
@@ -67,9 +67,11 @@ def report_predictions(
     Which groups training has is what a column ``seen_in_training`` says, or else the rows of a split ``train``.
 
     Args:
-        predictions: the table, one row per sample, or per count of samples.
+        predictions: the table, one row per sample, or per count of samples; of one file, or of several by commas, as a
+            pattern or in a folder of Parquet. Parquet is read piece by piece where only counts of its rows matter.
         label: column of the right class.
-        prediction: column of the predicted class.
+        prediction: column of the predicted class. On the command line several (with commas) are compared instead, each
+            with each.
         group: column of the group, or several (with commas).
         by: how several columns make groups: crossed, by their combinations; or each, by every column for itself and
             then by their combinations, each in a folder of its own; or overlapping, each column (of 0 and 1) saying
@@ -119,29 +121,32 @@ def report_predictions(
     groupings = _groupings(as_names(group), by)
     others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
-    check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
+    head = check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
     folder = folder_for(
         predictions, output, html, card, overwrite, [one.name for one in figures], list(groupings.values())
     )
-    table = read_checked(predictions, check, delimiter, text_encoding, {label, *others})
+    needs_rows = by == "overlapping" or score or cut or any(isinstance(one, Measure) for one in figures)
+    source = read_checked(predictions, check, delimiter, text_encoding, {label, *others}, not needs_rows)
+    table = source.table
     has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
     grouped = [] if has_lists else as_names(group)
-    table, places, dropped = complete_table(predictions, table, [label], grouped, drop_missing)
-    times = None if count is None else counts_of_column(Column(predictions, count, table[count], places))
-    say_of_split(table, split)
+    source, dropped = complete_table(source, [label], grouped, drop_missing)
+    path, table, places, files = source.path, source.table, source.places, source.several
+    times = source.times if count is None else counts_of_column(source.column(count), source.times)
+    say_of_split(head or table.column_names, split)
     sections: list[Section] = []
     for columns, place in groupings.items():
         crossed = [] if by == "overlapping" else list(columns)
         answers = Answers.of_table(
-            predictions, table, label, prediction, crossed, split, as_names(labels), positive, times, places
+            path, table, label, prediction, crossed, split, as_names(labels), positive, times, places, files
         )
         if score or cut or any(isinstance(one, Measure) and one.needs for one in figures):
-            answers = with_scores(answers, predictions, table, score)
+            answers = with_scores(answers, path, table, score)
         answers, of_threshold = (answers, {}) if cut is None else cut.apply(answers)
         if of_threshold and not sections:
             say(said_threshold(of_threshold, str(answers.positive)))
         if by == "overlapping":
-            answers = overlapping(answers, predictions, table, columns)
+            answers = overlapping(answers, path, table, columns)
         only = named_splits(on, split, list(answers.rows))
         splits, further = answers.counts(only=only), {one.name: answers.of(one, only) for one in figures}
         about: dict[str, Any] = {

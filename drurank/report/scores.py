@@ -38,10 +38,9 @@ def with_scores(answers: Answers, path: str, table: pa.Table, score: str | None)
             raise InputError(
                 f"score is {score!r}, and no class is known to be the positive one; {which_positive(answers.names)}"
             )
-        return replace(
-            answers, outcomes=replace(outcomes, score=_numbers(Column(path, score, table[score], answers.places)))
-        )
-    by_label = _listed(path, table) if PROBABILITIES in table.column_names else _by_class(path, table, answers.places)
+        column = Column(path, score, table[score], answers.places, answers.files)
+        return replace(answers, outcomes=replace(outcomes, score=_numbers(column)))
+    by_label = _listed(path, table) if PROBABILITIES in table.column_names else _by_class(answers, path, table)
     if not by_label:
         return answers
     probability = _by_number(answers, path, by_label)
@@ -49,10 +48,11 @@ def with_scores(answers: Answers, path: str, table: pa.Table, score: str | None)
     return replace(answers, outcomes=replace(outcomes, probability=probability, score=of_positive))
 
 
-def _by_class(path: str, table: pa.Table, places: np.ndarray | None) -> dict[str, np.ndarray]:
+def _by_class(answers: Answers, path: str, table: pa.Table) -> dict[str, np.ndarray]:
     """Probability by label, of the columns ``probability_<label>``."""
     names = [name for name in table.column_names if name.startswith(OF_CLASS)]
-    return {name.removeprefix(OF_CLASS): _numbers(Column(path, name, table[name], places)) for name in names}
+    columns = [Column(path, name, table[name], answers.places, answers.files) for name in names]
+    return {column.name.removeprefix(OF_CLASS): _numbers(column) for column in columns}
 
 
 def _listed(path: str, table: pa.Table) -> dict[str, np.ndarray]:
@@ -92,8 +92,9 @@ def _by_number(answers: Answers, path: str, by_label: Mapping[str, np.ndarray]) 
     if bad.any():
         row = int(np.argmax(bad))
         said = ", ".join(f"{values[row]:g}" for values in list(by_label.values())[:5])
+        file, place = answers.locate(path, row)
         raise InputError(
-            f"{path}, row {answers.place_of(row) + 1}: the probabilities are {said}, which add up to {total[row]:g}; "
+            f"{file}, row {place + 1}: the probabilities are {said}, which add up to {total[row]:g}; "
             "give numbers from 0 to 1 that add up to 1"
         )
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,55 @@ def read_parquet(path: str, file: Path, wanted: Wanted | None = None) -> pa.Tabl
     """
     if wanted is None:
         with opened_parquet(path, file) as (opened, _):
-            return _checked(path, opened.read())
+            return checked(path, opened.read())
     with opened_parquet(path, file, wanted) as (opened, names):
         table = opened.read(names)
-        return _checked(path, table.select([i for i, name in enumerate(table.column_names) if wanted(name)]))
+        return checked(path, table.select([i for i, name in enumerate(table.column_names) if wanted(name)]))
+
+
+def parquet_head(path: str, file: Path, names: Collection[str]) -> pa.Table:
+    """Those of some columns that a Parquet file has, without rows, of the types that ``parquet_pieces`` has.
+
+    Args:
+        path: as it was given, for messages.
+        file: where it is.
+        names: of the columns.
+    """
+    with opened_parquet(path, file, names.__contains__) as (opened, _):
+        schema = opened.schema_arrow
+        kept = [place for place, name in enumerate(schema.names) if name in names]
+        return checked(path, _decoded(schema.empty_table().select(kept)))
+
+
+def parquet_pieces(path: str, file: Path, names: Collection[str], rows: int) -> Iterator[pa.Table]:
+    """Columns of a Parquet file piece by piece, of types that Arrow can group by; ``checked`` has to follow.
+
+    Args:
+        path: as it was given, for messages.
+        file: where it is.
+        names: of the columns.
+        rows: of a piece at the most.
+
+    Raises:
+        InputError: if the columns become too large, or the file is damaged.
+    """
+    with opened_parquet(path, file, names.__contains__) as (opened, found):
+        for batch in opened.iter_batches(rows, columns=found):
+            batch.validate(full=True)
+            piece = pa.Table.from_batches([batch])
+            kept = piece.select([place for place, name in enumerate(piece.column_names) if name in names])
+            yield _decoded(kept).replace_schema_metadata(opened.schema_arrow.metadata)
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """A table without codes of text and views of it, which Arrow does not group by."""
+    for place, field in enumerate(table.schema):
+        column = _without_views(table[place])
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if column.type != field.type:
+            table = table.set_column(place, field.name, column)
+    return table
 
 
 def read_arrow(path: str, file: Path) -> pa.Table:
@@ -55,7 +101,7 @@ def read_arrow(path: str, file: Path) -> pa.Table:
         is_file = source.read(6) == b"ARROW1"
         source.seek(0)
         opened = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
-        return _checked(path, opened.read_all())
+        return checked(path, opened.read_all())
 
 
 def is_dataset(folder: Path) -> bool:
@@ -126,12 +172,12 @@ def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:
 
 def _rows_of(path: str, dataset: Any) -> pa.Table:
     if not hasattr(dataset, "with_format"):
-        return _checked(path, _arrow_of(path, dataset))
+        return checked(path, _arrow_of(path, dataset))
     rows = dataset.with_format("arrow")
     table: pa.Table = rows[:] if len(rows) else rows.data.table.slice(0, 0)
     # What says that numbers stand for labels is in the metadata, which a selection of rows loses.
     metadata = {b"huggingface": json.dumps({"info": {"features": dataset.features.to_dict()}}).encode()}
-    return _checked(path, table.replace_schema_metadata(metadata))
+    return checked(path, table.replace_schema_metadata(metadata))
 
 
 def _arrow_of(path: str, given: Any) -> pa.Table:
@@ -178,7 +224,17 @@ def _said(field: pa.Field) -> str:
     return f"{field.name}: {field.type}"
 
 
-def _checked(path: str, table: pa.Table) -> pa.Table:
+def checked(path: str, table: pa.Table, places: np.ndarray | None = None) -> pa.Table:
+    """A table without an index of pandas and views of text, and with the names of labels that numbers stand for.
+
+    Args:
+        path: what it is called in messages.
+        table: as it was read.
+        places: of its rows in the file, int64 ``[n]``, where it has not all of them in their order.
+
+    Raises:
+        InputError: if a number stands for no label.
+    """
     table.validate(full=True)
     table = table.select([i for i, name in enumerate(table.column_names) if not UNNAMED_INDEX.fullmatch(name)])
     for place, field in enumerate(table.schema):
@@ -188,7 +244,7 @@ def _checked(path: str, table: pa.Table) -> pa.Table:
             table = table.set_column(place, field.name, plain)
     for name, labels in _label_names(table.schema).items():
         place = table.column_names.index(name)
-        table = table.set_column(place, name, _named(path, name, table[name], labels))
+        table = table.set_column(place, name, _named(path, name, table[name], labels, places))
     return table
 
 
@@ -223,13 +279,17 @@ def _label_names(schema: pa.Schema) -> dict[str, list[str]]:
     }
 
 
-def _named(path: str, name: str, numbers: pa.ChunkedArray, labels: list[str]) -> pa.Array:
+def _named(
+    path: str, name: str, numbers: pa.ChunkedArray, labels: list[str], places: np.ndarray | None = None
+) -> pa.Array:
     number = numbers.cast(pa.int64()).fill_null(-1).to_numpy()
     wrong = (number < -1) | (number >= len(labels))
     if wrong.any():
-        row = int(np.argmax(wrong))
+        rows = np.flatnonzero(wrong)
+        row = int(rows[0 if places is None else np.argmin(places[rows])])
+        place = row if places is None else int(places[row])
         raise InputError(
-            f"{path}: column {name!r}, row {row} (the first is 0): {number[row]} is not one of the {len(labels)} "
+            f"{path}: column {name!r}, row {place} (the first is 0): {number[row]} is not one of the {len(labels)} "
             f"labels that the file names; give 0 to {len(labels) - 1}, or save the column as plain numbers"
         )
     # -1 is how `datasets` writes a label that is not known.

@@ -56,7 +56,7 @@ class Column:
         path: file, for messages.
         name: of the column.
         values: its cells, ``[n]``.
-        places: in the file, of each cell, int64 ``[n]``, where the column lacks some of the file's rows.
+        places: of each cell, int64 ``[n]``, in the rows of the file, or of all files, where the column lacks some.
         files: those of the rows, where the table is of several.
         as_written: whether 1.000 stays so in a column of whole numbers, where it may be a thousand.
         meant: text to the one that it is read as, where some are one.
@@ -184,7 +184,8 @@ class Column:
 
     def file_of(self, row: int) -> str:
         """The file of a row of the table."""
-        return self.path if self.files is None else self.files.locate(row)[0]
+        place = row if self.places is None else int(self.places[row])
+        return self.path if self.files is None else self.files.locate(place)[0]
 
     def cell(self, row: int) -> str:
         """A cell as it is written; empty where it is blank."""

@@ -44,11 +44,17 @@ def kept_rows(
     if text:
         blank = np.logical_and.reduce([_blank_texts(source, name) for name in text])
         lacking.append(("text", ",".join(text), source.column(text[0]), blank))
-    return _kept(source.path, lacking, drop=drop)
+    return _kept(source.path, lacking, source.times, drop=drop)
 
 
 def complete_rows(
-    path: str, labels: Sequence[Column], group: Sequence[Column], rows: int, *, drop: bool
+    path: str,
+    labels: Sequence[Column],
+    group: Sequence[Column],
+    rows: int,
+    *,
+    drop: bool,
+    times: np.ndarray | None = None,
 ) -> tuple[np.ndarray, dict[str, int] | None]:
     """The rows of predictions or counts that have a label and a group, and how many lack each; as ``kept_rows``.
 
@@ -58,6 +64,7 @@ def complete_rows(
         group: its columns of the group.
         rows: of the table.
         drop: whether rows that lack one are left out, or refused.
+        times: how often each row occurs, int64 ``[n]``; once, if not given.
 
     Raises:
         InputError: naming the first cell that is missing, and how many are of each column; or if no row is left.
@@ -65,31 +72,38 @@ def complete_rows(
     lacking = _blank_cells(labels, "label") + _blank_cells(group, "group")
     if not lacking or not rows:
         return np.arange(rows), {} if drop else None
-    return _kept(path, lacking, drop=drop)
+    return _kept(path, lacking, times, drop=drop)
 
 
 def _blank_cells(columns: Sequence[Column], what: str) -> list[Lacking]:
     return [(what, column.name, column, column.codes < 0) for column in columns]
 
 
-def _kept(path: str, lacking: Sequence[Lacking], *, drop: bool) -> tuple[np.ndarray, dict[str, int] | None]:
+def _kept(
+    path: str, lacking: Sequence[Lacking], times: np.ndarray | None, *, drop: bool
+) -> tuple[np.ndarray, dict[str, int] | None]:
     if not drop:
-        _refuse(lacking)
+        _refuse(lacking, times)
     gone = np.logical_or.reduce([missing for *_, missing in lacking])
     if gone.all():
         names = ", ".join(dict.fromkeys(name for _, name, *_ in lacking))
         raise InputError(f"{path}: a cell of {names} is blank in each row; name other columns")
-    return np.flatnonzero(~gone), {name: int(missing.sum()) for _, name, _, missing in lacking} if drop else None
+    return np.flatnonzero(~gone), {name: _rows(missing, times) for _, name, _, missing in lacking} if drop else None
 
 
-def _refuse(lacking: Sequence[Lacking]) -> None:
+def _rows(some: np.ndarray, times: np.ndarray | None) -> int:
+    return int(some.sum() if times is None else times[some].sum())
+
+
+def _refuse(lacking: Sequence[Lacking], times: np.ndarray | None) -> None:
     """Refuse rows that lack something, all that they lack in one sentence."""
     found = [one for one in lacking if one[-1].any()]
     if not found:
         return
     what, _, column, missing = found[0]
-    more = f", one of {missing.sum():,} such cells" if missing.sum() > 1 else ""
-    others = [f"{blank.sum():,} of column {name!r} are no {role}" for role, name, _, blank in found[1:]]
+    cells = _rows(missing, times)
+    more = f", one of {cells:,} such cells" if cells > 1 else ""
+    others = [f"{_rows(blank, times):,} of column {name!r} are no {role}" for role, name, _, blank in found[1:]]
     also = f"; blank cells too, {joined(others)}" if others else ""
     remedy = f"is not a {what}{more}{also}; {REMEDY}, as drop_missing=True does"
     raise column.error(int(np.argmax(missing)), remedy)

@@ -8,6 +8,8 @@ import os
 import re
 import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,16 +58,30 @@ def read_table(
             no rows, or a column has no name or that of another.
     """
     file = Path(os.path.expanduser(path))
-    _refuse_other_files(path, file)
-    try:
+    refuse_other_files(path, file)
+    with refusing_damage(path):
         table = _read(path, file, delimiter, text_encoding, split, wanted)
+    return checked_names(path, _without_index(path, table))
+
+
+@contextmanager
+def refusing_damage(path: str) -> Iterator[None]:
+    """Answer what parsers raise of a damaged file in a sentence.
+
+    Args:
+        path: of the file that is read meanwhile, for messages.
+
+    Raises:
+        InputError: naming it.
+    """
+    try:
+        yield
     except InputError:
         raise
     except (pa.ArrowException, csv.Error, OSError, EOFError, zlib.error, *ODD) as error:
         said = " ".join(f"{type(error).__name__ if isinstance(error, ODD) else ''} {error}".split())[:200]
         kind = suffix_of(path).removeprefix(".")
         raise InputError(f"{path} cannot be read as {kind}: {said}; fix the file or its permissions") from error
-    return checked_names(path, _without_index(path, table))
 
 
 def read_head(path: str, *, delimiter: str | None = None, text_encoding: str | None = None) -> pa.Table | None:
@@ -104,15 +120,24 @@ def checked_names(path: str, table: pa.Table) -> pa.Table:
     Raises:
         InputError: if not.
     """
-    names = Counter(table.column_names)
+    refuse_names(path, table.column_names)
+    if table.num_rows == 0:
+        raise InputError(f"{path} has no rows; give a table with at least one")
+    return table
+
+
+def refuse_names(path: str, columns: Sequence[str]) -> None:
+    """Refuse columns without a name, or with that of another.
+
+    Raises:
+        InputError: naming the first.
+    """
+    names = Counter(columns)
     for place, (name, times) in enumerate(names.items()):
         if not name.strip():
             raise InputError(f"{path}: column {place} (the first is 0) has no name; name it, or write without an index")
         if times > 1:
             raise InputError(f"{path} has the column {name!r} twice; rename one of them")
-    if table.num_rows == 0:
-        raise InputError(f"{path} has no rows; give a table with at least one")
-    return table
 
 
 def _read(
@@ -146,7 +171,16 @@ def suffix_of(path: str | Path) -> str:
     return before if before in TEXTS else name.suffix
 
 
-def _refuse_other_files(path: str, file: Path) -> None:
+def refuse_other_files(path: str, file: Path) -> None:
+    """Refuse what is missing, no table, or can be read once only.
+
+    Args:
+        path: as it was given, for messages.
+        file: where it is.
+
+    Raises:
+        InputError: naming it.
+    """
     if not file.exists():
         if may_be_on_hub(path):
             return

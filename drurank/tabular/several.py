@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from drurank.errors import InputError
+from drurank.parquet import Wanted
+from drurank.tabular.arrow import is_dataset
 from drurank.tabular.columns import Column, Files
+from drurank.tabular.formats import PARQUET
 from drurank.tabular.patterns import files_matching
 from drurank.tabular.reading import read_head, read_table, suffix_of
 
@@ -27,15 +30,25 @@ class Source:
         path: as it was given, or the file where it is but one; for messages.
         files: that it was read from.
         table: the rows of all files.
+        places: of the table's rows among those of all files, int64 ``[n]``, where it has not all of them.
+        times: how often each occurs, int64 ``[n]``, where it has only those that differ; once, if not given.
     """
 
     path: str
     files: Files
     table: pa.Table
+    places: np.ndarray | None = None
+    times: np.ndarray | None = None
 
     @classmethod
     def read(
-        cls, path: str, *, delimiter: str | None = None, text_encoding: str | None = None, split: str = "split"
+        cls,
+        path: str,
+        *,
+        delimiter: str | None = None,
+        text_encoding: str | None = None,
+        split: str = "split",
+        wanted: Wanted | None = None,
     ) -> Source:
         """Read what ``path`` names, file after file in the order of their names; the rest is as in ``read_table``.
 
@@ -43,9 +56,12 @@ class Source:
             InputError: if a file is missing, named twice or cannot be read, or has other columns than the first.
         """
         files = files_of(path)
-        tables = [read_table(file, delimiter=delimiter, text_encoding=text_encoding, split=split) for file in files]
+        tables = [
+            read_table(file, delimiter=delimiter, text_encoding=text_encoding, split=split, wanted=wanted)
+            for file in files
+        ]
         starts = np.cumsum([0, *(table.num_rows for table in tables[:-1])])
-        return cls(files[0] if len(files) == 1 else path, Files(files, starts), _joined(files, tables))
+        return cls(files[0] if len(files) == 1 else path, Files(files, starts), joined(files, tables))
 
     @classmethod
     def given(cls, name: str, table: pa.Table) -> Source:
@@ -63,7 +79,25 @@ class Source:
         Raises:
             InputError: if its type is neither a number, a boolean nor text.
         """
-        return Column(self.path, name, self.table[name], files=self.several)
+        return Column(self.path, name, self.table[name], self.places, self.several)
+
+    @property
+    def rows(self) -> int:
+        """Rows that its own stand for."""
+        return int(self.table.num_rows if self.times is None else self.times.sum())
+
+    def take(self, rows: np.ndarray) -> Source:
+        """Some of its rows.
+
+        Args:
+            rows: places in the table, int64 ``[k]``.
+        """
+        return replace(
+            self,
+            table=self.table.take(pa.array(rows)),
+            places=rows if self.places is None else self.places[rows],
+            times=None if self.times is None else self.times[rows],
+        )
 
     @property
     def several(self) -> Files | None:
@@ -84,7 +118,7 @@ def check_head(
     *,
     delimiter: str | None = None,
     text_encoding: str | None = None,
-) -> None:
+) -> list[str] | None:
     """Check the columns of a table before its rows are read, where the head of its first file says them.
 
     Args:
@@ -93,12 +127,17 @@ def check_head(
         delimiter: see ``read_table``.
         text_encoding: see there.
 
+    Returns:
+        The names of the columns; ``None`` where no head says them.
+
     Raises:
         InputError: if a file is named twice, or what the check raises.
     """
     head = read_head(files_of(path)[0], delimiter=delimiter, text_encoding=text_encoding)
-    if head is not None:
-        check(head)
+    if head is None:
+        return None
+    check(head)
+    return list(head.column_names)
 
 
 def read_files(data: Any) -> list[str]:
@@ -108,17 +147,20 @@ def read_files(data: Any) -> list[str]:
 
 
 def files_of(path: str) -> list[str]:
-    """The files that a path names, sorted: itself, those of a pattern as ``part-*.json``, or several with commas.
+    """The files that a path names, sorted.
+
+    They are itself, the parts of a folder of Parquet, those of a pattern as ``part-*.json``, or several with commas.
 
     Raises:
-        InputError: if one is named twice, or too much has to be looked through for those of a pattern.
+        InputError: if one is named twice, too much has to be looked through for those of a pattern, or a folder says
+            what is in a column.
     """
     if _is_there(path):
-        return [path]
+        return _parts(path)
     files: list[str] = []
     for piece in path.split(","):
         name = os.path.expanduser(piece.strip())
-        files += [name] if _is_there(name) else files_matching(name) or [name]
+        files += _parts(name) if _is_there(name) else files_matching(name) or [name]
     files.sort()
     twice = [file for file, other in pairwise(files) if file == other]
     if twice:
@@ -126,11 +168,35 @@ def files_of(path: str) -> list[str]:
     return files
 
 
+def _parts(path: str) -> list[str]:
+    """The files of Parquet in a folder, as Spark and others write a table; the path itself where it is no such."""
+    folder = Path(os.path.expanduser(path))
+    if not folder.is_dir() or is_dataset(folder):
+        return [path]
+    inside = sorted(one for one in folder.iterdir() if not one.name.startswith(("_", ".")))
+    partitions = [one.name for one in inside if one.is_dir() and "=" in one.name]
+    if partitions:
+        raise InputError(
+            f"{path} has a folder {partitions[0]!r}, which says what is in a column; write all columns into the files, "
+            "in one folder"
+        )
+    return [str(one) for one in inside if suffix_of(one) in PARQUET and one.is_file()] or [path]
+
+
 def _is_there(path: str) -> bool:
     return os.path.exists(os.path.expanduser(path))
 
 
-def _joined(files: list[str], tables: list[pa.Table]) -> pa.Table:
+def joined(files: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of tables with the same columns.
+
+    Args:
+        files: what each is called in messages.
+        tables: ``[f]``.
+
+    Raises:
+        InputError: if columns differ, or are of kinds that do not go together.
+    """
     names = tables[0].column_names
     if len(tables) == 1:
         return tables[0]
@@ -155,8 +221,17 @@ def _joined(files: list[str], tables: list[pa.Table]) -> pa.Table:
                     f"{file}: column {name!r} holds {both[1].types[0]}, and in the files before {both[0].types[0]}; "
                     "write one kind in a column"
                 ) from error
+    return concatenated(files, [table.select(names) for table in tables])
+
+
+def concatenated(files: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
+    """The same of tables whose columns go together.
+
+    Raises:
+        InputError: if a number is too large for the kind of its column.
+    """
     try:
-        return pa.concat_tables([table.select(names) for table in tables], promote_options="permissive")
+        return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         said = " ".join(str(error).split())[:80]
         raise InputError(

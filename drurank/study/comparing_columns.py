@@ -1,0 +1,134 @@
+"""Several columns of predictions for the same rows compared, each with each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from drurank.errors import InputError
+from drurank.report.answers import Answers
+from drurank.report.asked import complete_table, read_checked
+from drurank.report.cells import counts_of_column, named_splits, refuse_lacking, refuse_on_alone
+from drurank.report.classes import rows_by
+from drurank.report.counts import SplitCounts
+from drurank.study.chosen import Chosen
+from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, Changed, Comparison, compare, compare_chosen
+from drurank.study.constant import no_better
+from drurank.study.result import Counts
+from drurank.study.tabulating import default_cells
+from drurank.tabular.columns import Names
+from drurank.tabular.several import check_head
+from drurank.words import as_names
+
+
+def compare_columns(
+    predictions: str,
+    prediction: Names,
+    label: str = "label",
+    group: Names = "group",
+    split: str | None = None,
+    on: Names = None,
+    labels: Names = None,
+    criteria: Names = None,
+    count: str | None = None,
+    min_count: int = 1,
+    drop_missing: bool = False,
+    delimiter: str | None = None,
+    text_encoding: str | None = None,
+) -> list[Comparison]:
+    """Models whose predictions are columns of one table, each compared with each by accuracy.
+
+    Of three or more p and intervals allow for their number, as in tables of studies: the range of all of them, step by
+    step (``drurank.study.differences``).
+
+    Args:
+        predictions: the table, one row per sample, or per count of samples.
+        prediction: columns of the predicted class, two or more (with commas).
+        label: column of the right class.
+        group: column of the group, or several (with commas).
+        split: column of the split; each split is compared by itself.
+        on: splits to compare (with commas); all, if not given.
+        labels: all classes (with commas), needed if a predicted class is the label of no row.
+        criteria: criteria by name (with commas); the usual ones, if not given.
+        count: column of how many samples each row stands for; each is one, if not given.
+        min_count: criteria leave out groups with fewer rows.
+        drop_missing: whether rows without a label or a group are left out, and counted; else they are refused.
+        delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
+        text_encoding: encoding of a text file, if not UTF-8.
+
+    Returns:
+        One a split and pair, in the order of the columns.
+
+    Raises:
+        InputError: if the table lacks a column, or has cells that cannot be used.
+    """
+    columns = as_names(prediction)
+    if len(columns) < 2:
+        raise InputError(f"prediction is {prediction!r}; give two columns or more to compare them")
+    for place, name in enumerate(columns):
+        if name in columns[:place]:
+            raise InputError(f"prediction names {name!r} twice; name each column once")
+    refuse_on_alone(on, split)
+    others = [*columns, *as_names(group), *(name for name in (split, count) if name)]
+    check = partial(refuse_lacking, predictions, label=label, others=others)
+    check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
+    source = read_checked(predictions, check, delimiter, text_encoding, {label, *others}, only_counts=True)
+    source, _ = complete_table(source, [label], as_names(group), drop_missing)
+    times = source.times if count is None else counts_of_column(source.column(count), source.times)
+    answers = {
+        name: Answers.of_table(
+            source.path,
+            source.table,
+            label,
+            name,
+            as_names(group),
+            split,
+            as_names(labels),
+            times=times,
+            places=source.places,
+            files=source.several,
+        )
+        for name in columns
+    }
+    only, cells = named_splits(on, split, list(answers[columns[0]].rows)), as_names(criteria) or default_cells("qdcg10")
+    of_splits = zip(*(each.counts(only=only) for each in answers.values()), strict=True)
+    return [
+        found
+        for of_split in of_splits
+        for found in _of_split(answers, dict(zip(columns, of_split, strict=True)), cells, min_count)
+    ]
+
+
+def _of_split(
+    answers: Mapping[str, Answers], counted: Mapping[str, SplitCounts], cells: Sequence[str], min_count: int
+) -> list[Comparison]:
+    """All pairs on one split."""
+    names, first = tuple(counted), next(iter(counted.values()))
+    correct = np.stack([one.correct for one in counted.values()])[:, None]
+    side = Chosen(names, ((0, 0),), (correct,), (first.count,), min_count, groups=tuple(first.groups))
+    found = []
+    for pair in combinations(names, 2):
+        constant = {name: [of.constant_answer()] for name in pair if (of := counted[name].classes)}
+        remarks = (*no_better(constant, first.split), ONE_RUN, PAIRED_ROWS)
+        one = compare_chosen(side, pair, first.split, cells, remarks)
+        counts = [Counts(tuple(counted[name].groups), counted[name].correct, counted[name].count) for name in pair]
+        changed = _changed([answers[name] for name in pair], first)
+        found.append(replace(one, groups=compare(*counts, changed=changed)))
+    return found
+
+
+def _changed(answers: Sequence[Answers], split: SplitCounts) -> Changed:
+    """Rows of each group of a split of which one of two is right."""
+    right = [each.outcomes.label == each.outcomes.prediction for each in answers]
+    of = answers[0]
+    here, number = of.rows[split.split], {name: place for place, name in enumerate(of.groups)}
+    place = [number[name] for name in split.groups]
+    gained, lost = (
+        rows_by(of.code[some], None if of.times is None else of.times[some], len(of.groups))[place]
+        for some in (here & right[1] & ~right[0], here & right[0] & ~right[1])
+    )
+    return Changed(gained, lost)
