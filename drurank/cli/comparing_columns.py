@@ -48,7 +48,8 @@ def compare_shown_columns(settings: Mapping[str, Any], columns: Sequence[str]) -
     Raises:
         InputError: if an option has no effect here, a file exists, or what ``compare_columns`` raises.
     """
-    from drurank.cli.compare_shown import print_comparison, write_groups
+    from drurank.cli.compare_shown import print_comparison
+    from drurank.cli.comparing import write_groups
     from drurank.study.comparing_columns import compare_columns
 
     known, usual = (inspect.signature(one).parameters for one in (compare_columns, report_predictions))
