@@ -50,8 +50,7 @@ lint: install
 type: install
 	$(BIN)/mypy
 
-# Times, as one table that is also put into benchmarks/RESULTS.md; under ten minutes on two cores. To compare with
-# fairlearn too: .venv/bin/python -m pip install --editable '.[bench]'
+# Times, as one table that is also put into benchmarks/RESULTS.md; under ten minutes on two cores.
 bench: install
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
 
