@@ -89,7 +89,8 @@ def test_test_draws_a_sheet_where_rows_are_pictures(kind, run, tmp_path, capsys)
     assert made == (kind != "numbers")
     assert ("Pictures that the worst groups got wrong" in capsys.readouterr().out) == made
     page = (tmp_path / "runs/version_0/test/qdcg10/report.html").read_text(encoding="utf-8")
-    sheet = base64.b64encode((tmp_path / "runs/version_0/test/qdcg10/errors.png").read_bytes()) if made else b"no picture"
+    drawn = tmp_path / "runs/version_0/test/qdcg10/errors.png"
+    sheet = base64.b64encode(drawn.read_bytes()) if made else b"no picture"
     assert (sheet.decode() in page) == made == ("<h2>Mistakes</h2>" in page)
 
 
