@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,12 @@ def check_augment(augment: Augment) -> None:
         named = isinstance(one, Mapping) and len(one) == 1 and isinstance(next(iter(one)), str)
         if not named or not isinstance(next(iter(one.values())) or {}, Mapping):
             raise InputError(f"augment has {one!r:.80}; give each transform as {{name: {{option: value}}}}")
+        if _holds_mapping((next(iter(one.values())) or {}).values()):
+            raise InputError(f"augment has {one!r:.80}, with transforms within a transform; name them one by one")
+
+
+def _holds_mapping(values: Iterable[Any]) -> bool:
+    return any(isinstance(one, Mapping) or (isinstance(one, list) and _holds_mapping(one)) for one in values)
 
 
 def _seed_of(epoch: int, row: int) -> int:
