@@ -222,7 +222,7 @@ def test_rows_of_one_group_each_train_as_ever(make, tmp_path):
         saved = plain(tmp_path / f"{kind}.ckpt")
         training = {key: value for key, value in saved["drurank"]["training"].items() if key != "fingerprint"}
         found.append((watch.weights, watch.criteria, saved["state_dict"], saved["optimizer_states"], training))
-    assert len({tuple(weight.tolist()) for weight in found[0][0]}) > 2
+    assert len({tuple(weight.tolist()) for weight in found[0][0]}) > 1
     assert same(found[0], found[1])
     assert same(found[0], found[2])
 
