@@ -15,7 +15,7 @@ import torch
 from drurank.data.dataset import GroupedDataset
 from drurank.data.encoded import EncodedData
 from drurank.data.memberships import Memberships
-from drurank.data.options import TablePath, checked_splits, named
+from drurank.data.options import TablePath, check_overlapping, checked_splits, named
 from drurank.data.saying import say_taken
 from drurank.data.unseen import say_blank_groups, say_twins, say_unseen_groups
 from drurank.errors import InputError, check_choice, nearest
@@ -108,22 +108,10 @@ class FileData(EncodedData):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
         self.join_twins, self.group_in, self.by = join_twins, group_in, by
         if by == "overlapping":
-            self._refuse_with_overlap()
+            given = {"regroup": self.regroup, "join_twins": join_twins, "group_in": group_in == "eval"}
+            check_overlapping(self.label, self.group, given)
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
-
-    def _refuse_with_overlap(self) -> None:
-        """Refuse what is about cells that name the one group of a row."""
-        if not self.group:
-            raise InputError("by='overlapping' and there is no group; name the columns of 0 and 1 as group=a,b,c")
-        if self.label in self.group:
-            raise InputError(f"by='overlapping' and the label {self.label!r} is one of the groups; leave it out there")
-        given = {"regroup": self.regroup, "join_twins": self.join_twins, "group_in": self.group_in == "eval"}
-        for name in [name for name, value in given.items() if value]:
-            raise InputError(
-                f"{name} is about columns whose cells name the group of a row, and by='overlapping' has columns of 0 "
-                f"and 1; leave {name} out"
-            )
 
     @classmethod
     def from_dataset(cls, dataset: Any, *, label: str, **kwargs: Any) -> Self:
@@ -231,7 +219,7 @@ class FileData(EncodedData):
         where = self.path if self.split is None or split == NEW else f"{self.path}, {split}"
         group, group_names = encoder.group(data, rows)
         if isinstance(group, Memberships):
-            self._refuse_without(group, where)
+            group.refuse_empty(where, self.group)
         elif self._predicts() and data.group_columns:
             say_blank_groups(where, group, [column.name for column in data.group_columns])
         if (
@@ -249,10 +237,6 @@ class FileData(EncodedData):
             num_seen=len(encoder.group_names),
             rows=torch.from_numpy(rows if self._places is None else self._places[rows]),
         )
-
-    def _refuse_without(self, group: Memberships, where: str) -> None:
-        if not len(group.row):
-            raise InputError(f"{where}: no row is in any of the groups {', '.join(self.group)}; name other columns")
 
     @cached_property
     def _table(self) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -57,3 +58,16 @@ class Memberships:
         """Those of some rows, bool ``[n]``; the others are then in no group."""
         kept = rows[self.row]
         return replace(self, row=self.row[kept], group=self.group[kept])
+
+    def refuse_empty(self, where: str, columns: Sequence[str]) -> None:
+        """Refuse rows of which none is in any group.
+
+        Args:
+            where: what the rows are called in the sentence.
+            columns: those of the groups.
+
+        Raises:
+            InputError: if there is no membership.
+        """
+        if not len(self.row):
+            raise InputError(f"{where}: no row is in any of the groups {', '.join(columns)}; name other columns")
