@@ -67,12 +67,9 @@ class TestedClasses:
             noted = next((table for dataset, table in tables if dataset is split.dataset), None)
             if noted is None:
                 continue
-            label, correct, group = (of.cpu().numpy() for of in (noted, split.record.correct, split.record.group))
+            label, correct, counts = (of.cpu().numpy() for of in (noted, split.record.correct, split.record.counted()))
             if (label >= 0).all() and (correct >= 0).all():
-                has_group = group >= 0
-                found[split.name] = _counted(
-                    label[has_group], correct[has_group] == 1, names, method.progress.class_count
-                )
+                found[split.name] = _counted(label[counts], correct[counts] == 1, names, method.progress.class_count)
         return found
 
 

@@ -51,14 +51,14 @@ def worst_mistakes(split: EvaluatedSplit, labels: Sequence[str] | None) -> list[
     """
     assert split.answers is not None, "asked for before the test began"
     label, prediction, sure = split.answers.chosen()
-    group, right = (of.cpu().numpy() for of in (split.record.known_group(), split.record.correct))
-    here = group >= 0
-    count = np.bincount(group[here], minlength=split.dataset.num_groups)
-    correct = np.bincount(group[here & (right == 1)], minlength=len(count))
+    row, group = (of.cpu().numpy() for of in split.record.known_members())
+    row, group, right = row[group >= 0], group[group >= 0], split.record.correct.cpu().numpy()
+    count = np.bincount(group, minlength=split.dataset.num_groups)
+    correct = np.bincount(group[right[row] == 1], minlength=len(count))
     accuracy = np.divide(correct, count, out=np.ones(len(count)), where=count > 0)
     names, found = class_names(labels, max(label.max(), prediction.max()) + 1), []
     for worst in np.lexsort((-count, accuracy))[:GROUPS].tolist():
-        wrong = np.flatnonzero((group == worst) & (right != 1))
+        wrong = row[(group == worst) & (right[row] != 1)]
         wrong = wrong[np.argsort(-sure[wrong], kind="stable")][:ERRORS]
         if len(wrong):
             title = f"{split.dataset.group_names[worst]} ({split.name}): {correct[worst]} of {count[worst]} right"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +37,8 @@ class ValidationCounts(Callback):
         if folder is None:
             return
         table = pa.concat_tables(split.counts_table() for split in splits)
-        write_checked(table, validation_file(folder, trainer.current_epoch))
+        overlap = any(split.overlap for split in splits)
+        write_checked(table, validation_file(folder, trainer.current_epoch), overlap=overlap)
 
 
 def split_counts(method: GroupModule, classes: Mapping[str, ClassCounts] | None = None) -> list[SplitCounts]:
@@ -49,6 +51,8 @@ def split_counts(method: GroupModule, classes: Mapping[str, ClassCounts] | None 
     found = []
     for split in method.evaluation.splits:
         correct, count = (counted.cpu().numpy() for counted in split.criteria.counts())
+        well, every = split.whole()
         names, seen = split.dataset.group_names, split.dataset.num_seen
-        found.append(SplitCounts.of_some(split.name, names, correct, count, seen, (classes or {}).get(split.name)))
+        counts = SplitCounts.of_some(split.name, names, correct, count, seen, (classes or {}).get(split.name))
+        found.append(replace(counts, whole=(int(well), int(every))) if split.record.overlap else counts)
     return found

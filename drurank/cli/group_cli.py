@@ -296,7 +296,8 @@ class GroupCLI(LightningCLI):
             return
         from drurank.cli.seeds import fit_seeds  # here, since few fits need it
 
-        fit_seeds(cast(TrainingParser, self._parser("fit")), self.config["fit"], seeds, self.trainer)
+        parser = cast(TrainingParser, self._parser("fit"))
+        fit_seeds(parser, self.config["fit"], seeds, self.trainer, self.datamodule)
 
     def after_fit(self) -> None:
         """Show what was kept and where."""

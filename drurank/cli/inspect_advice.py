@@ -106,6 +106,9 @@ def advise(inspection: Inspection, asked: Asked) -> None:
     if not data.group:
         say("No column says the split of each row; name it as --data.split, or one of the group to split the rows by.")
         return
+    if data.overlap:
+        say("No column says the split of each row, and `split` takes no groups that overlap; write the column by hand.")
+        return
     output, column = _output(data.path), _new_column(data)
     names = {"path": data.path, "label": data.label, "group": list(data.group), "output": output, "split": column}
     of_split = {name: value for name, value in {**asked.given, **found}.items() if name in OF_SPLIT and value}

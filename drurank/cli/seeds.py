@@ -11,6 +11,7 @@ from lightning.pytorch import Trainer
 from drurank.cli.commands import exporting
 from drurank.cli.program import program
 from drurank.cli.seeds_shown import show_seeds
+from drurank.cli.study_checks import refuse_overlap
 from drurank.cli.study_run import Options, prepare, run_plan
 from drurank.cli.training_parser import TrainingParser
 from drurank.errors import InputError, check_count, check_seed
@@ -45,7 +46,7 @@ def check_seeds(first: Any, seeds: int, checkpoint: str | None) -> None:
         raise InputError("--seeds begins anew, but --ckpt_path is given; leave one of them out")
 
 
-def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer) -> None:
+def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer, data: Any) -> None:
     """Train a method with several seeds and test each, and report on all of them.
 
     Args:
@@ -53,11 +54,13 @@ def fit_seeds(parser: TrainingParser, config: Any, seeds: int, trainer: Trainer)
         config: settings of the fit, as parsed.
         seeds: how many; the first is ``seed_everything``.
         trainer: of the fit, in the folder of whose run the study is made.
+        data: of the fit.
 
     Raises:
         InputError: if the settings cannot be those of a study.
         SystemExit: if some seed is not finished.
     """
+    refuse_overlap(data)
     environment, logger = getattr(trainer.strategy, "cluster_environment", None), trainer.logger
     if environment is not None and environment.creates_processes_externally:
         raise InputError("--seeds starts the processes of its runs by itself; call it once, without torchrun or srun")

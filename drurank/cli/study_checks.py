@@ -119,6 +119,19 @@ class Rehearsal:
         return command("inspect", [*named, *(word for given in own for word in words[given.place : given.end])])
 
 
+def refuse_overlap(data: Any) -> None:
+    """Refuse data whose groups overlap, for a study.
+
+    Raises:
+        InputError: saying why.
+    """
+    if getattr(data, "overlap", False):
+        raise InputError(
+            "a study takes counts of groups to add up to all rows, and with by='overlapping' they do not; fit and test "
+            "each run by itself, or give groups of which a row is in one"
+        )
+
+
 class _RehearsedCLI(GroupCLI):
     def __init__(self, words: list[str], modules: dict[str, GroupDataModule]) -> None:
         self._modules = modules
@@ -132,6 +145,7 @@ class _RehearsedCLI(GroupCLI):
 
     def before_fit(self) -> None:
         """Check all as a fit does, and name every error of the data, since each start of a study takes long."""
+        refuse_overlap(self.datamodule)
         try:
             super().before_fit()
         except FindingError as error:

@@ -3,6 +3,7 @@
 from drurank.data.dataset import GroupedDataset, InMemory
 from drurank.data.images import Images
 from drurank.data.loading import evaluation_loader, make_loader
+from drurank.data.memberships import Memberships
 from drurank.data.module import GroupDataModule
 from drurank.data.painted import PaintedShortcut
 from drurank.data.synthetic import Shortcut, Synthetic
@@ -16,6 +17,7 @@ __all__ = [
     "GroupedDataset",
     "Images",
     "InMemory",
+    "Memberships",
     "PaintedShortcut",
     "Shortcut",
     "Synthetic",

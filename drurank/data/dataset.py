@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, TensorDataset, default_collate
 
+from drurank.checks import NONE
+from drurank.data.memberships import Memberships
 from drurank.data.numbering import number_groups
 from drurank.data.sampler import Places, without_epoch
 from drurank.errors import InputError, nearest
@@ -36,7 +38,8 @@ class GroupedDataset(Dataset[Batch]):
             int64 ``[n]``, rows of similar length share a batch; where ``changes_by_epoch`` is true, batches of training
             are asked for by ``cut_batch(places, epoch)``.
         groups: the group of each row, ``[n]``: names (strings), or numbers as an integer tensor or array; a negative
-            number means no group.
+            number means no group. Where a row may be in several, their ``Memberships``; batches then say of each row
+            that it is in none.
         split: ``train``, ``ood_val``, ``id_val``, ``val``, ``ood_test``, ``id_test`` or ``test``; names the criteria
             computed on it.
         group_names: name of each group by number; needed only with numbers.
@@ -54,7 +57,7 @@ class GroupedDataset(Dataset[Batch]):
     def __init__(
         self,
         dataset: Any,
-        groups: Sequence[Any] | Tensor | np.ndarray,
+        groups: Sequence[Any] | Tensor | np.ndarray | Memberships,
         *,
         split: str | None = None,
         group_names: Sequence[str] | None = None,
@@ -74,7 +77,13 @@ class GroupedDataset(Dataset[Batch]):
         if len(dataset) == 0:
             raise InputError(f"the dataset of split {split!r} has no rows; give at least one")
         self.dataset, self.split, self.label, self.collate, self.flat = dataset, split, label, collate, flat
-        self.group, self.group_names = number_groups(groups, group_names)
+        self.memberships = groups if isinstance(groups, Memberships) else None
+        """The groups of each row where it may be in several; ``group`` is -1 then."""
+        if isinstance(groups, Memberships):
+            _, self.group_names = number_groups(groups.group, group_names)
+            self.group = torch.full((groups.rows,), NONE)
+        else:
+            self.group, self.group_names = number_groups(groups, group_names)
         if len(self.group) != len(dataset):
             raise InputError(f"{len(self.group)} groups for {len(dataset)} rows; give one group per row")
         self.num_seen = num_seen
@@ -89,6 +98,18 @@ class GroupedDataset(Dataset[Batch]):
     def num_training_groups(self) -> int:
         """Number of groups that have training rows; all of them, if ``num_seen`` was not given."""
         return self.num_groups if self.num_seen is None else self.num_seen
+
+    @property
+    def grouping(self) -> Tensor | Memberships:
+        """The group of each row, int64 ``[n]``, -1 for none; or the memberships of rows that may be in several."""
+        return self.group if self.memberships is None else self.memberships
+
+    def groups_at(self, places: Tensor) -> list[str]:
+        """Names of the groups of the rows at these places, int64 ``[k]``, in the order of their numbers."""
+        here = self.group[places]
+        if self.memberships is not None:
+            here = self.memberships.group[torch.isin(self.memberships.row, places)]
+        return [self.group_names[code] for code in sorted({*here[here >= 0].tolist()})]
 
     @property
     def lengths(self) -> Tensor | None:
@@ -169,6 +190,8 @@ class GroupedDataset(Dataset[Batch]):
     def fingerprint(self) -> str:
         """A short digest of the rows' groups, and of their contents where they are tensors in memory."""
         digest = hashlib.sha256(self.group.numpy().tobytes())
+        if self.memberships is not None:
+            digest.update(torch.stack([self.memberships.row, self.memberships.group]).numpy().tobytes())
         digest.update("\n".join(self.group_names[: self.num_training_groups]).encode())
         for tensor in getattr(self.dataset, "tensors", ()):
             digest.update(tensor.contiguous().view(torch.uint8).numpy().data if tensor.numel() else b"")

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drurank.data.memberships import Memberships
 from drurank.networks import Sizes
 from drurank.tabular.columns import LARGEST, Column
 from drurank.tabular.feature import DATE, PERCENT, PLAIN
@@ -40,12 +41,20 @@ class Names:
         """Class number of each of these rows, int64 ``[k]``; -1 where it has none."""
         return torch.from_numpy(recode(data.label[rows], data.label_names, self.label_names))
 
-    def group(self, data: GroupedRows, rows: np.ndarray) -> tuple[Tensor, list[str]]:
-        """Number of each row's group, int64 ``[k]``, -1 where it has none, and names: new ones follow training's."""
-        group = data.group[rows]
-        here = [data.group_names[code] for code in np.unique(group[group >= 0])]
-        names = [*self.group_names, *sorted(set(here) - set(self.group_names))]
-        return torch.from_numpy(recode(group, data.group_names, names)), names
+    def group(self, data: GroupedRows, rows: np.ndarray) -> tuple[Tensor | Memberships, list[str]]:
+        """Number of each row's group, int64 ``[k]``, -1 where it has none, and names: new ones follow training's.
+
+        Where groups overlap, the memberships of these rows.
+        """
+        named = {data.group_names[code] for code in np.unique(data.groups_in(rows))}
+        names = [*self.group_names, *sorted(named - set(self.group_names))]
+        if data.members is None:
+            return torch.from_numpy(recode(data.group[rows], data.group_names, names)), names
+        place = np.full(len(data.split), -1)
+        place[rows] = np.arange(len(rows))
+        row, number = place[data.members.row], recode(data.members.code, data.group_names, names)
+        here = row >= 0
+        return Memberships.of(torch.from_numpy(row[here]), torch.from_numpy(number[here]), len(rows)), names
 
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain values."""

@@ -14,7 +14,8 @@ import torch
 
 from drurank.data.dataset import GroupedDataset
 from drurank.data.encoded import EncodedData
-from drurank.data.options import TablePath, checked_splits, named
+from drurank.data.memberships import Memberships
+from drurank.data.options import TablePath, check_overlapping, checked_splits, named
 from drurank.data.saying import say_taken
 from drurank.data.unseen import say_blank_groups, say_twins, say_unseen_groups
 from drurank.errors import InputError, check_choice, nearest
@@ -26,7 +27,7 @@ from drurank.tabular.delimited import check_delimiter
 from drurank.tabular.gathering import gather_rows
 from drurank.tabular.reading import checked_names
 from drurank.tabular.renaming import checked_labels, with_names
-from drurank.tabular.rows import GroupedRows, GroupIn
+from drurank.tabular.rows import By, GroupedRows, GroupIn
 from drurank.tabular.rules import refuse
 from drurank.tabular.several import Source, check_head
 from drurank.tabular.text import check_encoding
@@ -52,6 +53,9 @@ class FileData(EncodedData):
         label: column of the label; text or whole numbers.
         group: column of the group, or several (with commas), whose combinations are the groups; the label may be one.
             Without any, only the criterion ``overall`` is offered.
+        by: what several group columns mean: ``crossed`` makes groups of their combinations; ``overlapping`` of each
+            column, of 0 and 1, those rows that it says 1 of, so that a row is in any number of groups. A single column
+            then holds lists of names of groups, or says 0 or 1. Accuracies of groups are over all of their rows.
         split: column of the split; its values are train, ood_val, id_val, val, ood_test, id_test and test. Without it
             all rows are for testing.
         split_names: what other spellings stand for, as ``{dev: ood_val}``.
@@ -80,6 +84,7 @@ class FileData(EncodedData):
         label: str,
         group: ColumnNames = None,
         split: str | None = None,
+        by: By = "crossed",
         split_names: dict[str, str] | None = None,
         relabel: dict[str | int, str | int] | None = None,
         regroup: dict[str | int, str | int] | None = None,
@@ -93,6 +98,7 @@ class FileData(EncodedData):
         self._is_told = False
         super().__init__(name, **kwargs)
         check_choice("group_in", group_in, GroupIn)
+        check_choice("by", by, By)
         if split is None and isinstance(self._given, dict):
             split = "split"  # its keys, as of a DatasetDict
         self.label, self.split, self.group = label, split, as_names(group)
@@ -100,7 +106,10 @@ class FileData(EncodedData):
         self.regroup = checked_labels(regroup, "regroup")
         if split in (label, *self.group):
             raise InputError(f"split is {split!r}, and so is the label or the group; name three different columns")
-        self.join_twins, self.group_in = join_twins, group_in
+        self.join_twins, self.group_in, self.by = join_twins, group_in, by
+        if by == "overlapping":
+            given = {"regroup": self.regroup, "join_twins": join_twins, "group_in": group_in == "eval"}
+            check_overlapping(self.label, self.group, given)
         self.delimiter = None if delimiter is None else check_delimiter(delimiter)
         self.text_encoding = None if text_encoding is None else check_encoding(text_encoding)
 
@@ -124,6 +133,11 @@ class FileData(EncodedData):
     def grouped(self) -> bool:
         """Whether there is a group column."""
         return bool(self.group)
+
+    @property
+    def overlap(self) -> bool:
+        """Whether rows may be in several groups."""
+        return self.by == "overlapping"
 
     def describe(self) -> str:
         """The file, and the column that splits it."""
@@ -204,11 +218,16 @@ class FileData(EncodedData):
             refuse(data.only(split), "predict" if self._predicts() else "evaluate")
         where = self.path if self.split is None or split == NEW else f"{self.path}, {split}"
         group, group_names = encoder.group(data, rows)
-        if self._predicts() and data.group_columns:
+        if isinstance(group, Memberships):
+            group.refuse_empty(where, self.group)
+        elif self._predicts() and data.group_columns:
             say_blank_groups(where, group, [column.name for column in data.group_columns])
-        if self._predicts() and not split.startswith("ood_"):  # whose groups are unseen by its name
+        if (
+            self._predicts() and not self.overlap and not split.startswith("ood_")
+        ):  # whose groups are unseen by its name
             say_unseen_groups(where, group, group_names, len(encoder.group_names))
-        if (self._stage() == "test" and split in TEST) or (self._predicts() and split in (*TEST, NEW)):
+        is_reported = (self._stage() == "test" and split in TEST) or (self._predicts() and split in (*TEST, NEW))
+        if is_reported and not isinstance(group, Memberships):
             say_twins(where, group, group_names)
         return GroupedDataset(
             self.make_rows(data, rows, where),
@@ -260,7 +279,8 @@ class FileData(EncodedData):
         if self._predicts():
             # Who predicts need know nothing of the rows but their features.
             label, split = (name if name in here else None for name in (label, split))
-            group = group if set(group) <= set(here) else []
+            # Where groups overlap, predictions have no column of the one group of a row.
+            group = group if set(group) <= set(here) and not self.overlap else []
         if label is not None and label not in here and self._stage() in ("validate", "test"):
             raise InputError(
                 f"{self.path} has no column {label!r} of the label, without which nothing can be scored; "
@@ -276,6 +296,7 @@ class FileData(EncodedData):
             self._table,
             label=label,
             group=group,
+            by=self.by,
             split=split,
             split_names=self.split_names,
             files=self._source.several,

@@ -73,6 +73,11 @@ class GroupDataModule(MadeByItself, LightningDataModule, ABC):
         """Whether rows have groups; if not, ``overall`` is the only criterion."""
         return True
 
+    @property
+    def overlap(self) -> bool:
+        """Whether rows may be in several groups."""
+        return False
+
     @abstractmethod
     def splits(self) -> list[str]:
         """Names of the splits that have rows."""
@@ -141,6 +146,10 @@ class GroupDataModule(MadeByItself, LightningDataModule, ABC):
                 "it out"
             )
         train = self.dataset("train")
+        if draw != "shuffle" and train.memberships is not None:
+            raise InputError(
+                f"sampler {draw!r} draws by the one group of a row, and groups overlap; give sampler='shuffle'"
+            )
         sampler = GlobalBatchSampler(
             train,
             self.batch_size,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from drurank.errors import InputError, nearest
@@ -54,3 +54,25 @@ def checked_splits(names: Mapping[Any, str] | None) -> dict[str, str]:
         if meant not in SPLITS:
             raise InputError(f"split_names: {written!r} stands for {meant!r}, no split: {nearest(meant, SPLITS)}")
     return {**{name: name for name in SPLITS}, **{str(written): meant for written, meant in (names or {}).items()}}
+
+
+def check_overlapping(label: str, group: Sequence[str], given: Mapping[str, Any]) -> None:
+    """Refuse what is about cells that name the one group of a row, where groups overlap.
+
+    Args:
+        label: column of the label.
+        group: columns of the groups.
+        given: such options by name; those that are true were given.
+
+    Raises:
+        InputError: naming the option.
+    """
+    if not group:
+        raise InputError("by='overlapping' and there is no group; name the columns of 0 and 1 as group=a,b,c")
+    if label in group:
+        raise InputError(f"by='overlapping' and the label {label!r} is one of the groups; leave it out there")
+    for name in [name for name, value in given.items() if value]:
+        raise InputError(
+            f"{name} is about columns whose cells name the group of a row, and by='overlapping' has columns of 0 and "
+            f"1; leave {name} out"
+        )

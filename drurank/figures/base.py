@@ -42,6 +42,16 @@ class Outcomes:
     score: np.ndarray | None = None
     probability: np.ndarray | None = None
 
+    def at(self, places: np.ndarray) -> Outcomes:
+        """The rows at these places, int64 ``[k]``, each as often as it is named."""
+        return replace(
+            self,
+            label=self.label[places],
+            prediction=self.prediction[places],
+            score=None if self.score is None else self.score[places],
+            probability=None if self.probability is None else self.probability[places],
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:

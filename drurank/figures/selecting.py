@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -38,7 +38,14 @@ class FigureCriterion(Criterion):
             raise InputError(f"shrink=True shrinks shares of rows only, and {self.name!r} is of none; leave one out")
 
     def of_rows(
-        self, rows: Outcomes, code: np.ndarray, groups: int, *, min_count: int = 1, shrink: bool = False
+        self,
+        rows: Outcomes,
+        code: np.ndarray,
+        groups: int,
+        *,
+        whole: Outcomes | None = None,
+        min_count: int = 1,
+        shrink: bool = False,
     ) -> float:
         """Its value for rows that have a group; ``nan`` where no group has enough rows.
 
@@ -46,6 +53,7 @@ class FigureCriterion(Criterion):
             rows: what was predicted.
             code: group of each row, int64 ``[n]``, in ``[0, groups)``.
             groups: number of groups.
+            whole: each row once, where ``rows`` have it once for each of its groups.
             min_count: leave out groups with fewer rows that the figure is about.
             shrink: take the posterior mean of each group.
 
@@ -56,12 +64,16 @@ class FigureCriterion(Criterion):
             about = self.figure.about(rows)
             good = np.bincount(code[about & self.figure.went_well(rows)], minlength=groups)
             count = np.bincount(code[about], minlength=groups)
-            return float(self.of(Groups.of_counts(good, count, min_count=min_count, shrink=shrink)))
+            of_groups = Groups.of_counts(good, count, min_count=min_count, shrink=shrink)
+            if whole is not None:
+                of_groups = replace(of_groups, overall=self.figure.went_well(whole)[self.figure.about(whole)].mean())
+            return float(self.of(of_groups))
         if shrink:
             self.refuse_shrunk()
         arrays, count = self.figure.prepare(rows), np.bincount(code, minlength=groups)
         value = self.figure.shown(self.figure.of(arrays, code, groups))
-        overall = self.figure.shown(self.figure.of(arrays, np.zeros_like(code), 1))[0]
+        every = arrays if whole is None else self.figure.prepare(whole)
+        overall = self.figure.shown(self.figure.of(every, np.zeros(len(every[0]), np.int64), 1))[0]
         return float(self.of(Groups(np.where(count >= min_count, value, np.nan), count, overall)))
 
 

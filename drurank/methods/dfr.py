@@ -54,6 +54,7 @@ class DFR(ERM):
     """
 
     without_groups = "give split='id_val', if that has groups"
+    one_group_a_row = True
     chooses_late = True
     fit_checks = (
         method_checks.weights_can_be_replaced,

@@ -50,6 +50,7 @@ class GroupDRO(ERM):
     """
 
     needs_groups = True
+    one_group_a_row = True
     sampler = "balanced"
     nan_hint = "; with preset='wilds' no loss may be negative"
 

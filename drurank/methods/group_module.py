@@ -108,6 +108,8 @@ class GroupModule(MadeByItself, LightningModule):
     own_loss_epochs: int = 0
     """First epochs in which a ``training_step`` of your own may train on another loss, as in a warm-up."""
     needs_groups: bool = False
+    one_group_a_row: ClassVar[bool] = False
+    """Whether it looks at the one group of a row, so that groups may not overlap."""
     without_groups: ClassVar[str] = "use ERM, Const, JTT, CVaR or ChiSquare"
     """What to do where training rows have no group and the method needs them."""
     sampler: ClassVar[Draw] = "shuffle"
@@ -394,7 +396,7 @@ class GroupModule(MadeByItself, LightningModule):
         losses = self._losses(output, batch["label"])
         rows = losses.shape[-1]
         loader: Any = self.trainer.train_dataloader
-        whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device)
+        whole = GlobalBatch(batch, rows, batch_size_of(loader), losses.device, overlap=self.record.overlap)
         if self.accuracy_from == "training":
             self._note_predictions(output, batch, loader)
         objective = self.objective(output, losses, whole)

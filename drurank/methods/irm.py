@@ -49,6 +49,7 @@ class IRM(ERM):
     """
 
     needs_groups = True
+    one_group_a_row = True
     sampler = "groups_per_batch"
     fit_checks = (method_checks.groups_have_halves,)
     begun_checks = (method_checks.penalty_comes_into_force,)

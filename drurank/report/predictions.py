@@ -20,12 +20,13 @@ from drurank.report.asked import (
 )
 from drurank.report.card import write_card
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
-from drurank.report.overlapping import is_lists, overlapping
+from drurank.report.overlapping import overlapping
 from drurank.report.page import Section
 from drurank.report.scores import with_scores
 from drurank.report.threshold import Threshold, said_threshold
 from drurank.report.write import print_report, write_report
 from drurank.tabular.columns import Names
+from drurank.tabular.memberships import is_lists
 from drurank.tabular.several import check_head
 from drurank.terminal import say
 from drurank.words import as_names, joined, numbered_part

@@ -87,7 +87,7 @@ def _write_figure(
     drop = find_drop(splits, summaries, min_count=min_count)
     groups, (text, parquet, picture) = pa.concat_tables(tables), files
     replace_file(text, lambda path: pa_csv.write_csv(groups, path))
-    write_checked(groups, parquet)
+    write_checked(groups, parquet, overlap=any(split.overlap for split in splits))
     replace_file(picture, lambda path: save_picture(draw_groups(splits), path))
     return {"splits": summaries, "drop": drop}
 

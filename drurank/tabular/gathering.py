@@ -15,7 +15,8 @@ from drurank.tabular.columns import Column, Files, as_option, refuse_unknown
 from drurank.tabular.feature import PLAIN, Feature
 from drurank.tabular.indices import index_columns
 from drurank.tabular.joining import joined_texts, with_twins_joined
-from drurank.tabular.rows import GroupedRows, GroupIn, Missing
+from drurank.tabular.memberships import read_members
+from drurank.tabular.rows import By, GroupedRows, GroupIn, Missing
 
 
 def gather_rows(
@@ -24,6 +25,7 @@ def gather_rows(
     *,
     label: str | None,
     group: Sequence[str] = (),
+    by: By = "crossed",
     split: str | None = None,
     split_names: Mapping[str, str] | None = None,
     features: Sequence[str] = (),
@@ -54,6 +56,7 @@ def gather_rows(
         table: its cells.
         label: these are the arguments of ``Table``, or, with ``texts``, of ``Text`` in ``drurank.data``.
         group: see there; without any, all rows are one group.
+        by: see there.
         split: see there; without it, all rows are in one split.
         split_names: see there.
         features: see there.
@@ -101,7 +104,8 @@ def gather_rows(
     def column(name: str, meant: Mapping[str, str] | None = None) -> Column:
         return Column((file_of or {}).get(name, path), name, table[name], places, files, meant=meant)
 
-    read = {name: column(name) for name in roles}
+    overlap = by == "overlapping" and bool(group)
+    read = {name: column(name) for name in roles if not (overlap and name in group)}
     every = np.arange(table.num_rows)
     spellings = {**{name: name for name in SPLITS}, **(split_names or {})}
     if split:
@@ -109,7 +113,11 @@ def gather_rows(
     split_code, splits = code_splits(read[split], spellings) if split else (np.zeros_like(every), [ALL_ROWS])
     label_code, label_names = code_labels(read[label]) if label else (np.full_like(every, -1), [])
     label_code, label_names = without_unknown(label_code, label_names, split_code, splits, trained_labels)
-    group_code, group_names = code_groups([read[name] for name in group], every)
+    members = read_members(path, table, group, places, files).sorted() if overlap else None
+    if members is None:
+        group_code, group_names = code_groups([read[name] for name in group], every)
+    else:
+        group_code, group_names = np.full_like(every, -1), list(members.groups)
     if join_twins and group:
         group_code, group_names = with_twins_joined(group_code, group_names, trained_groups or ())
     rows = GroupedRows(
@@ -121,9 +129,10 @@ def gather_rows(
         group_names=group_names,
         group=group_code,
         grouped=bool(group),
+        members=members,
         texts=[Feature(column(name), is_number=False) for name in texts],
         label_column=read[label] if label else None,
-        group_columns=[read[name] for name in group],
+        group_columns=[read[name] for name in group if name in read],
         split_column=read[split] if split else None,
         split_names=spellings,
         trained_labels=trained_labels,

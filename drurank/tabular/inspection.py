@@ -87,8 +87,10 @@ class GroupCells:
     @classmethod
     def of(cls, data: GroupedRows, splits: list[SplitSummary]) -> GroupCells:
         """Count the rows of each split, group and label."""
-        some = np.flatnonzero((data.split >= 0) & (data.group >= 0))
-        key = data.split[some] * len(data.group_names) + data.group[some]
+        row, code = data.pairs
+        used = data.split[row] >= 0
+        some = row[used]
+        key = data.split[some] * len(data.group_names) + code[used]
         keys, of_row, count = np.unique(key, return_inverse=True, return_counts=True)
         split, group = np.divmod(keys, max(len(data.group_names), 1))
         label = data.label[some]

@@ -14,11 +14,13 @@ from drurank.tabular.alike import alike_rows, later_ones, looks_like_chance
 from drurank.tabular.coding import ALL_ROWS
 from drurank.tabular.columns import Column, to_number
 from drurank.tabular.feature import Feature
+from drurank.tabular.memberships import Members
 
 if TYPE_CHECKING:
     from drurank.images.look import Look  # of the extra for pictures, which tables do without
 
 GroupIn = Literal["all", "eval"]
+By = Literal["crossed", "overlapping"]
 Missing = Literal["error", "indicator", "drop"]
 EVALUATED = (*TEST, *VALIDATION)
 """Splits by how much hangs on them: what is tested, then what a checkpoint is chosen by."""
@@ -35,8 +37,9 @@ class GroupedRows:
         label_names: in the order of their numbers or else of the alphabet.
         label: code of each row's label.
         group_names: sorted.
-        group: code of each row's group.
+        group: code of each row's group; -1 of all, where ``members`` say it.
         grouped: whether the rows have groups at all.
+        members: which rows are in which groups, where a row may be in several or none.
         features: columns to learn from.
         texts: columns of text to learn from; another text in each row is no fault.
         texts_are: what they hold: text, or names of pictures.
@@ -68,6 +71,7 @@ class GroupedRows:
     group_names: list[str]
     group: np.ndarray
     grouped: bool = True
+    members: Members | None = None
     features: Sequence[Feature] = ()
     texts: Sequence[Feature] = ()
     texts_are: Literal["text", "pictures"] = "text"
@@ -191,7 +195,38 @@ class GroupedRows:
 
     def codes(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """What rows are compared by, int64 ``[n]`` each: split, label, group and these features."""
-        return [self.split, self.label, self.group, *(feature.code for feature in features)]
+        return [self.split, self.label, self.group_set, *(feature.code for feature in features)]
+
+    @cached_property
+    def group_set(self) -> np.ndarray:
+        """A number that rows share that are in the same groups, int64 ``[n]``."""
+        if self.members is None:
+            return self.group
+        # Sums of random numbers of 64 bits, one a group, differ for all sets that there will ever be.
+        of_group = np.random.default_rng(0).integers(2**63, size=len(self.group_names))
+        total = np.zeros(len(self.group), dtype=np.int64)
+        np.add.at(total, self.members.row, of_group[self.members.code])
+        return np.unique(total, return_inverse=True)[1]
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row and code of group, int64 ``[p]`` each, once for each group that a row is in."""
+        if self.members is not None:
+            return self.members.row, self.members.code
+        rows = np.flatnonzero(self.group >= 0)
+        return rows, self.group[rows]
+
+    def groups_in(self, rows: np.ndarray) -> np.ndarray:
+        """Codes of the groups of these rows, int64, once for each row that is in them.
+
+        Args:
+            rows: places, int64 ``[k]``, each once.
+        """
+        chosen = np.zeros(len(self.split), dtype=bool)
+        chosen[rows] = True
+        row, group = self.pairs
+        found: np.ndarray = group[chosen[row]]
+        return found
 
     @cached_property
     def label_is_trained(self) -> np.ndarray:
@@ -201,7 +236,7 @@ class GroupedRows:
     @cached_property
     def group_is_trained(self) -> np.ndarray:
         """Which groups training has, bool ``[m]``."""
-        return _occurs(self.group[self.rows_of("train")], self.group_names, self.trained_groups)
+        return _occurs(self.groups_in(self.rows_of("train")), self.group_names, self.trained_groups)
 
     @cached_property
     def label_numbers(self) -> np.ndarray:
@@ -218,8 +253,8 @@ class GroupedRows:
             once: whether a row that repeats another does not count.
         """
         rows = self.rows_of(split)
-        group = self.group[self.once(rows) if once else rows]
-        sizes: np.ndarray = np.bincount(group[group >= 0], minlength=len(self.group_names))
+        group = self.groups_in(self.once(rows) if once else rows)
+        sizes: np.ndarray = np.bincount(group, minlength=len(self.group_names))
         return sizes
 
 

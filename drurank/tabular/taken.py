@@ -59,6 +59,9 @@ def columns_taken(data: GroupedRows) -> list[Taken]:
         taken.append(Taken(data.label_column.name, "label", _classes(data)))
     for column in data.group_columns:
         taken.append(Taken(column.name, "group", _groups(data, column)))
+    if data.members is not None:
+        names = some(map(repr, data.group_names), shown=SHOWN)
+        taken.append(Taken(names, "groups that overlap", f"{counted(len(data.members.row), 'membership')}"))
     if data.split_column is not None:
         taken.append(Taken(data.split_column.name, "split", ", ".join(data.splits)))
     taken += [Taken(feature.name, data.texts_are, _looks(data)) for feature in data.texts]

@@ -16,7 +16,7 @@ from drurank.figures.selecting import FigureCriterion
 from drurank.metrics.inputs import predicted_class
 from drurank.processes import max_over_processes_
 from drurank.training.contract import class_probabilities
-from drurank.training.record import UNKNOWN
+from drurank.training.record import UNKNOWN, EpochRecord
 
 
 class RowAnswers:
@@ -99,8 +99,7 @@ class RowAnswers:
     def values(
         self,
         criteria: Sequence[FigureCriterion],
-        group: Tensor,
-        num_groups: int,
+        record: EpochRecord,
         labels: Sequence[str] | None,
         positive: str | None,
         *,
@@ -111,8 +110,7 @@ class RowAnswers:
 
         Args:
             criteria: which.
-            group: group of each row that counts, integer ``[n]``, else -1.
-            num_groups: number of groups.
+            record: in which groups each row is, and which rows were read.
             labels: see ``outcomes``.
             positive: see ``outcomes``.
             min_count: leave out groups with fewer rows that the figure is about.
@@ -121,15 +119,23 @@ class RowAnswers:
         Raises:
             InputError: if a figure needs what is not there.
         """
-        code = group.cpu().numpy().astype(np.int64)
-        counts = code >= 0
-        rows, names = self.outcomes(counts, labels, positive), class_names(labels, self._probability.shape[1])
+        counts = record.counted().cpu().numpy()
+        whole, names = self.outcomes(counts, labels, positive), class_names(labels, self._probability.shape[1])
+        place, code = places_of_members(record)
+        rows, once = (whole.at(place), whole) if record.overlap else (whole, None)
         found = {}
         for one in criteria:
-            one.figure.check(rows, names)
-            value = one.of_rows(rows, code[counts], num_groups, min_count=min_count, shrink=shrink)
-            found[one.name] = group.new_tensor(value, dtype=torch.float32)
+            one.figure.check(whole, names)
+            value = one.of_rows(rows, code, record.num_groups, whole=once, min_count=min_count, shrink=shrink)
+            found[one.name] = torch.tensor(value, dtype=torch.float32, device=record.group.device)
         return found
+
+
+def places_of_members(record: EpochRecord) -> tuple[np.ndarray, np.ndarray]:
+    """Place among the rows that count, and group, of each row once for each of its groups, int64 ``[p]``."""
+    row, group = (of.cpu().numpy() for of in record.known_members())
+    place = np.cumsum(record.counted().cpu().numpy()) - 1
+    return place[row[group >= 0]], group[group >= 0]
 
 
 def class_names(labels: Sequence[str] | None, classes: int) -> Sequence[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from torch import Tensor
+
 from drurank.criterion_keys import key_of
+from drurank.dcg import accuracy_from_counts
 from drurank.errors import InputError
 from drurank.metrics import GroupCriteria
 from drurank.training.answers import RowAnswers
@@ -36,6 +39,24 @@ class EvaluatedSplit:
     loss: SplitLoss
     answers: RowAnswers | None = None
     of_figures: tuple[str, ...] = ()
+
+    def count(self) -> dict[str, Tensor]:
+        """Count the rows of its record by group; criterion to value, a float32 scalar."""
+        right = self.record.correct == 1
+        if not self.record.overlap:
+            self.criteria.update_correct(right, self.record.known_group())
+            found: dict[str, Tensor] = self.criteria.compute()
+            return found
+        row, group = self.record.known_members()
+        self.criteria.update_correct(right[row], group)
+        well, every = self.whole()
+        overall = accuracy_from_counts(well, every)
+        return self.criteria.of(replace(self.criteria.groups(), overall=overall))
+
+    def whole(self) -> tuple[Tensor, Tensor]:
+        """Rows that are correct and all rows, each counted once however many groups it is in, int64 scalars."""
+        counted = self.record.counted()
+        return (counted & (self.record.correct == 1)).sum(), counted.sum()
 
     @property
     def loss_key(self) -> str:

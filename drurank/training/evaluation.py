@@ -161,7 +161,7 @@ class Evaluation:
                 self._by_loader.append(None)
                 continue
             groups = loader.dataset.num_groups
-            record = EpochRecord(loader.dataset.group.to(device), groups)
+            record = EpochRecord(loader.dataset.grouping.to(device), groups)
             # Every process has the whole record once it is committed, so that there is nothing to add up.
             criteria = GroupCriteria(
                 groups, self.names, min_count=self.min_count, shrink=self.shrink, sync_on_compute=False
@@ -205,14 +205,12 @@ class Evaluation:
         for split in self.splits:
             split.record.commit()
             self.counted[split.name] = int((split.record.correct != UNKNOWN).sum())
-            split.criteria.update_correct(split.record.correct == 1, split.record.known_group())
-            found.update({key_of(name, split.prefix): value for name, value in split.criteria.compute().items()})
+            found.update({key_of(name, split.prefix): value for name, value in split.count().items()})
             if split.answers is not None:
                 split.answers.commit()
                 of_figures = split.answers.values(
                     list(self.of_figures.values()),
-                    split.record.known_group(),
-                    split.record.num_groups,
+                    split.record,
                     self.labels,
                     self.positive,
                     min_count=self.min_count,

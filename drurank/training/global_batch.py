@@ -29,20 +29,24 @@ class GlobalBatch(dict[str, Any]):
         rows: how many rows this process has.
         largest: see above.
         device: where the batch is.
+        overlap: whether a row may be in several groups, so that the batch does not say them.
     """
 
-    def __init__(self, batch: Mapping[str, Any], rows: int, largest: int | None, device: torch.device) -> None:
+    def __init__(
+        self, batch: Mapping[str, Any], rows: int, largest: int | None, device: torch.device, *, overlap: bool = False
+    ) -> None:
         world = rank_and_world()[1]
         total: Tensor | int = rows
         if world > 1:
             total = sum_over_processes_(torch.full((), rows, dtype=torch.float32, device=device))
         super().__init__(batch, rows=total, share=world / total, largest=largest)
+        self.overlap = overlap
         self.is_global = world == 1
         """Whether the method is known to look at the global batch."""
 
     def __getitem__(self, name: str) -> Any:
         """An entry."""
-        self.is_global |= name in GLOBAL
+        self._look_at(name)
         return super().__getitem__(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -52,8 +56,16 @@ class GlobalBatch(dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """An entry, or ``default``."""
-        self.is_global |= name in GLOBAL
+        self._look_at(name)
         return super().get(name, default)
+
+    def _look_at(self, name: str) -> None:
+        self.is_global |= name in GLOBAL
+        if name == "group" and self.overlap:
+            raise InputError(
+                "the objective looks at batch['group'], the one group of each row, and groups overlap; give groups of "
+                "which a row is in one, or weigh rows in reweight(record)"
+            )
 
     def check_use(self, method: str) -> None:
         """Refuse an objective that looked at nothing of the global batch, which is that of this process alone.

@@ -21,6 +21,8 @@ def training_set_is_grouped(method: Any, trainer: Any, datamodule: Any) -> None:
     if not isinstance(train, GroupedDataset):
         raise not_grouped("the training set is", train)
     check_loader(trainer.train_dataloader)
+    if train.memberships is not None:
+        check_overlap(method)
     if method.needs_groups:
         check_groups(train, type(method).__name__, method.without_groups)
 
@@ -111,6 +113,19 @@ def check_same_rows(progress: FitProgress, trainer: Any) -> None:
     progress.dataset = train
 
 
+def check_overlap(method: Any) -> None:
+    """Refuse groups that overlap for a method that looks at the one group of a row.
+
+    Raises:
+        InputError: naming it.
+    """
+    if method.one_group_a_row:
+        raise InputError(
+            f"{type(method).__name__} looks at the one group of each row, and groups overlap; use DRU or Worst, or "
+            "groups by='crossed'"
+        )
+
+
 def check_groups(train: GroupedDataset, method: str, remedy: str) -> None:
     """Refuse to rank the groups of rows that have none or one.
 
@@ -122,7 +137,7 @@ def check_groups(train: GroupedDataset, method: str, remedy: str) -> None:
     Raises:
         InputError: if a row has no group, or all have the same.
     """
-    if bool((train.group < 0).any()):
+    if train.memberships is None and bool((train.group < 0).any()):
         raise InputError(f"{method} needs the group of every row it trains on, and some have none; {remedy}")
     if train.num_training_groups == 1:
         raise InputError(f"{method} ranks groups and there is only one; name the group column, or use ERM or Const")

@@ -201,9 +201,9 @@ class NonFiniteWatch(LeanCallback):
             return ", although every loss was finite (sample weights or steps may be too large)"
         more = f" and {len(index) - SHOWN:,} more" if len(index) > SHOWN else ""
         rows = ", ".join(str(int(train.rows[place])) for place in index[:SHOWN])
-        codes = sorted({int(train.group[place]) for place in index})
-        names = ", ".join(train.group_names[code] for code in codes[:SHOWN] if code >= 0) or "none"
-        return f", first in training rows {rows}{more} (groups {names}{', ...' if len(codes) > SHOWN else ''})"
+        groups = train.groups_at(index)
+        names = ", ".join(groups[:SHOWN]) or "none"
+        return f", first in training rows {rows}{more} (groups {names}{', ...' if len(groups) > SHOWN else ''})"
 
 
 def has_gradient(optimizer: Optimizer) -> bool:

@@ -145,6 +145,12 @@ def groups_are_named(method: Any, trainer: Any, datamodule: Any) -> None:
         raise InputError(f"{type(method).__name__} needs groups and the data names none; name the group column")
 
 
+def groups_may_overlap(method: Any, trainer: Any, datamodule: Any) -> None:
+    """A method that looks at the one group of a row has data with one."""
+    if getattr(datamodule, "overlap", False):
+        loader_checks.check_overlap(method)
+
+
 def something_trains(method: Any, trainer: Any, datamodule: Any) -> None:
     """A fit has at least one step."""
     for limit in ("max_epochs", "max_steps", "limit_train_batches"):
@@ -181,7 +187,13 @@ def batch_sizes_are_tried_first(method: Any, trainer: Any, datamodule: Any) -> N
             )
 
 
-FIT: tuple[Check, ...] = (groups_are_named, something_trains, found_rate_is_used, batch_sizes_are_tried_first)
+FIT: tuple[Check, ...] = (
+    groups_are_named,
+    groups_may_overlap,
+    something_trains,
+    found_rate_is_used,
+    batch_sizes_are_tried_first,
+)
 
 
 START: tuple[Check, ...] = (

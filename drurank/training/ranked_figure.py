@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from drurank.checks import NONE
-from drurank.data import GroupedDataset
+from drurank.data import GroupedDataset, Memberships
 from drurank.errors import InputError, check_choice
 from drurank.figures.base import which_positive
 from drurank.figures.classes import class_numbers, positive_of
@@ -35,8 +35,10 @@ def check_rank_figure(figure: RankFigure, accuracy_from: str, shrink: bool) -> N
         raise InputError("shrink=True shrinks accuracies, and rank_by_figure='loss' ranks by losses; give one of them")
 
 
-def ranked_group(train: GroupedDataset, figure: RankFigure, labels: list[str] | None, positive: str | None) -> Tensor:
-    """Group of each training row that the figure is about, integer ``[n]``, else -1.
+def ranked_group(
+    train: GroupedDataset, figure: RankFigure, labels: list[str] | None, positive: str | None
+) -> Tensor | Memberships:
+    """Group of each training row that the figure is about, integer ``[n]``, else -1; or the memberships of these rows.
 
     Args:
         train: the training rows.
@@ -48,7 +50,7 @@ def ranked_group(train: GroupedDataset, figure: RankFigure, labels: list[str] | 
         InputError: if it is about a class, and the rows' labels or the positive class are not known.
     """
     if figure not in OF_POSITIVE:
-        return train.group
+        return train.grouping
     held = train.held_labels()
     if held is None:
         raise InputError(
@@ -59,7 +61,10 @@ def ranked_group(train: GroupedDataset, figure: RankFigure, labels: list[str] | 
     number = positive_of(names, positive, class_numbers(names))
     if number is None:
         raise InputError(f"rank_by_figure={figure!r} needs a positive class; {which_positive(names)}")
-    return torch.where((held.cpu() == number) == OF_POSITIVE[figure], train.group, NONE)
+    about = (held.cpu() == number) == OF_POSITIVE[figure]
+    if train.memberships is not None:
+        return train.memberships.where(about)
+    return torch.where(about, train.group, NONE)
 
 
 def ranked_value(record: EpochRecord, figure: RankFigure, shrink: bool) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from drurank.checks import NONE
+from drurank.data.memberships import Memberships
 from drurank.dcg import accuracy_from_counts, precise
 from drurank.errors import InputError
 from drurank.processes import max_over_processes_
@@ -28,18 +29,27 @@ class EpochRecord:
 
     Predictions go to a fresh table by the sample's index, so a sample that a sampler repeats counts once; where two
     processes saw it, it counts as right if either had it right. ``commit`` puts the fresh table in force, and ``news``
-    is then true until weights are made from it. Costs 6 bytes a sample on the device, and 8 more with losses.
+    is then true until weights are made from it. Costs 6 bytes a sample on the device, 8 more with losses, and 8 for
+    each membership where groups overlap.
 
     Args:
-        group: group of each sample, integer ``[n]``, on the device where the tables are to live; negative for none.
+        group: group of each sample, integer ``[n]``, on the device where the tables are to live; negative for none. Or
+            the memberships of samples that may be in several.
         num_groups: number of groups ``m``.
         keeps_loss: whether the loss of each sample is noted too.
     """
 
-    def __init__(self, group: Tensor, num_groups: int, *, keeps_loss: bool = False) -> None:
+    def __init__(self, group: Tensor | Memberships, num_groups: int, *, keeps_loss: bool = False) -> None:
         self.num_groups = num_groups
+        self._row: Tensor | None = None
+        """Sample of each membership, int32 ``[p]``, where groups overlap."""
+        self._group_of_row: Tensor | None = None
+        """Its group, likewise."""
+        if isinstance(group, Memberships):
+            self._row, self._group_of_row = group.row.to(torch.int32), group.group.to(torch.int32)
+            group = torch.full((group.rows,), NONE, dtype=torch.int32, device=self._row.device)
         self.group = group.clamp(min=-1).to(torch.int32)
-        """Group of each sample, int32 ``[n]``, -1 where it has none."""
+        """Group of each sample, int32 ``[n]``, -1 where it has none, as all have where groups overlap."""
         self.correct = torch.full_like(self.group, UNKNOWN, dtype=torch.int8)
         """In force, int8 ``[n]``: 1 right, 0 wrong, -1 never seen."""
         self._fresh = self.correct.clone()
@@ -115,9 +125,32 @@ class EpochRecord:
         if self._fresh_loss is not None:
             self._fresh_loss.fill_(-torch.inf)
 
+    @property
+    def overlap(self) -> bool:
+        """Whether a sample may be in several groups, or in none and count among all samples."""
+        return self._row is not None
+
+    @property
+    def _group(self) -> Tensor:
+        """Group of each membership, int32 ``[p]``; without overlap each sample has one."""
+        return self.group if self._group_of_row is None else self._group_of_row
+
     def known_group(self) -> Tensor:
         """Group of each sample that has a prediction in force, int32 ``[..., n]``, else -1."""
         return torch.where(self.correct != UNKNOWN, self.group, NONE)
+
+    def known_members(self) -> tuple[Tensor, Tensor]:
+        """Sample and group of each membership, int64 ``[p]``, the group -1 where its prediction is not in force.
+
+        Without overlap, each sample has one.
+        """
+        row = torch.arange(len(self.group), device=self.group.device) if self._row is None else self._row.long()
+        return row, torch.where(self.correct[row] != UNKNOWN, self._group, NONE).long()
+
+    def counted(self) -> Tensor:
+        """Samples that count among all, bool ``[n]``: known and, without overlap, of a group."""
+        known = self.correct != UNKNOWN
+        return known if self.overlap else known & (self.group >= 0)
 
     def group_accuracy(self, *, shrink: bool = False) -> tuple[Tensor, Tensor]:
         """Accuracy ``[..., m]`` (``nan`` where nothing was seen) and count, int64 ``[..., m]``, as in force.
@@ -136,7 +169,7 @@ class EpochRecord:
         assert self.loss is not None, "made with keeps_loss"
         known = self.correct != UNKNOWN
         zeros = torch.zeros(*known.shape[:-1], self.num_groups, dtype=precise(self.loss), device=known.device)
-        return add_group_sums_(zeros, torch.where(known, self.loss, 0.0), self.group) / self._sums(known)
+        return self._add_(zeros, torch.where(known, self.loss, 0.0)) / self._sums(known)
 
     def to_samples(self, group_value: Tensor, *, only_wrong: bool) -> Tensor:
         """Give each sample the value of its group.
@@ -148,7 +181,12 @@ class EpochRecord:
         Returns:
             Values by sample, float32 ``[..., n]``, whether the sample itself was seen or not; 1 for those without a
             group, those of a group of which no sample was seen, and, with ``only_wrong``, those not known to be wrong.
+            Of several groups it is the largest value.
         """
+        if self._row is not None:
+            largest = self._largest(torch.where(self._seen_by_group(), group_value.to(torch.float32), 1.0))
+            takes = self.correct == 0 if only_wrong else torch.ones_like(largest, dtype=torch.bool)
+            return torch.where(takes & (largest > -torch.inf), largest, 1.0)
         index = self.group.clamp(min=0).long()
         value = group_value.to(torch.float32)[..., index]
         takes = self.correct == 0 if only_wrong else self._seen_by_group()[..., index]
@@ -156,7 +194,8 @@ class EpochRecord:
 
     def count_unseen(self) -> int:
         """How many groups have samples, of which none was seen; waits for the device."""
-        return int(((self._sums(self.group >= 0) > 0) & ~self._seen_by_group()).sum())
+        every = torch.ones_like(self.correct, dtype=torch.bool)
+        return int(((self._sums(every) > 0) & ~self._seen_by_group()).sum())
 
     def _seen_by_group(self) -> Tensor:
         """Whether a sample of each group has a prediction in force, bool ``[..., m]``."""
@@ -164,22 +203,39 @@ class EpochRecord:
 
     def _sums(self, which: Tensor) -> Tensor:
         """Number of samples by group, of some, bool ``[..., n]``: int64 ``[..., m]``; does not wait for the device."""
-        zeros = torch.zeros(*which.shape[:-1], self.num_groups, dtype=torch.int64, device=which.device)
-        return add_group_sums_(zeros, which, self.group)
+        return self._add_(
+            torch.zeros(*which.shape[:-1], self.num_groups, dtype=torch.int64, device=which.device), which
+        )
+
+    def _add_(self, total: Tensor, sample_value: Tensor) -> Tensor:
+        """Add each sample's value, ``[..., n]``, to its groups', ``[..., m]``, in place."""
+        return add_group_sums_(total, self._by_member(sample_value), self._group, all_grouped=self.overlap)
+
+    def _by_member(self, sample_value: Tensor) -> Tensor:
+        """A value of each sample, ``[..., n]``, once for each of its groups, ``[..., p]``."""
+        return sample_value if self._row is None else sample_value.index_select(-1, self._row)
+
+    def _largest(self, group_value: Tensor) -> Tensor:
+        """Largest value of each sample's groups, ``[..., m]`` to ``[..., n]``; minus infinity for none."""
+        assert self._row is not None, "groups overlap"
+        value = group_value.index_select(-1, self._group)
+        lowest = value.new_full((*value.shape[:-1], len(self.group)), -torch.inf)
+        return lowest.scatter_reduce(-1, self._row.long().expand(value.shape), value, "amax")
 
     def group_mean(self, sample_value: Tensor) -> Tensor:
         """Mean of a per-sample value over each group's samples, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""
         total = torch.zeros(
             *sample_value.shape[:-1], self.num_groups, dtype=precise(sample_value), device=sample_value.device
         )
-        count = add_group_sums_(torch.zeros_like(total), torch.ones_like(sample_value), self.group)
-        return add_group_sums_(total, sample_value, self.group) / count
+        count = self._add_(torch.zeros_like(total), torch.ones_like(sample_value))
+        return self._add_(total, sample_value) / count
 
     def group_max(self, sample_value: Tensor) -> Tensor:
         """Largest of a per-sample value in each group, ``[..., n]`` to ``[..., m]``, ``nan`` for none."""
         lowest = torch.full((*sample_value.shape[:-1], self.num_groups), -torch.inf, device=sample_value.device)
-        index = self.group.clamp(min=0).long().expand(sample_value.shape)
-        value = torch.where(self.group >= 0, sample_value.float(), -torch.inf)
+        value = self._by_member(sample_value.float())
+        index = self._group.clamp(min=0).long().expand(value.shape)
+        value = torch.where(self._group >= 0, value, -torch.inf)
         top = lowest.scatter_reduce(-1, index, value, "amax")
         return torch.where(top.isinf(), torch.nan, top)
 

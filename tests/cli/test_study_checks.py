@@ -61,6 +61,7 @@ def with_path(path):
         ({"candidates": [{"model": "DRU", "cutoff": [5, -1]}], **OPEN}, "cutoff is -1"),
         ({"data": with_path("missing.csv")}, "there is no file missing.csv"),
         ({"data": TABLE}, "t.csv has no rows in split ood_test or test"),
+        ({"data": {**TABLE, "init_args": {**TABLE["init_args"], "by": "overlapping"}}}, "add up to all rows"),
         ({"data": {"class_path": "Shortcutt"}}, "no data 'Shortcutt': did you mean 'Shortcut'"),
         ({"trainer": {"max_epochz": 2}}, "did you mean '--trainer.max_epochs'"),
         ({"trainer": {"max_epochs": 0, "accelerator": "cpu"}}, "max_epochs is 0"),

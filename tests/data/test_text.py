@@ -314,3 +314,14 @@ def test_blank_and_repeated_texts_are_counted(tmp_path, tiny, caplog):
     assert "132 texts of " in said
     assert f", {len(set(columns['text']))} of them different" in said
     assert said.endswith(", 3 blank, of which nothing can be learned or predicted")
+
+
+def test_groups_of_texts_may_overlap(tmp_path, tiny):
+    made = {"text": ["good", "bad", "so", "good so", "bad so", "fine"], "stars": [1, 2, 1, 2, 1, 2]}
+    made |= {"a": [1, 1, 0, 0, 1, 0], "b": [0, 1, 1, 0, 1, 1], "split": ["train"] * 4 + ["val"] * 2}
+    pq.write_table(pa.table(made), tmp_path / "t.parquet")
+    data = ready(str(tmp_path / "t.parquet"), tiny, group="a,b", by="overlapping")
+    train, val = data.dataset("train").memberships, data.dataset("val").memberships
+    assert list(zip(train.row.tolist(), train.group.tolist(), strict=True)) == [(0, 0), (1, 0), (1, 1), (2, 1)]
+    assert list(zip(val.row.tolist(), val.group.tolist(), strict=True)) == [(0, 0), (0, 1), (1, 1)]
+    assert data.dataset("val").group_names == ["a", "b"]

@@ -82,7 +82,7 @@ def loader(group, split=None, groups=None, train=False):
     if train:
         return SimpleNamespace(dataset=SimpleNamespace(split="train", num_groups=groups))
     group = torch.tensor(group)
-    return SimpleNamespace(dataset=SimpleNamespace(split=split, group=group, num_groups=groups))
+    return SimpleNamespace(dataset=SimpleNamespace(split=split, grouping=group, num_groups=groups))
 
 
 @pytest.mark.parametrize(

@@ -258,8 +258,8 @@ CPU, NAN, INF = torch.device("cpu"), math.nan, math.inf
 
 def batch_end(watch, batch_idx=0, last=True, every=50, rows=6):
     """The end of a batch of a training set of two groups, numbered from row 100 in its source."""
-    group = torch.arange(rows) % 2
-    train = SimpleNamespace(rows=torch.arange(100, 100 + rows), group=group, group_names=["a", "b"])
+    group, held = torch.arange(rows) % 2, TensorDataset(torch.zeros(rows, 1), torch.zeros(rows))
+    train = GroupedDataset(held, group, group_names=["a", "b"], rows=torch.arange(100, 100 + rows))
     trainer = SimpleNamespace(
         log_every_n_steps=every, is_last_batch=last, current_epoch=3, train_dataloader=SimpleNamespace(dataset=train)
     )

@@ -84,7 +84,7 @@ def _remedy(data: GroupedRows, rows: np.ndarray, copy: np.ndarray, trained: np.n
         trained: which of them are in training, bool ``[k]``.
         found: which of them are evaluated and have a copy there, bool ``[k]``.
     """
-    key = copy * (len(data.group_names) + 1) + data.group[rows] + 1
+    key = copy * (int(data.group_set.max(initial=0)) + 2) + data.group_set[rows] + 1
     together = np.isin(key[found], key[trained])
     said = []
     if together.any() and data.grouped and data.group_columns:

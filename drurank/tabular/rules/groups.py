@@ -57,8 +57,9 @@ def one_class_groups(data: GroupedRows) -> Iterator[Finding]:
     """Groups of two or more rows of one label, and how many chance alone would make; joined where that is advised."""
     written, data = data, joined_as_advised(data)
     joined = "" if data is written else JOINED
-    rows = data.once(every := np.flatnonzero((data.group >= 0) & (data.label >= 0)))
-    group, label = data.group[rows], data.label[rows]
+    every = np.flatnonzero(data.label >= 0) if data.members else np.flatnonzero((data.group >= 0) & (data.label >= 0))
+    rows, group = _members_of(data, data.once(every))
+    label = data.label[rows]
     size = np.bincount(group, minlength=len(data.group_names))
     pairs = np.unique(group * len(data.label_names) + label)
     all_one = len(pairs) == (size > 0).sum()
@@ -99,7 +100,8 @@ def shared_groups(data: GroupedRows) -> Iterator[Finding]:
         if len(both) == 0:
             continue
         rows = data.rows_of(split)
-        first = int(rows[np.argmax(np.isin(data.group[rows], both))])
+        member, group = _members_of(data, rows)
+        first = int(member[np.isin(group, both)].min())
         column = data.split_column
         written = split if column is None else column.texts[column.codes[first]]
         remedy = data.remedies.get("shared_groups") or (
@@ -210,8 +212,8 @@ def group_fixes_label(data: GroupedRows) -> Iterator[Finding]:
     groups, labels, pairs = _pairs_with_label(data)
     if groups < 2 or labels < 2 or (_is_one_column(data) and groups == labels == pairs):
         return
-    rows = np.flatnonzero((data.group >= 0) & (data.label >= 0) & ~data.copied)
-    group, label = data.group[rows], data.label[rows]
+    rows, group = _members_of(data, np.flatnonzero((data.label >= 0) & ~data.copied))
+    label = data.label[rows]
     by_group = pairs == groups and determines(group, label)
     by_label = pairs == labels and determines(label, group)
     if not (by_group or by_label):
@@ -241,11 +243,19 @@ def group_fixes_label(data: GroupedRows) -> Iterator[Finding]:
 
 def _pairs_with_label(data: GroupedRows) -> tuple[int, int, int]:
     """How many groups and labels the rows have that have both, and how many pairs of them; 0 without groups."""
-    rows = np.flatnonzero((data.group >= 0) & (data.label >= 0)) if data.grouped else np.zeros(0, dtype=np.int64)
-    group, label = data.group[rows], data.label[rows]
+    rows, group = _members_of(data, np.flatnonzero(data.label >= 0) if data.grouped else np.zeros(0, dtype=np.int64))
+    label = data.label[rows]
     pairs = np.unique(group * len(data.label_names) + label)
     return len(np.unique(group)), len(np.unique(label)), len(pairs)
 
 
 def _is_one_column(data: GroupedRows) -> bool:
     return len(data.group_columns) < 2
+
+
+def _members_of(data: GroupedRows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of these rows, int64 ``[k]`` and each once, row and group of each membership, int64 ``[p]`` each."""
+    chosen = np.zeros(len(data.split), dtype=bool)
+    chosen[rows] = True
+    row, group = data.pairs
+    return row[chosen[row]], group[chosen[row]]

@@ -112,7 +112,7 @@ class _Learnt:
         every = data.learnt[data.label[data.learnt] >= 0]
         if len(every) and (data.label[every] == data.label[every[0]]).all():
             every = every[:0]
-        label, group = data.label[every], data.group[every]
+        label, group = data.label[every], data.group_set[every]
         features = [feature.code[every] for feature in told.read]
         none = np.zeros_like(label)
         distinct = every[~copies([label, *features])]

@@ -100,14 +100,25 @@ def label_scale(data: GroupedRows) -> Iterator[Finding]:
         kept = ~np.isin(data.split[rows], off)
         rows, value = rows[kept], value[kept]
     if data.grouped:
-        known = data.group[rows] >= 0
-        scales = _Scales.of(data.group[rows][known], value[known], len(data.group_names))
+        place, group = _groups_of(data, rows)
+        scales = _Scales.of(group, value[place], len(data.group_names))
         usual = scales.count >= SMALLEST
         off = scales.off(usual) if usual.sum() > 2 else np.zeros(0, np.int64)
         off = off[np.argsort(-scales.count[off], kind="stable")]
         yield from _say(scales, off, "group", data.group_names, "most groups", once)
-        value = value[~np.isin(data.group[rows], off)]
+        kept = np.ones(len(rows), dtype=bool)
+        kept[place[np.isin(group, off)]] = False
+        value = value[kept]
     yield from _regression(data, value) if _is_measured(value) else _strays(value, once)
+
+
+def _groups_of(data: GroupedRows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Place among these rows, int64 ``[k]``, and group, once for each group that they are in, int64 ``[p]`` each."""
+    place = np.full(len(data.split), -1)
+    place[rows] = np.arange(len(rows))
+    row, group = data.pairs
+    here = place[row] >= 0
+    return place[row[here]], group[here]
 
 
 def _say(scales: _Scales, off: np.ndarray, what: str, names: Sequence[str], usual: str, once: str) -> Iterator[Finding]:

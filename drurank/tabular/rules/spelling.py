@@ -113,7 +113,7 @@ def joined_as_advised(data: GroupedRows) -> GroupedRows:
 
 
 def _is_joining_advised(data: GroupedRows) -> bool:
-    return bool(twins(data.group_names, plain_group)) and not groups_on_both_sides(data)
+    return data.members is None and bool(twins(data.group_names, plain_group)) and not groups_on_both_sides(data)
 
 
 def _lifted(data: GroupedRows) -> str:
