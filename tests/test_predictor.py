@@ -263,7 +263,7 @@ def test_what_holds_no_predictor_is_refused_in_a_sentence(trained, fit, tmp_path
         (trained, {"mising": "drop"}, "mising"),
         (trained.parent, {}, "holds the run, and is not its folder; give"),
         ("copied", {}, "subprocess"),
-        (synthetic, {}, "learnt from Shortcut; Predictor reads what Table and Text do"),
+        (synthetic, {}, "learnt from Shortcut; Predictor reads what Table, Text and Images do"),
     ]:
         with pytest.raises(InputError, match=said.replace("?", r"\?")):
             Predictor.load(given, **options)
