@@ -14,13 +14,7 @@ from runs import CONFIGS, ROOT, read_csv, read_json
 
 PAGE = (ROOT / "docs/image_data.md").read_text(encoding="utf-8")
 DATA = ("waterbirds", "celeba", "metashift", "iwildcam", "fmow")
-TITLES = {
-    "waterbirds": "Waterbirds",
-    "celeba": "CelebA",
-    "metashift": "MetaShift",
-    "iwildcam": "iWildCam",
-    "fmow": "FMoW",
-}
+TITLES = dict(zip(DATA, ("Waterbirds", "CelebA", "MetaShift", "iWildCam", "FMoW"), strict=True))
 
 
 def section(name):
@@ -200,6 +194,14 @@ def test_a_published_layout_is_read_and_fitted(name, tmp_path, monkeypatch, run)
     counts = {split: found["rows"] for split, found in report["splits"].items()}
     tested = [split for split, *_ in rows if split.endswith("test")]
     assert counts == {split: tested.count(split) for split in set(tested)}
+
+
+def test_what_inspect_ends_with_trains_on_the_data_that_it_looked_at(tmp_path, monkeypatch, run, capsys):
+    monkeypatch.chdir(tmp_path)
+    waterbirds()
+    run("inspect", "--config", "drurank:data/waterbirds", "--data.size", 16)
+    (fit,) = re.findall(r"^Train on it: .* fit (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert fit.startswith("--config drurank:data/waterbirds --data.size 16 --model DRU --model.network ImageClassifier")
 
 
 def test_the_table_of_subpopbench_is_read_with_its_absolute_paths(tmp_path, monkeypatch):
