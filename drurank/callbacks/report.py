@@ -62,13 +62,19 @@ class GroupReport(Callback):
         html: whether a test writes the report as one page too, ``report.html``.
         card: whether a test also writes ``model_card.md``: the report as a section of a model card, as the Hugging Face
             hub has them.
+        thumbnails: of pictures, whether that page shows those that the worst groups got wrong; others than you may see
+            it.
 
     Raises:
-        InputError: if there is no such figure.
+        InputError: if there is no such figure, or thumbnails are asked for without a page.
     """
 
-    def __init__(self, show: bool = True, figure: Names = None, html: bool = False, card: bool = False) -> None:
-        self.show, self.html, self.card = show, html, card
+    def __init__(
+        self, show: bool = True, figure: Names = None, html: bool = False, card: bool = False, thumbnails: bool = False
+    ) -> None:
+        if thumbnails and not html:
+            raise InputError("thumbnails are shown on the page, and none is asked for; give html=True too")
+        self.show, self.html, self.card, self.thumbnails = show, html, card, thumbnails
         self.figures = [figure_named(name) for name in as_names(figure)]
         self._history: dict[int, dict[str, float]] = {}
         self._classes = TestedClasses()
@@ -159,13 +165,16 @@ class GroupReport(Callback):
         if self.show:
             print_report(report, splits, folder, further, explains=not self._has_explained)
             self._has_explained = True
+        mistakes = None
         shown = [split for split in pl_module.evaluation.splits if split.answers and shows_pictures(split.dataset)]
         if shown and write_mistakes(folder / ERRORS_PICTURE, shown, pl_module.evaluation.labels):
-            send_picture(folder / ERRORS_PICTURE, trainer.loggers, trainer.global_step)
+            mistakes = folder / ERRORS_PICTURE
+            send_picture(mistakes, trainer.loggers, trainer.global_step)
             say(f"Pictures that the worst groups got wrong: {folder / ERRORS_PICTURE}")
         if self.html:
             title = f"How groups are served: {pl_module.title}"
-            write_page(folder / PAGE_FILE, [Section(report, splits, further)], title=title)
+            seen = mistakes if self.thumbnails else None
+            write_page(folder / PAGE_FILE, [Section(report, splits, further)], title=title, mistakes=seen)
             say(f"Page: {folder / PAGE_FILE}")
         if self.card:
             card = write_card(folder, report, splits, further)

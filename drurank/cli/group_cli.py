@@ -57,7 +57,7 @@ NAMED = {"strategy": Strategy, "profiler": Profiler}
 """Options of the trainer that take a name of Lightning's or a class."""
 OF_PREDICT = ("keep", "output", "by_class", "overwrite")
 """Options of ``predict``, those of ``PredictionWriter``."""
-OF_TEST = ("figure", "html", "card")
+OF_TEST = ("figure", "html", "card", "thumbnails")
 """Options of ``test``, those of ``GroupReport``."""
 MADE: dict[tuple[type, str, str], tuple[LightningArgumentParser, list[str]]] = {}
 """Parsers of subcommands that this process has made, and what their method takes."""

@@ -44,7 +44,7 @@ def add_options(parser: TrainingParser, command: str) -> None:
         parser.set_defaults(verbose=False)  # They end with our own tables.
     if command == "test":
         parser.add_class_arguments(GroupReport, skip={"show"})
-        parser.let_stand_alone("html", "card")
+        parser.let_stand_alone("html", "card", "thumbnails")
         parser.add_argument(
             "--run",
             type=str | None,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from drurank.report.counts import ALL, SplitCounts
-from drurank.report.html import inline_picture, made_now, render_page
+from drurank.report.html import inline_picture, inline_png, made_now, render_page
 from drurank.report.remarks import (
     on_answer,
     on_differences,
@@ -70,7 +70,9 @@ class Section:
         return [f"{self.begin}{line}" if number == 0 else line for number, line in enumerate(lines)]
 
 
-def write_page(file: Path, sections: Sequence[Section], *, title: str, command: str | None = None) -> None:
+def write_page(
+    file: Path, sections: Sequence[Section], *, title: str, command: str | None = None, mistakes: Path | None = None
+) -> None:
     """Write the page.
 
     Args:
@@ -78,6 +80,7 @@ def write_page(file: Path, sections: Sequence[Section], *, title: str, command: 
         sections: of groups by one column or several crossed, one or more.
         title: of the page.
         command: that made it, if one did.
+        mistakes: picture of what the worst groups got wrong, a PNG, if it is to be shown.
     """
     report = sections[0].report
     lines = [f"{said_dropped(report['dropped'])}."] if "dropped" in report else []
@@ -91,6 +94,7 @@ def write_page(file: Path, sections: Sequence[Section], *, title: str, command: 
         drop_columns=DROP_COLUMNS,
         parts=[part for place, section in enumerate(sections) for part in section.parts(place)],
         made=_made(report, command),
+        mistakes=None if mistakes is None else inline_png(mistakes.read_bytes()),
     )
 
 

@@ -1,5 +1,6 @@
 """The pictures that the worst groups got wrong."""
 
+import base64
 import shutil
 
 import numpy as np
@@ -83,7 +84,21 @@ def test_test_draws_a_sheet_where_rows_are_pictures(kind, run, tmp_path, capsys)
         network = [] if kind == "numbers" else network
     few = ["--trainer.max_epochs", "1", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-9"]
     run("fit", *words, "--model", "ERM", *network, *few)
-    run("test", "--run", "runs/version_0")
+    run("test", "--run", "runs/version_0", "--html", "--thumbnails")
     made = (tmp_path / "runs/version_0/test/qdcg10/errors.png").exists()
     assert made == (kind != "numbers")
     assert ("Pictures that the worst groups got wrong" in capsys.readouterr().out) == made
+    page = (tmp_path / "runs/version_0/test/qdcg10/report.html").read_text(encoding="utf-8")
+    drawn = tmp_path / "runs/version_0/test/qdcg10/errors.png"
+    sheet = base64.b64encode(drawn.read_bytes()) if made else b"no picture"
+    assert (sheet.decode() in page) == made == ("<h2>Mistakes</h2>" in page)
+
+
+def test_a_page_shows_pictures_only_where_that_is_asked(run, tmp_path, refused):
+    words = words_of(write_pictures(tmp_path / "made"), "--model", "ERM", "--model.network", "ConvNet")
+    run("fit", *words, "--model.network.channels=[4]", "--trainer.max_epochs", "1")
+    said = refused("test", "--run", "runs/version_0", "--thumbnails")
+    assert "--thumbnails are shown on the page, and none is asked for; give --html true too" in said
+    run("test", "--run", "runs/version_0", "--html")
+    page = (tmp_path / "runs/version_0/test/qdcg10/report.html").read_text(encoding="utf-8")
+    assert "<h2>Mistakes</h2>" not in page
