@@ -240,6 +240,16 @@ def test_commands_of_the_page_name_what_there_is(name):
     assert "drurank test --run runs/version_0" in commands
 
 
+@pytest.mark.parametrize("page", ["images", "image_data", "texts"])
+def test_files_and_pages_that_a_page_names_are_there(page):
+    text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    configs = re.findall(r"configs/(?:data|method|network|trainer)/\w+\.yaml", text)
+    links = [link for link in re.findall(r"\]\((\S+?)(?:#\S*)?\)", text) if link and "://" not in link]
+    for file in {*configs, *(f"docs/{link}" for link in links)}:
+        assert (ROOT / file).exists(), file
+    assert len(configs) + len(links) > 3
+
+
 def test_networks_of_the_literature_are_known_with_weights_that_can_be_had():
     import timm
 
