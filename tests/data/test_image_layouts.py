@@ -244,7 +244,7 @@ def test_commands_of_the_page_name_what_there_is(name):
 def test_files_and_pages_that_a_page_names_are_there(page):
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
     configs = re.findall(r"configs/(?:data|method|network|trainer)/\w+\.yaml", text)
-    links = [link for link in re.findall(r"\]\((\S+?)(?:#\S*)?\)", text) if link and "://" not in link]
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
     for file in {*configs, *(f"docs/{link}" for link in links)}:
         assert (ROOT / file).exists(), file
     assert len(configs) + len(links) > 3
