@@ -247,7 +247,7 @@ def test_files_and_pages_that_a_page_names_are_there(page):
     links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
     for file in {*configs, *(f"docs/{link}" for link in links)}:
         assert (ROOT / file).exists(), file
-    assert len(configs) + len(links) > 3
+    assert links
 
 
 def test_networks_of_the_literature_are_known_with_weights_that_can_be_had():
