@@ -13,7 +13,7 @@ from lightning.pytorch.utilities.model_helpers import is_overridden
 
 from drurank.callbacks.predictions import named
 from drurank.cli.restored import Restored, restore
-from drurank.data import Text
+from drurank.data import Images, Text
 from drurank.data.file import FileData
 from drurank.data.new_rows import with_rows
 from drurank.errors import InputError
@@ -107,8 +107,10 @@ class Predictor:
         table = as_table(rows)
         with TemporaryDirectory(prefix="drurank_", ignore_cleanup_errors=True) as scratch:
             data = with_rows(self.data, table, self.method, name_of(rows))
-            if isinstance(data, Text):
-                data.cache_dir = scratch  # These texts are hardly seen again.
+            if isinstance(data, Text) or (isinstance(data, Images) and data.backbone):
+                data.cache_dir = scratch  # These rows are hardly seen again.
+            elif isinstance(data, Images):
+                data.cache_dir = None
             data.setup("predict")
             loaders = data.predict_dataloader()
             found = [self._batch(data, batch, loader.dataset) for loader in loaders for batch in loader]

@@ -23,7 +23,7 @@ class ImageRows:
         pixels: of all pictures of a table.
         rows: places of these rows in it, int64 ``[n]``.
         label: int64 ``[n]``.
-        bytes_of: size of each row's picture, int64 ``[n]``, which tells these rows from those of other data.
+        marks: of each row's picture, uint8 ``[n, 16]``, which tell these rows from those of other data.
         size: side of the squares that are given, in pixels; they are the middle of those of ``pixels``.
         augmentation: changes pictures of training instead.
     """
@@ -33,11 +33,11 @@ class ImageRows:
         pixels: Pixels,
         rows: np.ndarray,
         label: Tensor,
-        bytes_of: Tensor,
+        marks: Tensor,
         size: int,
         augmentation: Augmentation | None = None,
     ) -> None:
-        self.pixels, self.rows, self.label, self.bytes_of = pixels, rows, label, bytes_of
+        self.pixels, self.rows, self.label, self.marks = pixels, rows, label, marks
         self.size, self.augmentation = size, augmentation
 
     @property
@@ -48,7 +48,7 @@ class ImageRows:
     @property
     def tensors(self) -> Iterable[Tensor]:
         """What tells these rows from those of other data."""
-        return self.bytes_of, self.label
+        return self.marks, self.label
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -78,19 +78,19 @@ class PictureFeatures(InMemory):
     Args:
         features: float32 ``[n, d]``.
         label: int64 ``[n]``.
-        bytes_of: size of each row's picture, int64 ``[n]``, which does not depend on how a machine rounds.
+        marks: of each row's picture, uint8 ``[n, 16]``, which do not depend on how a machine rounds.
         pixels: of all pictures of a table.
         rows: places of these rows in it, int64 ``[n]``.
     """
 
-    def __init__(self, features: Tensor, label: Tensor, bytes_of: Tensor, pixels: Pixels, rows: np.ndarray) -> None:
+    def __init__(self, features: Tensor, label: Tensor, marks: Tensor, pixels: Pixels, rows: np.ndarray) -> None:
         super().__init__(features, label)
-        self.bytes_of, self.pixels, self.rows = bytes_of, pixels, rows
+        self.marks, self.pixels, self.rows = marks, pixels, rows
 
     @property
     def tensors(self) -> Any:
         """What tells these rows from those of other data."""
-        return self.bytes_of, self.label
+        return self.marks, self.label
 
 
 def picture_of(rows: Any, place: int) -> np.ndarray | None:

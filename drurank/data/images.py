@@ -22,7 +22,7 @@ from drurank.data.state_checks import MOST_PIXELS, check_pictures
 from drurank.errors import InputError, check_choice, check_count
 from drurank.images.augmenting import NONE, Augmentation, check_augment
 from drurank.images.backbones import HUB
-from drurank.images.cells import holds_pictures, named, pictures_of
+from drurank.images.cells import holds_names, holds_pictures, named, pictures_of
 from drurank.images.features import embed_pictures
 from drurank.images.folders import table_of_folder
 from drurank.images.pictures import Check, Pictures
@@ -60,7 +60,8 @@ class Images(FileData):
         split: column of the split; its values are train, ood_val, id_val, val, ood_test, id_test and test, or what
             ``split_names`` says, as {0: train, 1: ood_val, 2: ood_test}. Without it all rows are for testing.
         image: column of the pictures.
-        root: folder that the paths are relative to, and within which all of them lie; that of the table, if not given.
+        root: folder that the paths are relative to, and within which all of them lie, though links there may lead
+            elsewhere; that of the table, if not given.
         levels: of a folder of folders, what the folders on the way to a picture say, the outermost first (with
             commas), as split,label: names of columns for the options above; label, if not given.
         size: side of the square that the network sees, in pixels.
@@ -119,6 +120,9 @@ class Images(FileData):
         check_augment(augment)
         check_choice("check", check, Check)
         check_choice("broken", broken, Broken)
+        for name, value in (("root", root), ("cache_dir", cache_dir)):
+            if value is not None and not value.strip():
+                raise InputError(f"{name} is {value!r}; give a folder, or leave it out")
         for name, value in (("backbone", backbone), ("weights", weights)):
             if value is not None and not frozen:
                 raise InputError(
@@ -148,13 +152,13 @@ class Images(FileData):
     def make_rows(self, data: GroupedRows, rows: np.ndarray, where: str) -> ImageRows | PictureFeatures:
         """Pixels or features, and labels, of the rows at these places."""
         encoder, label = self.encoder, self.encoder.label(data, rows)
-        bytes_of = torch.tensor(self._pictures.sizes(rows), dtype=torch.int64)
+        marks = torch.from_numpy(self._pictures.marks(rows))
         if encoder.backbone:
             features = torch.from_numpy(self._standardised(encoder, rows))
-            return PictureFeatures(features, label, bytes_of, self._pixels, rows)
+            return PictureFeatures(features, label, marks, self._pixels, rows)
         # Only a training epoch changes them.
-        augmentation = None if self.augment == NONE else Augmentation(self.augment, encoder.size)
-        return ImageRows(self._pixels, rows, label, bytes_of, encoder.size, augmentation)
+        augmentation = None if self.augment == NONE else Augmentation(self.augment, encoder.size, encoder.resize)
+        return ImageRows(self._pixels, rows, label, marks, encoder.size, augmentation)
 
     def fit_encoder(self, data: GroupedRows) -> ImageEncoder:
         """Note the labels and groups of the training rows, and how pictures are cut."""
@@ -194,7 +198,6 @@ class Images(FileData):
     def inspected_rows(self) -> GroupedRows:
         """The rows with a look at each whole picture; two with the same content are the same."""
         data = self.raw_rows()
-        self._refuse_others(data.texts[0].column)
         looks = self._pictures.looks(np.arange(len(data.split)), self.path)
         content = pa.chunked_array([[look.digest or str(row) for row, look in enumerate(looks)]])
         same = Column(self.path, self.image, content, files=self._source.several)
@@ -214,9 +217,16 @@ class Images(FileData):
         return {"pictures": {"size": encoder.size, "resize": encoder.resize, "broken": broken}}
 
     def _converted(self, table: pa.Table) -> pa.Table:
-        # Pictures in cells are compared and told by what they hold.
-        if self.image in table.column_names and holds_pictures(table[self.image].type):
+        if self.image not in table.column_names:
+            return table  # said where it is missed
+        kind = table[self.image].type
+        if holds_pictures(kind):  # which are compared and told by what they hold
             return table.set_column(table.column_names.index(self.image), self.image, named(table[self.image]))
+        if not holds_names(kind):
+            raise InputError(
+                f"{self.path}: column {self.image!r} holds {kind} and no pictures or names of files; name the column "
+                "that does as image=..., of text, of binary cells, or as the library datasets writes pictures"
+            )
         return table
 
     @cached_property
@@ -257,7 +267,6 @@ class Images(FileData):
         """
         data = super()._rows
         names, used = data.texts[0].column, data.used
-        self._refuse_others(names)
         new = np.array([row for row in used.tolist() if row not in self._looked], dtype=np.int64)
         faults = self._pictures.faults(new, self.check, self.path)
         self._looked |= dict.fromkeys(new.tolist(), "") | faults
@@ -273,13 +282,6 @@ class Images(FileData):
             data = replace(data, split=split)
         return data
 
-    def _refuse_others(self, column: Column) -> None:
-        if not column.is_text:
-            raise InputError(
-                f"{self.path}: column {self.image!r} holds {column.values.type} and no pictures or names of files; "
-                "name the column that does as image=..."
-            )
-
     def _say_dropped(self, data: GroupedRows, broken: np.ndarray) -> None:
         by_split = np.bincount(data.split[broken], minlength=len(data.splits))
         said = ", ".join(f"{name} {count:,}" for name, count in zip(data.splits, by_split, strict=True) if count)
@@ -289,9 +291,10 @@ class Images(FileData):
             f"as {self._name_of(data.texts[0].column, first)} {self._looked[first]}"
         )
 
-    @staticmethod
-    def _name_of(column: Column, row: int) -> str:
-        return f"{column.file_of(row)}: {column.said(row)}"
+    def _name_of(self, column: Column, row: int) -> str:
+        """A row's picture, as a message begins with it; one that a cell holds has no name."""
+        is_held = holds_pictures(self._source.table[self.image].type)
+        return f"{column.file_of(row)}: {f'the picture in {column.where(row)}' if is_held else column.said(row)}"
 
     @cached_property
     def _used(self) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,19 +28,21 @@ class Augmentation:
             70 to 100 % of the area, with sides of ratio 3/4 to 4/3, and flips likewise; or transforms of
             ``torchvision.transforms.v2`` by name in their order, as ``[{RandomCrop: {size: 224}}, ...]``.
         size: side of the squares that come out, in pixels.
+        side: of those that go in.
 
     Raises:
-        InputError: if torchvision is not installed, or there is no such transform.
+        InputError: if torchvision is not installed, there is no such transform, or it does not take such squares.
     """
 
-    def __init__(self, augment: Augment, size: int) -> None:
+    def __init__(self, augment: Augment, size: int, side: int) -> None:
         check_installed("torchvision", "image", "an augmentation")
-        self.augment, self.size = augment, size
+        self.augment, self.size, self.side = augment, size, side
         self._transform = _composed(_named(augment, size))
+        self(torch.zeros(1, 3, side, side, dtype=torch.uint8), np.zeros(1, np.int64), 0)
 
     def __reduce__(self) -> Any:
         """Make it again in another process."""
-        return Augmentation, (self.augment, self.size)
+        return Augmentation, (self.augment, self.size, self.side)
 
     def __call__(self, squares: Tensor, rows: np.ndarray, epoch: int) -> Tensor:
         """Changed pictures.
@@ -60,15 +62,26 @@ class Augmentation:
         with torch.random.fork_rng(devices=[]):
             for square, row in zip(squares, rows.tolist(), strict=True):
                 torch.manual_seed(_seed_of(epoch, row))
-                made.append(self._transform(square))
+                made.append(self._changed(square))
         wanted = (3, self.size, self.size)
         for one in made:
-            if tuple(one.shape) != wanted or one.dtype != torch.uint8:
+            if not isinstance(one, Tensor) or tuple(one.shape) != wanted or one.dtype != torch.uint8:
+                kind = f"{one.dtype} of {tuple(one.shape)}" if isinstance(one, Tensor) else f"a {type(one).__name__}"
                 raise InputError(
-                    f"augment gives {one.dtype} of shape {tuple(one.shape)}, and uint8 of {wanted} is wanted; end it "
+                    f"augment gives {kind}, and uint8 of {wanted} is wanted; end it "
                     f"with {{RandomCrop: {{size: {self.size}}}}} or the like"
                 )
         return torch.stack(made) if made else squares.new_zeros((0, *wanted))
+
+    def _changed(self, square: Tensor) -> Any:
+        try:
+            return self._transform(square)
+        except Exception as error:  # each transform has its own
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+            raise InputError(
+                f"augment cannot be applied to pictures of {self.side} x {self.side} pixels ({said}); give other "
+                "transforms or options"
+            ) from error
 
 
 def check_augment(augment: Augment) -> None:
@@ -84,9 +97,18 @@ def check_augment(augment: Augment) -> None:
                 "torchvision.transforms.v2, as [{RandomHorizontalFlip: {p: 0.5}}]"
             )
         return
+    if not augment:
+        raise InputError("augment is an empty list; give none, or one transform or more")
     for one in augment:
-        if not (isinstance(one, Mapping) and len(one) == 1 and isinstance(next(iter(one.values())) or {}, Mapping)):
+        named = isinstance(one, Mapping) and len(one) == 1 and isinstance(next(iter(one)), str)
+        if not named or not isinstance(next(iter(one.values())) or {}, Mapping):
             raise InputError(f"augment has {one!r:.80}; give each transform as {{name: {{option: value}}}}")
+        if _holds_mapping((next(iter(one.values())) or {}).values()):
+            raise InputError(f"augment has {one!r:.80}, with transforms within a transform; name them one by one")
+
+
+def _holds_mapping(values: Iterable[Any]) -> bool:
+    return any(isinstance(one, Mapping) or (isinstance(one, list) and _holds_mapping(one)) for one in values)
 
 
 def _seed_of(epoch: int, row: int) -> int:
@@ -114,7 +136,7 @@ def _composed(named: Sequence[Mapping[str, Any]]) -> Any:
             raise InputError(f"torchvision.transforms.v2 has no transform {name!r}; {nearest(name, known)}")
         try:
             made.append(getattr(v2, name)(**(options or {})))
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # each transform has its own
             raise InputError(
                 f"augment: {name} cannot be made of {options!r} ({error}); give its own options"
             ) from error

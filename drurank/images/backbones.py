@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,7 @@ def load_backbone(name: str, weights: str, size: int) -> Backbone:
         raise InputError(f"weights is {weights!r}, and there is no such file; give a file, hub or none")
     make = _of_torchvision if name.startswith(OF_TORCHVISION) else _of_timm
     made = make(name, weights, file, size)
-    _check(name, made, size)
-    return made
+    return replace(made, width=_width_of(name, made, size))
 
 
 def digest_of(module: nn.Module) -> str:
@@ -151,8 +150,10 @@ def _state_of(file: Path) -> dict[str, Tensor]:
     except InputError:
         raise
     except Exception as error:  # whatever a file makes of a reader
-        said = " ".join(str(error).split())[:200]
-        raise InputError(f"{file} cannot be read as weights ({said}); give a file of tensors") from error
+        raise InputError(
+            f"{file} cannot be read as weights; give a file of tensors alone, as torch.save(model.state_dict(), file) "
+            "makes it"
+        ) from error
     for key in ("state_dict", "model", "model_state_dict"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]
@@ -164,8 +165,12 @@ def _state_of(file: Path) -> dict[str, Tensor]:
     }
 
 
-def _check(name: str, made: Backbone, size: int) -> None:
-    """Refuse a network that does not take such pictures, or whose features are not one vector a picture."""
+def _width_of(name: str, made: Backbone, size: int) -> int:
+    """Features of a picture, which some networks count otherwise.
+
+    Raises:
+        InputError: if it does not take such pictures, or gives no vector for one.
+    """
     training = made.module.training
     try:
         with torch.inference_mode():
@@ -178,8 +183,9 @@ def _check(name: str, made: Backbone, size: int) -> None:
         ) from error
     finally:
         made.module.train(training)
-    if not isinstance(found, Tensor) or tuple(found.shape) != (1, made.width):
+    if not isinstance(found, Tensor) or found.ndim != 2:
         raise InputError(f"{name} gives no vector of features for a picture; give another network, as resnet50")
+    return found.shape[1]
 
 
 def _not_loaded(name: str, weights: str, error: Exception) -> InputError:

@@ -16,8 +16,20 @@ BYTES, PATH = "bytes", "path"
 
 
 def holds_pictures(kind: pa.DataType) -> bool:
-    """Whether cells of this type are pictures, and no names of files."""
-    return _is_binary(kind) or (pa.types.is_struct(kind) and kind.get_field_index(BYTES) >= 0)
+    """Whether cells of this type are pictures, or a part of them is, and no names of files alone."""
+    if pa.types.is_struct(kind):
+        held = kind.get_field_index(BYTES)
+        named = kind.get_field_index(PATH)
+        is_path = named < 0 or pa.types.is_string(kind[named].type) or pa.types.is_large_string(kind[named].type)
+        return held >= 0 and _is_binary(kind[held].type) and is_path
+    return _is_binary(kind)
+
+
+def holds_names(kind: pa.DataType) -> bool:
+    """Whether cells of this type may be names of files."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(is_kind(plain) for is_kind in kinds)
 
 
 def named(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -66,12 +78,15 @@ def _located(name: str | None, folder: str, root: str | None) -> tuple[str, str]
 def _parts(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     """Contents and paths."""
     if _is_binary(column.type):
-        return column, pa.chunked_array([pa.nulls(len(column), pa.large_string())])
-    contents = pc.struct_field(column, BYTES)
+        return column.cast(pa.large_binary()), pa.chunked_array([pa.nulls(len(column), pa.large_string())])
+    contents = pc.struct_field(column, BYTES).cast(pa.large_binary())
     if column.type.get_field_index(PATH) < 0:
         return contents, pa.chunked_array([pa.nulls(len(column), pa.large_string())])
     return contents, pc.struct_field(column, PATH).cast(pa.large_string())
 
 
 def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+    if pa.types.is_dictionary(kind):
+        return _is_binary(kind.value_type)
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(is_kind(kind) for is_kind in kinds)

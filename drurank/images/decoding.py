@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import stat
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,8 @@ RUN_PROGRAMS = {"EPS", "WMF", "GRIB", "BUFR", "HDF5", "MPEG", "FPX", "MIC"}
 """Formats that are given to another program, or of which only the head is read."""
 DEEP = 257.0
 """Steps of 16 bits that are one of 8."""
+LONGEST = 16
+"""Times that a picture may be longer than wide to be resized as a whole before its middle is cut out."""
 WHITE = (255, 255, 255, 255)
 
 
@@ -52,13 +55,7 @@ def opened(content: str | Path | bytes) -> Image.Image:
         if not content:
             raise InputError("is empty")
     else:
-        file = Path(content)
-        if not file.exists():
-            raise InputError("is not found")
-        if not file.is_file():
-            raise InputError("is not a file")
-        if file.stat().st_size == 0:
-            raise InputError("is empty (0 bytes)")
+        _refuse_other(Path(content))
     try:
         return Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=_formats())
     except UnidentifiedImageError as error:
@@ -70,6 +67,20 @@ def opened(content: str | Path | bytes) -> Image.Image:
         raise InputError(_broken(error)) from error
 
 
+def _refuse_other(file: Path) -> None:
+    """Refuse what is no file with something in it."""
+    try:
+        found = file.stat()
+    except FileNotFoundError as error:
+        raise InputError("is not found") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be opened ({error.strerror if isinstance(error, OSError) else error})") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError("is not a file")
+    if found.st_size == 0:
+        raise InputError("is empty (0 bytes)")
+
+
 def squared(picture: Image.Image, side: int) -> np.ndarray:
     """The middle of a picture, uint8 ``[3, side, side]``, after its shorter side is made as long.
 
@@ -78,10 +89,15 @@ def squared(picture: Image.Image, side: int) -> np.ndarray:
     width, height = picture.size
     shorter = min(width, height)
     size = (side * width // shorter, side * height // shorter)
-    resized = picture if size == picture.size else picture.resize(size, Image.Resampling.BILINEAR)
     left, top = (round((length - side) / 2) for length in size)
-    cut = np.asarray(resized.crop((left, top, left + side, top + side)))
-    return np.ascontiguousarray(cut.transpose(2, 0, 1))
+    if max(size) > LONGEST * side:  # which would take memory for what is cut off
+        across, down = width / size[0], height / size[1]
+        box = (left * across, top * down, min((left + side) * across, width), min((top + side) * down, height))
+        cut = picture.resize((side, side), Image.Resampling.BILINEAR, box)
+    else:
+        resized = picture if size == picture.size else picture.resize(size, Image.Resampling.BILINEAR)
+        cut = resized.crop((left, top, left + side, top + side))
+    return np.ascontiguousarray(np.asarray(cut).transpose(2, 0, 1))
 
 
 def _rgb(picture: Image.Image) -> Image.Image:

@@ -9,10 +9,9 @@ import numpy as np
 import torch
 
 from drurank.cache import FORMAT, bar, cache_folder, check_sums, made_once
-from drurank.errors import InputError
 from drurank.images.backbones import Backbone, digest_of, load_backbone
 from drurank.images.normalising import middle, normalised
-from drurank.images.pixels import Decoded
+from drurank.images.pixels import Decoded, mapped_array
 
 AT_ONCE = 64
 
@@ -45,11 +44,7 @@ def embed_pictures(
     key = hashlib.sha256(facts.encode() + decoded.pictures.stamps(rows).digest()).hexdigest()[:32]
     folder = cache_folder(cache_dir) / "picture_features" / key
     check_sums(made_once(folder, lambda beside: _write(beside, decoded, rows, made, size, source)))
-    try:
-        features: np.ndarray = np.load(folder / "features.npy", mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"the features in {folder} cannot be read ({error}); delete that folder") from error
-    return features, digest
+    return mapped_array(folder / "features.npy", np.dtype(np.float32), (len(rows), made.width)), digest
 
 
 @torch.inference_mode()

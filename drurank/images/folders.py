@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,7 +31,7 @@ def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, 
         InputError: if there is no picture, or one lies at another depth.
     """
     endings = {ending.lower() for ending in Image.registered_extensions()}
-    files = [file.relative_to(folder) for file in sorted(folder.rglob("*")) if file.is_file()]
+    files = [file.relative_to(folder) for file in sorted(_files_below(path, folder))]
     seen = [file for file in files if not any(part.startswith(".") for part in file.parts)]
     pictures = [file for file in seen if file.suffix.lower() in endings]
     if not pictures:
@@ -51,3 +52,22 @@ def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, 
     if split in columns:
         columns[split] = [SPELLINGS.get(name.lower(), name) for name in columns[split]]
     return pa.table({image: [file.as_posix() for file in pictures], **columns})
+
+
+def _files_below(path: str, folder: Path) -> Iterator[Path]:
+    """Files below a folder, and below those that are linked there.
+
+    Raises:
+        InputError: if a linked folder holds itself, or a name cannot be written as text.
+    """
+    for place, folders, names in os.walk(folder, followlinks=True):
+        for name in folders:
+            inside = os.path.join(place, name)
+            if os.path.islink(inside) and os.path.realpath(place).startswith(os.path.realpath(inside)):
+                raise InputError(f"{path}: {inside} is a link to a folder that it lies in; remove it")
+        for name in names:
+            try:
+                name.encode()
+            except UnicodeEncodeError as error:
+                raise InputError(f"{path}: the file {name!a} has a name that is no text; rename it") from error
+            yield Path(place, name)

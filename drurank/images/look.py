@@ -39,16 +39,14 @@ class Look:
     @classmethod
     def at(cls, content: str | bytes) -> Look:
         """The look at a picture, given by its path or its content."""
-        try:
-            held = content if isinstance(content, bytes) else Path(content).read_bytes() if content else b""
-        except OSError:
-            held = b""
-        digest = hashlib.sha256(held).hexdigest() if held else ""
+        digest = ""
         try:
             with opened(content) as picture:
                 (width, height), mode, kind = picture.size, picture.mode, picture.format or ""
+            held = content if isinstance(content, bytes) else Path(content).read_bytes()
+            digest = hashlib.sha256(held).hexdigest()
             ends = read_picture(content).getextrema()
-        except InputError as error:
+        except (InputError, OSError) as error:
             return cls(str(error), digest)
         return cls("", digest, width, height, mode, kind, all(low == high for low, high in ends))  # type: ignore[misc]
 

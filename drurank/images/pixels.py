@@ -84,10 +84,8 @@ class Mapped:
         self.folder, self.places, self.side = folder, places, side
         if not checked:
             check_sums(folder)
-        try:
-            self.pixels: np.ndarray = np.load(folder / "pixels.npy", mmap_mode="r")
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(f"the pictures in {folder} cannot be read ({error}); delete that folder") from error
+        shape = (int(places.max(initial=-1)) + 1, 3, side, side)
+        self.pixels = mapped_array(folder / "pixels.npy", np.dtype(np.uint8), shape)
 
     def __reduce__(self) -> Any:
         """Map the file again in another process instead of copying its contents."""
@@ -97,6 +95,24 @@ class Mapped:
         """Those of some rows, uint8 ``[k, 3, side, side]``."""
         squares: np.ndarray = self.pixels[self.places[rows]]
         return squares
+
+
+def mapped_array(file: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """An array of a folder of the cache, mapped into memory.
+
+    Raises:
+        InputError: if it is not one of this type and shape.
+    """
+    remedy = f"delete the folder {file.parent}, and it is made anew"
+    try:
+        found: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise InputError(f"{file} is damaged, and no array; {remedy}") from error
+    if found.dtype != dtype or found.shape != shape:
+        raise InputError(
+            f"{file} is damaged: it holds {found.dtype} {list(found.shape)}, not {dtype} {list(shape)}; {remedy}"
+        )
+    return found
 
 
 def decode_once(decoded: Decoded, rows: np.ndarray, cache_dir: str, source: str) -> Mapped:

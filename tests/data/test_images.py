@@ -1,16 +1,21 @@
 """Pictures from tables, folders and cells."""
 
 import csv
+import json
 import multiprocessing
 import os
 import shutil
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 from PIL import Image
 
+from drurank import Predictor
+from drurank.cache import _sum_of
 from drurank.data import Images
 from drurank.errors import InputError
 from drurank.images import pixels as pixels_module
@@ -320,15 +325,92 @@ def test_options_that_mean_nothing_are_said(table, tmp_path, options, said):
         ready(path, **options)
 
 
+def test_linked_folders_are_those_they_lead_to(tmp_path):
+    write_pictures(tmp_path / "made")
+    (tmp_path / "pics/train").mkdir(parents=True)
+    for name in ("red", "blue"):
+        os.symlink(tmp_path / "made/pics", tmp_path / "pics/train" / name)
+    data = Images(str(tmp_path / "pics"), levels="split,label", split="split", size=16)
+    assert data.raw_rows().label_names == ["blue", "red"]
+    assert len(data.raw_rows().label) == 112
+    os.symlink(tmp_path / "pics", tmp_path / "pics/train/loop")
+    with pytest.raises(InputError, match="loop is a link to a folder that it lies in"):
+        Images(str(tmp_path / "pics"), levels="split,label", split="split").raw_rows()
+
+
+def test_other_pictures_of_the_same_size_are_other_data(tmp_path):
+    table = write_pictures(tmp_path / "made", ending="bmp")
+    for row in range(2):
+        Image.fromarray(noise(20, row)).save(table.parent / f"pics/{row}.bmp")
+    before = ready(table).dataset("train").fingerprint()
+    assert ready(table).dataset("train").fingerprint() == before
+    first, second = (table.parent / f"pics/{row}.bmp" for row in range(2))
+    held = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(held)
+    assert ready(table).dataset("train").fingerprint() != before
+
+
+@pytest.mark.parametrize("forged", [(56, 3, 8, 8), (55, 3, 18, 18), (56, 972), ()])
+def test_a_cache_of_another_shape_is_refused(table, tmp_path, forged):
+    where = {"cache_dir": str(tmp_path / "cache")}
+    ready(table, **where)
+    (made,) = [folder for folder in (tmp_path / "cache/pixels").iterdir() if folder.is_dir()]
+    np.save(made / "pixels.npy", np.zeros(forged, np.uint8))
+    (made / "sums.json").write_text(json.dumps({"pixels.npy": _sum_of(made / "pixels.npy")}))
+    with pytest.raises(InputError, match=r"pixels.npy is damaged: it holds uint8 .* not uint8 \[56, 3, 18, 18\]"):
+        ready(table, **where)
+
+
+def cells_of(table, kind):
+    content = [(table.parent / f"pics/{row}.png").read_bytes() for row in range(56)]
+    names = [str(table.parent / f"pics/{row}.png") for row in range(56)]
+    return {
+        "view": lambda: pa.array(content, pa.binary_view()),
+        "dictionary": lambda: pa.array(content, pa.binary()).dictionary_encode(),
+        "bytes alone": lambda: pa.array([{"bytes": one} for one in content]),
+        "path alone": lambda: pa.array([{"path": one} for one in names]),
+        "paths as bytes": lambda: pa.array([{"bytes": one, "path": "x"} for one in names]),
+        "numbers": lambda: pa.array([{"bytes": 1, "path": "x"}] * 56),
+        "lists": lambda: pa.array([[1]] * 56),
+    }[kind]()
+
+
+@pytest.mark.parametrize(
+    ("kind", "holds"),
+    [
+        ("view", True),
+        ("dictionary", True),
+        ("bytes alone", True),
+        ("path alone", False),
+        ("paths as bytes", False),
+        ("numbers", False),
+        ("lists", False),
+    ],
+)
+def test_cells_are_pictures_or_are_refused(table, kind, holds):
+    lines = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    rest = {name: [line[name] for line in lines] for name in ("y", "place", "split")}
+    data = Images(pa.table({"file": cells_of(table, kind), **rest}), **NAMES, size=16)
+    if holds:
+        data.setup("fit")
+        assert torch.equal(inputs_of(data), inputs_of(ready(table)))
+        return
+    with pytest.raises(InputError, match=r"column 'file' holds .* and no pictures or names of files; name"):
+        data.setup("fit")
+
+
+def test_a_broken_picture_in_a_cell_is_named_by_its_row(table, tmp_path):
+    (table.parent / "pics/3.png").write_text("none")
+    held = in_cells(table, tmp_path / "held.parquet", as_struct=True)
+    with pytest.raises(InputError, match=r"the picture in column 'file', row 3 \(the first is 0\) is not a picture"):
+        ready(held)
+
+
 # Runs
 
 
 def test_a_run_learns_is_tested_predicted_and_resumed(table, run, tmp_path):
-    import json
-    from pathlib import Path
-
-    from drurank import Predictor
-
     words = words_of(table, "--data.augment", "light", "--model", "DRU", "--model.network", "ConvNet")
     words += ["--model.network.channels=[8]", "--model.optimizer", "AdamW", "--model.optimizer.lr", "0.03"]
     run("fit", *words, "--trainer.max_epochs", "6")

@@ -23,7 +23,7 @@ class Held:
 
 
 def rows_of(augment):
-    augmentation = None if augment is None else Augmentation(augment, SIZE)
+    augmentation = None if augment is None else Augmentation(augment, SIZE, SIDE)
     return ImageRows(Held(), np.arange(N), torch.arange(N) % 2, torch.ones(N, dtype=torch.int64), SIZE, augmentation)
 
 
@@ -89,7 +89,7 @@ def test_drawing_leaves_the_random_numbers_of_a_run_alone():
     torch.manual_seed(3)
     should = torch.rand(2)
     torch.manual_seed(3)
-    Augmentation("standard", SIZE)(torch.from_numpy(SQUARES), np.arange(N), 0)
+    Augmentation("standard", SIZE, SIDE)(torch.from_numpy(SQUARES), np.arange(N), 0)
     assert torch.equal(torch.rand(2), should)
 
 
@@ -102,10 +102,20 @@ def test_drawing_leaves_the_random_numbers_of_a_run_alone():
         ([{"RandomCropp": {"size": 16}}], "has no transform 'RandomCropp'; did you mean 'RandomCrop'"),
         ([{"RandomCrop": {"sizes": 16}}], "augment: RandomCrop cannot be made of"),
         ([{"RandomHorizontalFlip": {}}], r"uint8 of \(3, 16, 16\) is wanted"),
+        ([], "augment is an empty list"),
+        ([{"RandomCrop": {"size": 300}}], "cannot be applied to pictures of 20 x 20 pixels"),
+        ([{"ToPILImage": {}}], "augment gives a Image"),
+        ([{"LinearTransformation": {"transformation_matrix": [[1]], "mean_vector": [1]}}], "cannot be made of"),
+        ([{"RandomCrop": {"size": "16"}}], "cannot be"),
+        ([{"Normalize": {"mean": [0.5], "std": [0.5]}}], "cannot be applied"),
+        ([{"RandomApply": {"transforms": [{"RandomHorizontalFlip": {}}]}}], "with transforms within a transform"),
+        ([{"CutMix": {"num_classes": 2}}], "cannot be applied"),
+        ([{"Transform": {}}], "cannot be applied"),
+        ([{1: None}], "give each transform as"),
         ([{"ToDtype": {"dtype": torch.float32}}, {"CenterCrop": {"size": 16}}], "augment gives torch.float32"),
     ],
 )
 def test_what_is_no_augmentation_is_said(augment, said):
     with pytest.raises(InputError, match=said):  # noqa: PT012 - each of these may say it
         check_augment(augment)
-        Augmentation(augment, SIZE)(torch.from_numpy(SQUARES), np.arange(N), 0)
+        Augmentation(augment, SIZE, SIDE)(torch.from_numpy(SQUARES), np.arange(N), 0)

@@ -1,7 +1,9 @@
 """Pictures as a person would see them."""
 
 import io
+import os
 import struct
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -12,6 +14,7 @@ from torchvision.transforms import v2
 
 from drurank.errors import InputError
 from drurank.images.decoding import read_picture, squared
+from drurank.images.look import Look
 from painting import noise
 
 
@@ -84,6 +87,21 @@ def test_squares_are_those_of_torchvision(high, wide, side):
     assert torch.equal(torch.from_numpy(squared(picture, side)), should)
 
 
+@pytest.mark.parametrize(("high", "wide"), [(4, 300), (300, 4), (9, 400), (10, 700)])
+def test_the_middle_of_a_thin_picture_is_cut_out_before_it_is_resized(high, wide):
+    picture = Image.fromarray(noise(high, wide=wide))
+    should = v2.Compose([v2.Resize(8), v2.CenterCrop(8), v2.PILToTensor()])(picture)
+    found = torch.from_numpy(squared(picture, 8))
+    assert (found.int() - should.int()).abs().max() <= 1  # pixels are rounded
+
+
+def test_a_thin_picture_takes_no_memory_for_what_is_cut_off():
+    tracemalloc.start()
+    squared(Image.new("RGB", (300_000, 1)), 256)
+    assert tracemalloc.get_traced_memory()[1] < 2e7
+    tracemalloc.stop()
+
+
 def bomb(high=30_000, wide=30_000):
     """A PNG of a few bytes that says it has 9e8 pixels."""
     head = struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)
@@ -129,7 +147,17 @@ def test_what_is_no_picture_is_said(name, tmp_path):
 
 
 def test_what_is_no_file_is_said(tmp_path):
-    for given, said in ((tmp_path / "none.png", "is not found"), (tmp_path, "is not a file")):
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
+    long = tmp_path / ("a" * 300 + ".png")
+    for given, said in (
+        (tmp_path / "none.png", "is not found"),
+        (tmp_path, "is not a file"),
+        (tmp_path / "pipe.png", "is not a file"),
+        (tmp_path / "zero.png", "is not a file"),
+        (long, "cannot be opened"),
+    ):
+        assert Look.at(str(given)).fault.startswith(said)
         with pytest.raises(InputError, match=said):
             read_picture(given)
 

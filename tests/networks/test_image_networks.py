@@ -70,6 +70,13 @@ def test_the_last_layer_of_torchvisions_networks_is_ours(backbone):
         assert network(torch.zeros(2, 3, size, size, dtype=torch.uint8)).shape == (2, 3)
 
 
+@pytest.mark.parametrize("backbone", ["mobilenetv3_small_050", "lcnet_050", "ghostnet_100"])
+def test_features_are_counted_where_a_network_counts_others(backbone):
+    network = ImageClassifier(SIZES, backbone, weights="none").eval()
+    with torch.no_grad():
+        assert network.features(PIXELS).shape == (4, network.head.in_features)
+
+
 @pytest.mark.parametrize("freeze", ["none", "norm", "backbone"])
 def test_what_is_frozen_stays(freeze):
     network = resnet(freeze=freeze)
