@@ -32,6 +32,7 @@ SLOW = (
     "test_extras.py",
     "methods/test_every_method.py",
     "data/test_text_runs.py",
+    "data/test_image_runs.py",
     "methods/test_resume_every_method.py",
     "training/test_resume.py",
     "methods/test_tuners.py",

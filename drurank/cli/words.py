@@ -48,7 +48,7 @@ class Given:
     def content(self) -> dict[str, Any]:
         """The content of a configuration; empty where it cannot be read, which the parser says."""
         try:
-            file = file_named(self.value)
+            file = file_named(find_config(self.value))
             read = read_yaml(self.value if file is None else file.read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError):
             return {}

@@ -46,7 +46,10 @@ def test_configurations_compose_and_the_last_word_wins(run, tmp_path):
 TINY = {
     "shortcut": ["--data.groups", "[4,3,3]", "--data.group_size", "6"],
     "synthetic": ["--data.groups", "[4,3,3]", "--data.group_size", "6"],
+    "pictures": ["--data.groups", "[4,3,3]", "--data.group_size", "6"],
 }
+OF_PICTURES = {"waterbirds", "celeba", "metashift", "iwildcam", "fmow"}
+"""Those are run in data/test_image_layouts.py, on folders as they are published."""
 
 
 def tiny_table(name):
@@ -107,7 +110,7 @@ def text_words(options, folder):
     return [*where, *encoder, "--model.network", "TextClassifier"]
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "data").glob("*.yaml")))
+@pytest.mark.parametrize("name", sorted({path.stem for path in (CONFIGS / "data").glob("*.yaml")} - OF_PICTURES))
 def test_every_data_configuration_runs(run, tmp_path, name):
     words = words_of(name, tmp_path)
     run("fit", "--config", CONFIGS / f"data/{name}.yaml", "--model", "DRU", *words, "--trainer.max_epochs", "1")
@@ -153,18 +156,24 @@ def test_every_method_configuration_is_run_above():
 @pytest.mark.parametrize("name", sorted(path.stem for path in (CONFIGS / "trainer").glob("*.yaml")))
 def test_every_trainer_configuration_runs(run, tmp_path, name):
     data = ["--config", CONFIGS / "data/synthetic.yaml", *TINY["synthetic"]]
-    run("fit", *data, "--config", CONFIGS / "method/qdru_m.yaml", "--config", CONFIGS / f"trainer/{name}.yaml")
+    epochs = {"short": 5, "converged": 10, "quick": 3, "text_paper": 5, "text_wilds": 3, "text_minilm": 3}
+    epochs |= {"waterbirds": 300, "celeba": 50, "iwildcam": 12, "fmow": 60}
+    stated = yaml.safe_load((CONFIGS / f"trainer/{name}.yaml").read_text(encoding="utf-8"))
+    assert stated["trainer"]["max_epochs"] == epochs[name]
+    fewer = ["--trainer.max_epochs", 2] if name in OF_PICTURES else []
+    run("fit", *data, "--config", CONFIGS / "method/qdru_m.yaml", "--config", CONFIGS / f"trainer/{name}.yaml", *fewer)
     folder = tmp_path / "runs/version_0"
     config = yaml.safe_load((folder / "config.yaml").read_text())
-    epochs = {"short": 5, "converged": 10, "quick": 3, "text_paper": 5, "text_wilds": 3, "text_minilm": 3}
-    assert config["trainer"]["max_epochs"] == epochs[name]
     ended = int(read_csv(folder / "weights.csv")[-1]["epoch"])
-    assert ended == epochs[name] or (name == "text_paper" and ended >= 3)  # which stops early
+    assert ended == (2 if fewer else epochs[name]) or (name == "text_paper" and ended >= 3)  # which stops early
     rates = {"short": (16, 1e-5), "converged": (256, 1e-3), "text_paper": (16, 1e-5), "text_wilds": (8, 1e-5)}
+    rates |= {"waterbirds": (128, 1e-3), "celeba": (128, 1e-4), "iwildcam": (16, 3e-5), "fmow": (32, 1e-4)}
     if name in rates:
         optimizer = config["model"]["init_args"]["optimizer"]["init_args"]
         assert (config["data"]["init_args"]["batch_size"], optimizer["lr"]) == rates[name]
-        assert optimizer["weight_decay"] == 0.01
+        decay = {"waterbirds": 1e-4, "celeba": 1e-4, "iwildcam": 0, "fmow": 0}
+        assert optimizer["weight_decay"] == decay.get(name, 0.01)
+        assert optimizer.get("momentum") == (0.9 if name in ("waterbirds", "celeba") else None)
 
 
 def test_every_configuration_is_of_a_kind_that_is_run():

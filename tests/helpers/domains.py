@@ -15,7 +15,7 @@ class Pictures(Dataset):
     """
 
     def __init__(self, seed, each=20):
-        generator = torch.Generator().manual_seed(seed)
+        self.seed, generator = seed, torch.Generator().manual_seed(seed)
         self.domain = torch.arange(DOMAINS).repeat_interleave(each)
         label = torch.randint(2, (DOMAINS * each,), generator=generator)
         noise = torch.randn(len(label), 1, 6, 6, generator=generator)

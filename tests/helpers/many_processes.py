@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from many_command_line import command_line
+from many_images import of_images
 from many_methods import every_method
 from many_resume import resumed
 from many_rows import mean_of_one_process, nan_on_one_process, of_rows, own_loaders, with_a_bar
@@ -26,6 +27,7 @@ def everything(devices, folder):
         "own mean": mean_of_one_process(devices),
         "bar": with_a_bar(devices),
         "texts": of_texts(devices, folder),
+        "images": of_images(devices, folder),
         "resumed": resumed(devices, folder / "resumed") if devices == 2 else {},  # last, as it sets a seed of its own
     }
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import drurank.methods
+import many_images
 import many_methods
 import many_processes
 import many_resume
@@ -345,3 +346,29 @@ def test_fine_tuning_in_several_processes_is_that_of_one(alone, many):
 
 def test_of_several_processes_one_cuts_texts_into_tokens(many):
     assert sorted(many.of("texts", "cut")) == [0] * (len(many.by_rank) - 1) + [many_texts.TRAIN + 25]
+
+
+# ---- pictures, of which one process fills the cache
+
+
+def test_batches_of_pictures_are_those_of_one_process(alone, many):
+    (epochs,) = alone.of("images", "drawn")
+    for epoch, batches in enumerate(epochs):
+        assert sorted(chain(*batches)) == list(range(many_images.TRAIN))
+        for place, batch in enumerate(batches):
+            shares = [drawn[epoch][place] for drawn in many.of("images", "drawn")]
+            assert sorted(chain(*shares)) == sorted(batch)
+
+
+def test_training_on_changed_pictures_in_several_processes_is_that_of_one(alone, many):
+    (should,) = alone.of("images")
+    for seen in many.of("images"):
+        for name, value in should["parameters"].items():
+            assert (seen["parameters"][name] - value).abs().max() <= 1e-5, name
+        assert same(seen["weights"], should["weights"])
+        assert_same_logged(seen["criteria"], should["criteria"])
+    assert should["weights"][1].max() > 1
+
+
+def test_of_several_processes_one_decodes_pictures(many):
+    assert sorted(many.of("images", "decoded")) == [0] * (len(many.by_rank) - 1) + [many_images.TRAIN + 25]

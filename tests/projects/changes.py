@@ -33,6 +33,12 @@ GROUPED_SCENES = [
     for seed in (0, 1)
 ]
 GROUPED = [(old, f"GroupedDataset({old}, {name}.domain)") for name, old in PAIRS.items()]
+FOLDER = "PictureFolder({}, self.transform)"
+VAL_LOADER = "DataLoader(self.val_set, batch_size=self.hparams.batch_size)"
+GROUPED_FOLDERS = [
+    *((FOLDER.format(seed), f"GroupedDataset(rows := {FOLDER.format(seed)}, rows.domains)") for seed in (0, 1)),
+    (VAL_LOADER, f"[{VAL_LOADER}, evaluation_loader(self.train_set)]"),
+]
 
 
 CHANGES = {
@@ -416,6 +422,68 @@ CHANGES = {
                 "trainer.fit(model, train_loader, val_loader)",
                 "trainer.fit(model, train_loader, [val_loader, evaluation_loader(train_loader)])",
             ),
+        ],
+    },
+    "timm_like": {
+        "metric": [
+            after(DOMAINS_IMPORT, IMPORT_RULE),
+            after("        self.loss_fn = nn.CrossEntropyLoss()\n", MEASURE),
+            (
+                "        x, y = batch\n        self.val_acc(self(x), y)\n",
+                "        x, y, domain = batch\n        self.val_acc(self(x), y)\n"
+                "        self.dcg.update(self(x), y, domain)\n" + LOG,
+            ),
+            ("        x, y = batch\n        loss", "        x, y, _ = batch\n        loss"),
+            ("self.transform(image), target", "self.transform(image), target, self.domains[index]"),
+        ],
+        "rule": [
+            after(DOMAINS_IMPORT, IMPORT_RULE),
+            after("        self.loss_fn = nn.CrossEntropyLoss()\n", BEGIN_RULE),
+            (
+                "        x, y = batch\n        loss = self.loss_fn(self(x), y)\n",
+                "        x, y, domain = batch\n"
+                "        self.seen.update(output := self(x), y, domain)\n"
+                "        loss = (self.weight[domain] * nn.functional.cross_entropy(output, y, "
+                'reduction="none")).mean()\n',
+            ),
+            rule_hook_before("    def configure_optimizers(self):\n"),
+            ("        x, y = batch\n        self.val_acc", "        x, y, _ = batch\n        self.val_acc"),
+            ("self.transform(image), target", "self.transform(image), target, self.domains[index]"),
+        ],
+        "rebased": [
+            after(DOMAINS_IMPORT, IMPORT_OURS),
+            ("class ImageModel(LightningModule):", "class ImageModel(DRU):"),
+            (
+                """    def training_step(self, batch, batch_idx):
+        x, y = batch
+        loss = self.loss_fn(self(x), y)
+        self.log("train_loss", loss, prog_bar=True)
+        return loss
+
+""",
+                "",
+            ),
+            (
+                "        x, y = batch\n        self.val_acc",
+                "        super().validation_step(batch, batch_idx, dataloader_idx)\n"
+                '        x, y = batch["inputs"], batch["label"]\n        self.val_acc',
+            ),
+            (
+                "    def validation_step(self, batch, batch_idx):\n",
+                "    def validation_step(self, batch, batch_idx, dataloader_idx=0):\n",
+            ),
+            *GROUPED_FOLDERS,
+        ],
+        "method": [
+            after(DOMAINS_IMPORT, IMPORT_OURS),
+            *GROUPED_FOLDERS,
+            (
+                "    model, datamodule = ImageModel(), PictureDataModule()\n",
+                "    network = ImageModel().model\n"
+                "    optimizer = partial(torch.optim.AdamW, lr=1e-3)\n"
+                "    model, datamodule = DRU(network=network, optimizer=optimizer), PictureDataModule()\n",
+            ),
+            ("import timm\n", "from functools import partial\n\nimport timm\n"),
         ],
     },
 }

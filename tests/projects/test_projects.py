@@ -1,4 +1,4 @@
-"""Six small projects after the kinds that people have: what each changes to use drurank, and that it is then right.
+"""Seven small projects after the kinds that people have: what each changes to use drurank, and that it is then right.
 
 A project stands in a file of its own, written without drurank; ``changes.py`` holds what changes at each grade.
 """
