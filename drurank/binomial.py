@@ -23,7 +23,7 @@ def at_most(number: ArrayLike, count: ArrayLike, chance: ArrayLike) -> np.ndarra
     """How likely it is that no more than a number of trials succeed.
 
     Args:
-        number: of successes, from -1 to ``count``.
+        number: of successes, from -1 to ``count``; of numbers that are not whole the beta distribution is taken.
         count: of trials.
         chance: that one succeeds.
 
@@ -31,7 +31,7 @@ def at_most(number: ArrayLike, count: ArrayLike, chance: ArrayLike) -> np.ndarra
         Float64 of the common shape.
     """
     number, count = np.asarray(number, np.float64), np.asarray(count, np.float64)
-    found = betaincc(np.maximum(number, 0) + 1, np.maximum(count - number, 1), chance)
+    found = betaincc(np.maximum(number, 0) + 1, np.where(number < count, count - number, 1), chance)
     found = np.where(number < 0, 0.0, np.where(number >= count, 1.0, found))
     return _corrected(found, number + 0.5, count, chance, 1)
 
@@ -39,7 +39,7 @@ def at_most(number: ArrayLike, count: ArrayLike, chance: ArrayLike) -> np.ndarra
 def at_least(number: ArrayLike, count: ArrayLike, chance: ArrayLike) -> np.ndarray:
     """How likely it is that a number of trials or more succeed; as ``at_most``."""
     number, count = np.asarray(number, np.float64), np.asarray(count, np.float64)
-    found = betainc(np.maximum(number, 1), np.maximum(count - number, 0) + 1, chance)
+    found = betainc(np.where(number > 0, number, 1), np.maximum(count - number, 0) + 1, chance)
     found = np.where(number <= 0, 1.0, np.where(number > count, 0.0, found))
     return _corrected(found, number - 0.5, count, chance, -1)
 
@@ -81,13 +81,13 @@ def ends(correct: np.ndarray, count: np.ndarray, tail: float) -> tuple[np.ndarra
     """The interval of Clopper and Pearson of the chance that a trial succeeds, float64 ``[m]`` each.
 
     Args:
-        correct: trials that succeeded, int64 ``[m]``.
-        count: trials, int64 ``[m]``, 1 or more.
+        correct: trials that succeeded, ``[m]``; they need not be whole, as effective numbers of weighted ones.
+        count: trials, ``[m]``, 1 or more.
         tail: how likely so many or more of them are at the lower end, and so few or fewer at the upper one.
     """
     wrong = count - correct
-    low = betaincinv(np.maximum(correct, 1), wrong + 1, tail)
-    high = betainccinv(correct + 1, np.maximum(wrong, 1), tail)
+    low = betaincinv(np.where(correct > 0, correct, 1), wrong + 1, tail)
+    high = betainccinv(correct + 1, np.where(wrong > 0, wrong, 1), tail)
     low, high = np.where(correct == 0, 0.0, low), np.where(wrong == 0, 1.0, high)
     is_normal = (count > NORMAL) & (np.minimum(correct, wrong) > EITHER)
     if is_normal.any():

@@ -99,20 +99,26 @@ def check_counts(correct: Any, count: Any) -> None:
         )
 
 
-def counts_of_groups(correct: Any, count: Any, *, may_be_empty: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def counts_of_groups(
+    correct: Any, count: Any, *, may_be_empty: bool = True, effective: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Counts of one set of groups, for what is computed with numpy; waits for the device.
 
     Args:
         correct: samples classified correctly by group, integer ``[m]``, of numpy or torch.
         count: samples by group, integer ``[m]``.
         may_be_empty: whether groups without samples may be among them.
+        effective: whether they are effective numbers of weighted samples, which need not be whole and are
+            not checked.
 
     Returns:
-        Both, int64 ``[m]``.
+        Both, int64 ``[m]``, or as they are where they are effective numbers.
 
     Raises:
         InputError: as of ``check_counts``, or if there is more than one dimension, or a group without samples.
     """
+    if effective:
+        return correct, count
     check_counts(correct, count)
     if correct.ndim > 1 or count.ndim > 1:
         raise InputError(

@@ -120,8 +120,7 @@ def _has_outlier(tally: Tally) -> bool:
     """Whether one group is too far from the accuracy of all, by the binomial test, corrected for their number."""
     groups = tally.times.sum()
     pooled = tally.times @ tally.correct / (tally.times @ tally.count)
-    right, seen = np.floor(tally.correct + 1e-9), np.round(tally.count)
-    tail = np.minimum(at_most(right, seen, pooled), at_least(right, seen, pooled))
+    tail = np.minimum(at_most(tally.correct, tally.count, pooled), at_least(tally.correct, tally.count, pooled))
     return bool((2 * tail * groups).min() < OUTSIDE)
 
 

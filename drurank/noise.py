@@ -50,6 +50,7 @@ def criteria_noise(
     *,
     spread: Spread | None = None,
     accuracy: float | None = None,
+    weight: np.ndarray | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> dict[str, Noise]:
@@ -61,6 +62,8 @@ def criteria_noise(
         names: criteria by name; those that every run logs, if not given.
         spread: that of true group accuracy; fitted, if not given.
         accuracy: that of every group, for the floor; that of all samples of these groups, if not given.
+        weight: sum of the weights of each group, float ``[m]``, where samples have any. Counts are then effective
+            numbers, which need not be whole; for the floor the nearest whole ones are taken.
         draws: how many times groups are drawn for the floor; for the interval, at most 400 of them.
         seed: of the draws.
 
@@ -70,23 +73,31 @@ def criteria_noise(
     Raises:
         InputError: if these cannot be counts of groups, or no group has a sample.
     """
-    correct, count = counts_of_groups(correct, count)
+    correct, count = counts_of_groups(correct, count, effective=weight is not None)
     order = np.lexsort((correct, count))[(count == 0).sum() :]  # so that the numbering of groups does not matter
-    correct, count = correct[order], count[order]
+    correct, count, weight = correct[order], count[order], None if weight is None else weight[order]
     if len(count) == 0:
         raise InputError("no group has a sample; give counts of 1 or more")
     check_count("draws", draws)
     names = names_of(names)
-    spread = spread or fit_spread(correct, count)
+    spread = spread or fit_spread(correct, count, effective=weight is not None)
     rng, floor_rng = np.random.default_rng(seed).spawn(2)
-    true = true_criteria(correct, count, spread, names, draws=min(draws, INTERVAL_DRAWS), seed=rng)
+    most = min(draws, INTERVAL_DRAWS)
+    true = true_criteria(correct, count, spread, names, weight=weight, draws=most, seed=rng)
     served = correct.sum() / count.sum() if accuracy is None else accuracy
-    chance = noise_floor(count, served, names, draws=draws, seed=floor_rng)
+    sizes = count if weight is None else whole_numbers(count)
+    chance = noise_floor(sizes, served, names, weight=weight, draws=draws, seed=floor_rng)
     found = {}
     for name in names:
         low, estimate, high = summed_up(true[name])
         floor_low, floor, floor_high = summed_up(chance[name])
         found[name] = Noise(estimate, low, high, floor, floor_low, floor_high)
+    return found
+
+
+def whole_numbers(count: np.ndarray) -> np.ndarray:
+    """The whole numbers of samples, int64 ``[m]``, that are nearest to effective ones, float64 ``[m]``, 1 or more."""
+    found: np.ndarray = np.rint(count).astype(np.int64)
     return found
 
 
@@ -101,6 +112,7 @@ def noise_floor(
     accuracy: float,
     names: str | Sequence[str] | None = None,
     *,
+    weight: np.ndarray | None = None,
     draws: int = DRAWS,
     seed: int | np.random.Generator = 0,
 ) -> dict[str, np.ndarray]:
@@ -110,6 +122,7 @@ def noise_floor(
         count: samples by group, integer ``[m]``, 1 or more.
         accuracy: that of every group.
         names: criteria by name; those that every run logs, if not given.
+        weight: sum of the weights of each group, float ``[m]``, where samples have any.
         draws: how many times all groups are drawn.
         seed: of the draws, or where chance comes from.
 
@@ -122,7 +135,7 @@ def noise_floor(
     count, names = check_sizes(count), names_of(names)
     check_accuracy(accuracy)
     rng = np.random.default_rng(seed)
-    return draw_criteria(equal_accuracies(count, accuracy), len(count), names, draws, rng, "Noise floor")
+    return draw_criteria(equal_accuracies(count, accuracy, weight), len(count), names, draws, rng, "Noise floor")
 
 
 def true_criteria(
@@ -131,6 +144,7 @@ def true_criteria(
     spread: Spread,
     names: str | Sequence[str] | None = None,
     *,
+    weight: np.ndarray | None = None,
     draws: int = INTERVAL_DRAWS,
     seed: int | np.random.Generator = 0,
 ) -> dict[str, np.ndarray]:
@@ -141,6 +155,8 @@ def true_criteria(
         count: samples by group, integer ``[m]``, 1 or more.
         spread: that of true group accuracy.
         names: criteria by name; those that every run logs, if not given.
+        weight: sum of the weights of each group, float ``[m]``, where samples have any; counts are then effective
+            numbers, which need not be whole.
         draws: how many times the accuracies of all groups are drawn.
         seed: of the draws, or where chance comes from.
 
@@ -150,11 +166,11 @@ def true_criteria(
     Raises:
         InputError: if a group has no sample, or the spread is that of no groups.
     """
-    correct, count = counts_of_groups(correct, count, may_be_empty=False)
+    correct, count = counts_of_groups(correct, count, may_be_empty=False, effective=weight is not None)
     if spread.mixtures is None:
         raise InputError("spread is that of no groups; give one that was fitted to counts of 1 or more")
     names = names_of(names)
-    draw = true_accuracies(correct, count, spread.mixtures)
+    draw = true_accuracies(correct, count, spread.mixtures, weight)
     return draw_criteria(draw, len(count), names, draws, np.random.default_rng(seed), "Intervals")
 
 
@@ -208,7 +224,9 @@ def chance_range(count: np.ndarray, accuracy: float) -> tuple[np.ndarray, np.nda
     return low, high
 
 
-def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def group_interval(
+    correct: np.ndarray, count: np.ndarray, at_once: int = 1, *, effective: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Interval of each group's true accuracy by its own samples alone, 5 to 95 %, of Clopper and Pearson.
 
     The 5th percentile of ``Beta(correct, count - correct + 1)`` and the 95th of ``Beta(correct + 1, count - correct)``;
@@ -219,6 +237,8 @@ def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> 
         correct: samples classified correctly by group, integer ``[m]``.
         count: samples by group, integer ``[m]``, at least 1.
         at_once: widen the intervals so that this many of them hold at once in 90 % of cases or more (Bonferroni).
+        effective: whether counts are effective numbers of weighted samples, which need not be whole (Korn and Graubard,
+            1998); how often these intervals hold is then not known beforehand.
 
     Returns:
         Lower and upper ends, float64 ``[m]`` each.
@@ -226,5 +246,5 @@ def group_interval(correct: np.ndarray, count: np.ndarray, at_once: int = 1) -> 
     Raises:
         InputError: if these cannot be counts of groups, or a group has no sample.
     """
-    correct, count = counts_of_groups(correct, count, may_be_empty=False)
+    correct, count = counts_of_groups(correct, count, may_be_empty=False, effective=effective)
     return ends(correct, count, PERCENT[0] / 100 / at_once)

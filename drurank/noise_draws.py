@@ -67,21 +67,27 @@ def draw_criteria(
     return {name: np.concatenate([each[name] for each in found]) for name in names}
 
 
-def true_accuracies(correct: np.ndarray, count: np.ndarray, mixtures: Mixtures) -> DrawGroups:
-    """True accuracies of these groups that their samples and the distribution of all groups allow."""
-    tally = Tally.of(correct, count)
+def true_accuracies(
+    correct: np.ndarray, count: np.ndarray, mixtures: Mixtures, weight: np.ndarray | None = None
+) -> DrawGroups:
+    """True accuracies of these groups that their samples and the distribution of all groups allow.
+
+    ``weight`` is that of each group among all samples; how many samples it has, if not given.
+    """
+    tally, weight = Tally.of(correct, count), count if weight is None else weight
 
     def draw(rng: np.random.Generator, draws: int) -> Groups:
         some = mixtures.some(rng.integers(0, len(mixtures), draws))
         accuracy = some.draw(correct, count, tally, rng)
-        return Groups(accuracy, count, accuracy @ count / count.sum())
+        return Groups(accuracy, count, accuracy @ weight / weight.sum())
 
     return draw
 
 
-def equal_accuracies(count: np.ndarray, accuracy: float) -> DrawGroups:
-    """What groups of these sizes seem to be if all have the same chance of being right."""
-    count = np.sort(count)  # Groups of a size lie together; criteria do not look at their order.
+def equal_accuracies(count: np.ndarray, chance: float, weight: np.ndarray | None = None) -> DrawGroups:
+    """What groups of these sizes seem to be if all have the same chance of being right; ``weight`` as above."""
+    order = np.argsort(count, kind="stable")  # Groups of a size lie together; criteria do not look at their order.
+    count, weight = count[order], None if weight is None else weight[order]
     parts = list(_by_size(count))
 
     def draw(rng: np.random.Generator, draws: int) -> Groups:
@@ -89,11 +95,13 @@ def equal_accuracies(count: np.ndarray, accuracy: float) -> DrawGroups:
         for part, size in parts:
             shape = (draws, part.stop - part.start)
             if size is None:
-                correct[:, part] = rng.binomial(count[part], accuracy, shape)
+                correct[:, part] = rng.binomial(count[part], chance, shape)
             else:
-                cumulative = at_most(np.arange(size), size, accuracy)
+                cumulative = at_most(np.arange(size), size, chance)
                 correct[:, part] = np.searchsorted(cumulative, rng.random(shape))
-        return Groups(correct / count, count, correct.sum(axis=-1) / count.sum())
+        accuracy = correct / count
+        overall = correct.sum(axis=-1) / count.sum() if weight is None else accuracy @ weight / weight.sum()
+        return Groups(accuracy, count, overall)
 
     return draw
 

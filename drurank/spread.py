@@ -49,12 +49,13 @@ class Spread:
     high: float
     mixtures: Mixtures | None = field(repr=False)
 
-    def posterior_mean(self, correct: np.ndarray, count: np.ndarray) -> np.ndarray:
+    def posterior_mean(self, correct: np.ndarray, count: np.ndarray, *, effective: bool = False) -> np.ndarray:
         """Mean of each group's true accuracy given its samples and the distribution.
 
         Args:
             correct: samples classified correctly by group, integer ``[m]``.
             count: samples by group, integer ``[m]``.
+            effective: whether they are effective numbers of weighted samples, which need not be whole.
 
         Returns:
             Float64 ``[m]``, ``nan`` where ``count`` is 0.
@@ -62,16 +63,17 @@ class Spread:
         Raises:
             InputError: if these cannot be counts of groups.
         """
-        correct, count = counts_of_groups(correct, count)
+        correct, count = counts_of_groups(correct, count, effective=effective)
         return np.full(len(count), np.nan) if self.mixtures is None else _means(self.mixtures, correct, count)
 
 
-def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
+def fit_spread(correct: np.ndarray, count: np.ndarray, *, effective: bool = False) -> Spread:
     """Estimate the distribution of true group accuracy.
 
     Args:
         correct: samples classified correctly by group, integer ``[m]``.
         count: samples by group, integer ``[m]``; groups without samples are left out.
+        effective: whether they are effective numbers of weighted samples, which need not be whole.
 
     Returns:
         The same for the same counts, but for rounding whatever the order of groups.
@@ -79,7 +81,7 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
     Raises:
         InputError: if ``correct`` and ``count`` cannot be counts of the same groups.
     """
-    correct, count = counts_of_groups(correct, count)
+    correct, count = counts_of_groups(correct, count, effective=effective)
     known = count > 0
     if not known.any():
         return Spread(math.nan, math.nan, math.nan, math.nan, None)
@@ -96,13 +98,13 @@ def fit_spread(correct: np.ndarray, count: np.ndarray) -> Spread:
 def _drawn(correct: np.ndarray, count: np.ndarray) -> tuple[Tally, Mixtures, bool, np.random.Generator]:
     """Groups and what ``draw_mixtures`` gives for them, and where chance comes from after that."""
     draw = _draw if len(count) <= LARGEST else _draw.__wrapped__
-    tally, mixtures, alike, rng = draw(*(np.asarray(counts, np.int64).tobytes() for counts in (correct, count)))
+    tally, mixtures, alike, rng = draw(*(np.asarray(counts, np.float64).tobytes() for counts in (correct, count)))
     return tally, mixtures, alike, deepcopy(rng)
 
 
 @lru_cache(KEPT)
 def _draw(correct: bytes, count: bytes) -> tuple[Tally, Mixtures, bool, np.random.Generator]:
-    rng, tally = np.random.default_rng(0), Tally.of(np.frombuffer(correct, np.int64), np.frombuffer(count, np.int64))
+    rng, tally = np.random.default_rng(0), Tally.of(np.frombuffer(correct), np.frombuffer(count))
     mixtures, alike = draw_mixtures(tally, rng)
     for array in (mixtures.weight, mixtures.mean, mixtures.precision, mixtures.edges):
         array.flags.writeable = False

@@ -14,6 +14,7 @@ from drurank.errors import InputError
 from drurank.methods import GroupModule
 from drurank.report import SplitCounts
 from drurank.report.classes import ClassCounts
+from drurank.report.count_tables import counts_table
 from drurank.run_folder.group_counts import write_checked
 from drurank.run_folder.layout import validation_file
 
@@ -36,7 +37,7 @@ class ValidationCounts(Callback):
         folder = folder_of(trainer)
         if folder is None:
             return
-        table = pa.concat_tables(split.counts_table() for split in splits)
+        table = pa.concat_tables(map(counts_table, splits))
         overlap = any(split.overlap for split in splits)
         write_checked(table, validation_file(folder, trainer.current_epoch), overlap=overlap)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from rich.table import Table
 
-from drurank.criteria import criterion
 from drurank.errors import InputError
+from drurank.figures.selecting import selectable_criterion
 from drurank.files import refuse_existing
 from drurank.report import report_predictions
 from drurank.tabular.reading import read_head
@@ -21,8 +21,8 @@ from drurank.words import as_names, parts_of_names
 
 OF_BOTH = ("predictions", "output", "overwrite")
 """Options beside those of ``compare_columns``."""
-OF_FIGURES = ("figure", "positive", "score", "threshold", "threshold_on")
-"""Options that only other figures than accuracy read."""
+OF_SCORES = ("score", "threshold", "threshold_on")
+"""Options that only figures of scores read."""
 
 
 def columns_to_compare(settings: Mapping[str, Any]) -> list[str]:
@@ -55,8 +55,8 @@ def compare_shown_columns(settings: Mapping[str, Any], columns: Sequence[str]) -
     known, usual = (inspect.signature(one).parameters for one in (compare_columns, report_predictions))
     for name, value in settings.items():
         if name not in (*known, *OF_BOTH) and value != usual[name].default:
-            what = "columns of predictions are compared by accuracy only"
-            why = what if name in OF_FIGURES else "it is of a report on one column of predictions"
+            what = "columns are compared by what they predict, not by scores"
+            why = what if name in OF_SCORES else "it is of a report on one column of predictions"
             raise InputError(f"{name} is {value!r}, and {why}; leave it out to compare {len(columns)}")
     given = {name: value for name, value in settings.items() if name in known}
     found = compare_columns(**{**given, "prediction": list(columns)})
@@ -85,6 +85,6 @@ def _print_side_by_side(found: Sequence[Any], columns: Sequence[str]) -> None:
             table.add_column(heading, justify="left" if heading == "criterion" else "right")
         for place, of_first in enumerate(pairs[0].criteria):
             values = [of_first.first, *(pair.criteria[place].second for pair in pairs)]
-            show = criterion(of_first.criterion).shown
+            show = selectable_criterion(of_first.criterion).shown
             table.add_row(of_first.criterion, *(show(value, 1) for value in values))
         Terminal().print(table)

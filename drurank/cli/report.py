@@ -26,8 +26,8 @@ WHAT = (
 OF_COMPARED = ("predictions", "shrink", "output", "html", "overwrite")
 """Options that two tables have beside those of ``compare_predictions``."""
 
-OF_FIGURES = ("figure", "positive", "score", "threshold", "threshold_on")
-"""Options that only other figures than accuracy read."""
+OF_SCORES = ("score", "threshold", "threshold_on")
+"""Options that only figures of scores read."""
 
 
 def run(words: list[str]) -> Any:
@@ -74,7 +74,11 @@ def _compare(settings: dict[str, Any], second: str) -> Any:
     usual = inspect.signature(report_predictions).parameters
     for name, value in settings.items():
         if name not in (*known, *OF_COMPARED) and value != usual[name].default:
-            why = "two tables are compared by accuracy only" if name in OF_FIGURES else "it is of a report on one table"
+            why = (
+                "two tables are compared by what they predict, not by scores"
+                if name in OF_SCORES
+                else "it is of a report on one table"
+            )
             raise InputError(f"{name} is {value!r}, and {why}; leave it out to compare two")
     given = {name: value for name, value in settings.items() if name in known}
     found = compare_predictions(**{**given, "predictions": [settings["predictions"], second]})

@@ -17,6 +17,7 @@ from drurank.report.classes import ClassCounts, rows_by
 from drurank.report.counts import SplitCounts
 from drurank.report.served import Served
 from drurank.report.values import SplitValues
+from drurank.report.weights import Weights
 from drurank.run_folder.layout import SEEN
 from drurank.tabular.coding import code_groups
 from drurank.tabular.columns import Column, Files, refuse_unknown
@@ -40,6 +41,7 @@ class Answers:
         places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
         files: that the table was read from, where they are several.
         whole: each row once, where groups overlap and rows stand here once for each of their groups.
+        weight: of each row, float64 ``[n]``, where rows have any; those of weight 0 stand for none.
     """
 
     names: Sequence[str]
@@ -53,6 +55,7 @@ class Answers:
     places: np.ndarray | None = None
     files: Files | None = None
     whole: Answers | None = None
+    weight: np.ndarray | None = None
 
     @classmethod
     def of_table(
@@ -68,6 +71,7 @@ class Answers:
         times: np.ndarray | None = None,
         places: np.ndarray | None = None,
         files: Files | None = None,
+        weight: np.ndarray | None = None,
     ) -> Answers:
         """Compare predictions with labels.
 
@@ -83,6 +87,7 @@ class Answers:
             times: how many rows each row of the table stands for, int64 ``[n]``; one, if not given.
             places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
             files: that the table was read from, where they are several.
+            weight: of each row, float64 ``[n]``, where rows have any; ``times`` is then not given.
 
         Raises:
             InputError: if a column is missing, a cell is blank, or a prediction or the positive class is no label.
@@ -104,7 +109,8 @@ class Answers:
         seen = said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
         if seen is None and "train" in rows:
             seen = np.isin(np.arange(len(groups)), code[rows["train"]])
-        return cls(known, number_of, outcomes, code, groups, rows, times, seen, places, files)
+        times = times if weight is None else (weight > 0).astype(np.int64)
+        return cls(known, number_of, outcomes, code, groups, rows, times, seen, places, files, weight=weight)
 
     @property
     def positive(self) -> str | None:
@@ -194,7 +200,7 @@ class Answers:
     ) -> SplitCounts:
         count, correct, rows = (self._number(self.code, some, len(self.groups)) for some in (about, about & good, here))
         classes = None
-        if figure is ACCURACY:
+        if figure is ACCURACY and self.weight is None:  # whose tests count rows
             of = self if self.whole is None else self.whole
             all_here = of.rows[split]
             label, times = of.outcomes.label[all_here], None if of.times is None else of.times[all_here]
@@ -203,7 +209,12 @@ class Answers:
         without = tuple(self.groups[int(place)] for place in np.flatnonzero((rows > 0) & (count == 0)))
         seen = None if self.seen is None else self.seen[np.flatnonzero(count)]
         whole = None if self.whole is None else self.whole._once(split, figure)
-        return replace(found, figure=figure, without=without, seen=seen, whole=whole)
+        weights = None
+        if self.weight is not None:
+            some = about & (self.weight > 0)
+            largest = float(self.weight.max())
+            weights = Weights.of_rows(self.code[some], self.weight[some], good[some], len(self.groups), largest)
+        return replace(found, figure=figure, without=without, seen=seen, whole=whole, weights=weights)
 
     def _once(self, split: str, figure: Share) -> tuple[int, int]:
         """Rows of a split that went well, and all that the figure is about."""

@@ -12,7 +12,7 @@ from drurank.errors import InputError, nearest
 from drurank.figures.classes import Numbering, class_numbers
 from drurank.report.counts import ALL
 from drurank.splits import TEST, TRAINING, VALIDATION
-from drurank.tabular.columns import Column, Names, refuse_unknown
+from drurank.tabular.columns import LARGEST, Column, Names, refuse_unknown
 from drurank.tabular.rules.cells import blank_cells
 from drurank.words import as_names
 
@@ -131,6 +131,21 @@ def counts_of_column(column: Column, times: np.ndarray | None = None) -> np.ndar
     if every.sum() > MOST_ROWS:
         raise column.error(int(np.argmax(numbers)), f"is too large: with the others it is above {MOST_ROWS:,} rows")
     return every.astype(np.int64)
+
+
+def weights_of_column(column: Column) -> np.ndarray:
+    """Weights of rows, float64 ``[n]``.
+
+    Raises:
+        InputError: naming the first cell that is no number of 0 or more, or if all are 0.
+    """
+    numbers = column.numbers
+    wrong = ~((numbers >= 0) & (numbers <= LARGEST))
+    if wrong.any():
+        raise column.error(int(np.argmax(wrong)), f"is no weight; give numbers from 0 to {LARGEST:g}")
+    if not numbers.any():
+        raise InputError(f"{column.path}: every weight in {column.name!r} is 0; give one at least that is above 0")
+    return numbers
 
 
 def refuse_blank(columns: Sequence[Column], what: str) -> None:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from drurank.binomial import at_most, relative_likelihood
 from drurank.criteria import criterion, values_of
 from drurank.figures import ACCURACY, Share
 from drurank.groups import Groups
-from drurank.noise import PERCENT, Noise, chance_band, chance_range, criteria_noise, group_interval, true_criteria
+from drurank.noise import (
+    Noise,
+    chance_band,
+    chance_range,
+    criteria_noise,
+    group_interval,
+    noise_floor,
+    true_criteria,
+    whole_numbers,
+)
+from drurank.report.beyond import OF_FEW, beyond_chance
 from drurank.report.classes import ClassCounts
-from drurank.report.served import criteria_entries, refuse_all_small, told_worst
-from drurank.run_folder.layout import SEEN
+from drurank.report.served import criteria_entries, refuse_all_small
+from drurank.report.weights import Weights
 from drurank.spread import Spread, fit_spread
 
 ALL = "all"
 """Name of the only split of rows that have no column for it."""
-OF_FEW = ("worst", "qdcg10")
-"""Criteria that a few badly served groups move, where the spread of many does not show them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class SplitCounts:
         figure: what is counted.
         without: names of the groups that have rows in the split, but none that the figure is about.
         whole: correct ones and all samples, each counted once, where groups overlap; ``None`` where they do not.
+        weights: what the weights of the samples come to, where they have any.
     """
 
     split: str
@@ -53,6 +60,7 @@ class SplitCounts:
     figure: Share = ACCURACY
     without: Sequence[str] = ()
     whole: tuple[int, int] | None = None
+    weights: Weights | None = None
 
     @classmethod
     def of_some(
@@ -79,15 +87,32 @@ class SplitCounts:
         return cls(split, [groups[int(i)] for i in place], correct[place], count[place], seen, classes)
 
     @property
+    def right(self) -> np.ndarray:
+        """Samples classified correctly by group; effective ones, where they have weights, ``[m]``."""
+        return self.correct if self.weights is None else self.weights.right
+
+    @property
+    def size(self) -> np.ndarray:
+        """Samples by group; effective ones, where they have weights, ``[m]``."""
+        return self.count if self.weights is None else self.weights.effective
+
+    @property
+    def total(self) -> tuple[np.ndarray, np.ndarray]:
+        """Correct samples and all by group, or the sums of their weights, ``[m]`` each."""
+        if self.weights is None:
+            return self.correct, self.count
+        return self.weights.share * self.weights.total, self.weights.total
+
+    @property
     def accuracy(self) -> np.ndarray:
         """Accuracy by group, float64 ``[m]``."""
-        accuracy: np.ndarray = self.correct / self.count
+        accuracy: np.ndarray = self.correct / self.count if self.weights is None else self.weights.share
         return accuracy
 
     @cached_property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper end of each group's true accuracy by its own samples, 5 to 95 %, float64 ``[m]`` each."""
-        return group_interval(self.correct, self.count)
+        return group_interval(self.right, self.size, effective=self.weights is not None)
 
     @property
     def value(self) -> np.ndarray:
@@ -101,8 +126,10 @@ class SplitCounts:
         return self.figure.shown_range(*self.interval)
 
     @property
-    def events(self) -> np.ndarray:
-        """Rows by group that the figure is the share of, int64 ``[m]``."""
+    def events(self) -> np.ndarray | None:
+        """Rows by group that the figure is the share of, int64 ``[m]``; ``None`` where they have weights."""
+        if self.weights is not None:
+            return None
         return self.correct if self.figure.higher_is_better else self.count - self.correct
 
     @property
@@ -113,8 +140,18 @@ class SplitCounts:
     @property
     def pooled(self) -> float:
         """Share of all samples that are correct."""
-        correct, count = self.whole or (self.correct.sum(), self.count.sum())
+        correct, count = self.whole or (each.sum() for each in self.total)
         return float(correct / count)
+
+    @property
+    def _chance_size(self) -> np.ndarray:
+        """Samples by group that chance is drawn for, int64 ``[m]``."""
+        return self.count if self.weights is None else whole_numbers(self.size)
+
+    @property
+    def _weight(self) -> np.ndarray | None:
+        """Of each group among all samples, ``[m]``; ``None`` for its number of samples."""
+        return None if self.weights is None else self.weights.total
 
     @property
     def overlap(self) -> bool:
@@ -129,7 +166,7 @@ class SplitCounts:
     @cached_property
     def chance(self) -> tuple[np.ndarray, np.ndarray]:
         """What chance alone makes of each group's figure if it is that of all rows, 5 to 95 %, float64 ``[m]`` each."""
-        sizes, place = np.unique(self.count, return_inverse=True)
+        sizes, place = np.unique(self._chance_size, return_inverse=True)
         ends = chance_range(sizes, self.pooled)
         return self.figure.shown_range(*(end[place.reshape(-1)] for end in ends))
 
@@ -139,13 +176,13 @@ class SplitCounts:
         Args:
             draws: how many times all groups are drawn.
         """
-        at, low, high = chance_band(self.count, self.pooled, draws=draws)
+        at, low, high = chance_band(self._chance_size, self.pooled, draws=draws)
         return at, *self.figure.shown_range(low, high)
 
     @cached_property
     def spread(self) -> Spread:
         """How much the groups truly differ, beyond chance."""
-        return fit_spread(self.correct, self.count)
+        return fit_spread(self.right, self.size, effective=self.weights is not None)
 
     @cached_property
     def shrunk(self) -> np.ndarray:
@@ -153,9 +190,9 @@ class SplitCounts:
 
         ``nan`` where every group has a single sample, which tells nothing of how groups differ.
         """
-        if (self.count == 1).all():
+        if (self.size == 1).all():
             return np.full(len(self.count), np.nan)
-        return self.spread.posterior_mean(self.correct, self.count)
+        return self.spread.posterior_mean(self.right, self.size, effective=self.weights is not None)
 
     @cached_property
     def contradicts(self) -> np.ndarray:
@@ -164,7 +201,7 @@ class SplitCounts:
         Its own interval excludes it, widened so that the intervals of all groups hold at once: those of 5 to 95 %
         exclude the shrunk value of many groups for which it is nearer to the truth.
         """
-        low, high = group_interval(self.correct, self.count, at_once=len(self.count))
+        low, high = group_interval(self.right, self.size, len(self.count), effective=self.weights is not None)
         found: np.ndarray = (self.shrunk < low) | (self.shrunk > high)
         return found
 
@@ -178,9 +215,9 @@ class SplitCounts:
         if kept.all():
             return self
         names = [self.groups[int(place)] for place in np.flatnonzero(kept)]
-        return SplitCounts(
-            self.split, names, self.correct[kept], self.count[kept], figure=self.figure, whole=self.whole
-        )
+        weights = None if self.weights is None else self.weights.some(kept)
+        correct, count = self.correct[kept], self.count[kept]
+        return SplitCounts(self.split, names, correct, count, figure=self.figure, whole=self.whole, weights=weights)
 
     def true_criteria(self, names: Sequence[str], *, draws: int, seed: int) -> dict[str, np.ndarray]:
         """Criteria of the true accuracies that these groups may have, float64 ``[draws]`` each.
@@ -190,42 +227,19 @@ class SplitCounts:
             draws: how many times the accuracies of all groups are drawn.
             seed: of the draws.
         """
-        return true_criteria(self.correct, self.count, self.spread, names, draws=draws, seed=seed)
+        weight = self._weight
+        return true_criteria(self.right, self.size, self.spread, names, weight=weight, draws=draws, seed=seed)
 
-    def table(self) -> pa.Table:
-        """One row a group, with the columns below.
+    def chance_criteria(self, accuracy: float, names: Sequence[str], *, draws: int, seed: int) -> dict[str, np.ndarray]:
+        """Criteria of these groups if all had one accuracy, float64 ``[draws]`` each.
 
-        ``split, group, count, correct, accuracy``; ``low`` and ``high``, the interval of its true accuracy by its own
-        samples; ``shrunk``, the accuracy's posterior mean given those of all groups; ``contradicts_shrunk``, whether
-        its own samples contradict that; ``chance_low`` and ``chance_high``, what chance alone makes of a group of its
-        size; ``seen_in_training``.
+        Args:
+            accuracy: which one.
+            names: criteria by name.
+            draws: how many times all groups are drawn.
+            seed: of the draws.
         """
-        (low, high), (chance_low, chance_high) = self.interval, self.chance
-        return pa.table(
-            {
-                **self._counts(),
-                "accuracy": self.accuracy,
-                "low": low,
-                "high": high,
-                "shrunk": pa.array(self.shrunk, from_pandas=True),
-                "contradicts_shrunk": self.contradicts,
-                "chance_low": chance_low,
-                "chance_high": chance_high,
-                SEEN: pa.array(self.seen if self.seen is not None else [None] * len(self.groups), pa.bool_()),
-            }
-        )
-
-    def counts_table(self) -> pa.Table:
-        """The first columns of ``table``, which cost nothing: ``split, group, count, correct``."""
-        return pa.table(self._counts())
-
-    def _counts(self) -> dict[str, Any]:
-        return {
-            "split": pa.array([self.split] * len(self.groups), pa.string()),
-            "group": pa.array(self.groups, pa.string()),
-            "count": self.count,
-            "correct": self.correct,
-        }
+        return noise_floor(self._chance_size, accuracy, names, weight=self._weight, draws=draws, seed=seed)
 
     def summary(self, names: Sequence[str], *, min_count: int = 1, shrink: bool = False) -> dict[str, Any]:
         """Rows, groups, criteria beside their true value and chance, and how classes were served, as plain values.
@@ -240,27 +254,29 @@ class SplitCounts:
             InputError: if no group has ``min_count`` samples.
         """
         refuse_all_small(self, min_count)
-        kept = self.count >= min_count
-        groups = Groups.of_counts(self.correct, self.count, min_count=min_count, shrink=shrink)
+        kept, some = self.count >= min_count, self.at_least(min_count)
+        if self.weights is None:
+            groups = Groups.of_counts(self.correct, self.count, min_count=min_count, shrink=shrink)
+        else:
+            groups = Groups(np.where(kept, self.accuracy, np.nan), self.size)
         groups = replace(groups, overall=np.float64(self.pooled))
         computed = self.figure.computed(names)
         names = list(computed.values())
         values = values_of(groups, names)
         of_kept = Groups(groups.unshrunk.accuracy[kept], groups.count[kept], groups.overall)
-        spread = self.spread if kept.all() else fit_spread(self.correct[kept], self.count[kept])
-        shown = list(dict.fromkeys([*names, *OF_FEW]))
-        rate = self.pooled if self.overlap else None
-        noise = criteria_noise(self.correct[kept], self.count[kept], shown, spread=spread, accuracy=rate)
-        single = bool((self.count[kept] == 1).all())
+        spread = some.spread
+        noise = some.noise(list(dict.fromkeys([*names, *OF_FEW])))
+        single = bool((some.size == 1).all())
         of_samples = [name for name in names if criterion(name).of_samples]
         if of_samples and self.whole:
             noise |= criteria_noise(np.array([self.whole[0]]), np.array([self.whole[1]]), of_samples)
         elif of_samples and not kept.all():
             # They count the rows of small groups too.
-            noise |= criteria_noise(self.correct, self.count, of_samples, spread=self.spread)
+            noise |= self.noise(of_samples)
         return {
             "rows": self.rows,
             **({"memberships": int(self.count.sum())} if self.overlap else {}),
+            **({} if self.weights is None else self.weights.summed()),
             "groups": len(self.groups),
             "groups_left_out": int((~kept).sum()),
             **self._of_figure(),
@@ -269,36 +285,19 @@ class SplitCounts:
             "spread": None
             if single
             else {"mean": self.figure.shown(spread.mean), "sd": spread.sd, "interval": [spread.low, spread.high]},
-            **self._beyond_chance(kept, noise),
+            **beyond_chance(some, noise),
             "criteria": criteria_entries(self.figure, computed, of_kept, values, noise, shrink=shrink, single=single),
             "balanced_accuracy": None if self.classes is None else self.classes.balanced_accuracy,
             "constant_answer": None if self.classes is None else self.classes.constant_answer(),
         }
+
+    def noise(self, names: Sequence[str]) -> dict[str, Noise]:
+        """What chance does to criteria of these names."""
+        spread, weight = self.spread, self._weight
+        return criteria_noise(self.right, self.size, names, spread=spread, accuracy=self.pooled, weight=weight)
 
     def _of_figure(self) -> dict[str, Any]:
         """What a summary says of another figure than accuracy."""
         if self.figure is ACCURACY:
             return {}
         return {**self.figure.named(), "groups_without": len(self.without), "reason": self.figure.lacks}
-
-    def _beyond_chance(self, kept: np.ndarray, noise: Mapping[str, Noise]) -> dict[str, Any]:
-        """The group that is served worst, and the one that is most certainly worse than if all were served alike."""
-        correct, count = self.correct[kept], self.count[kept]
-        pooled = self.pooled if self.overlap else correct.sum() / count.sum()
-        tail = at_most(correct, count, pooled)
-        # Of tails too small for a number the one that is least likely comes first.
-        certain = int(np.lexsort((relative_likelihood(correct, count, pooled, np.inf), tail))[0])
-        found = values_of(Groups.of_counts(correct, count), OF_FEW)
-        is_worse = {
-            name: found[name] < noise[name].floor_low
-            if criterion(name).higher_is_better
-            else found[name] > noise[name].floor_high
-            for name in OF_FEW
-        }
-        is_told = tail < PERCENT[0] / 100 / len(count)
-        if any(is_worse.values()):
-            is_told[certain] = True
-        worst = int(np.lexsort((self.interval[1][kept], self.accuracy[kept]))[0])
-        is_told[worst] |= is_worse["worst"]
-        groups = [self.groups[int(place)] for place in np.flatnonzero(kept)]
-        return told_worst(groups, worst, certain, is_told)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from drurank.criteria import criterion
-from drurank.noise import DRAWS, INTERVAL_DRAWS, noise_floor, summed_up
+from drurank.noise import DRAWS, INTERVAL_DRAWS, summed_up
 from drurank.report.counts import SplitCounts
 from drurank.report.served import Served
 
@@ -104,11 +104,13 @@ def _by_chance(pair: tuple[Served, Served], names: Sequence[str], min_count: int
     if not names or len(whole) < len(pair):
         return {}
     # One accuracy for both: with each split's own, what one is worse on the whole would pass for chance.
-    accuracy = sum(split.correct.sum() for split in whole) / sum(split.count.sum() for split in whole)
+    right, every = (
+        sum(float(total.sum()) for total in each) for each in zip(*(split.total for split in whole), strict=True)
+    )
     counts = [split.at_least(min_count) for split in whole]
     draws = _draws(counts, DRAWS)
     before, after = (
-        noise_floor(split.count, accuracy, names, draws=draws, seed=seed) for seed, split in enumerate(counts)
+        split.chance_criteria(right / every, names, draws=draws, seed=seed) for seed, split in enumerate(counts)
     )
     return {name: criterion(name).sign * (before[name] - after[name]) for name in names}
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from drurank.errors import InputError, check_choice
-from drurank.figures import Measure, figure_named
+from drurank.figures import Measure, Share, figure_named
 from drurank.report.answers import Answers
 from drurank.report.asked import (
     checked,
@@ -19,7 +19,7 @@ from drurank.report.asked import (
     write_page_of,
 )
 from drurank.report.card import write_card
-from drurank.report.cells import counts_of_column, named_splits, refuse_lacking
+from drurank.report.cells import counts_of_column, named_splits, refuse_lacking, weights_of_column
 from drurank.report.overlapping import overlapping
 from drurank.report.page import Section
 from drurank.report.scores import with_scores
@@ -50,6 +50,7 @@ def report_predictions(
     threshold: str | None = None,
     threshold_on: str | None = None,
     count: str | None = None,
+    weight: str | None = None,
     min_count: int = 1,
     shrink: bool = False,
     drop_missing: bool = False,
@@ -93,6 +94,8 @@ def report_predictions(
         threshold_on: split whose rows choose the threshold, which is one of validation.
         count: column of how many samples each row stands for, of a table of counts by group, label and prediction; each
             row is one, if not given.
+        weight: column of the weight of each row, as of a survey: numbers of 0 or more. Figures that are shares are then
+            of the sums of weights, and their intervals and chance by Kish's effective numbers of rows.
         min_count: criteria leave out groups with fewer rows; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
         drop_missing: whether rows without a label or a group are left out, and counted in the report; else they are
@@ -110,7 +113,7 @@ def report_predictions(
 
     Raises:
         InputError: if a column or a split is missing, a cell that is needed is blank, a prediction is not among the
-            labels, a count is none, or a file exists.
+            labels, a count or a weight is none, an option does not go with weights, or a file exists.
     """
     names = checked(criteria, min_count, on, split)
     figures = [figure_named(name) for name in as_names(figure)]
@@ -118,15 +121,17 @@ def report_predictions(
     cut = None if threshold is None else Threshold.of(threshold, threshold_on)
     if cut is None and threshold_on is not None:
         raise InputError(f"threshold_on is {threshold_on!r}, and no threshold is asked for; give threshold=fpr=0.1")
+    if weight is not None:
+        _refuse_beside_weights(weight, figures, by, count, shrink, cut)
     prediction = prediction if cut is None else label  # whatever is predicted is not read then
     groupings = _groupings(as_names(group), by)
-    others = [prediction, *as_names(group), *(name for name in (split, count, score) if name)]
+    others = [prediction, *as_names(group), *(name for name in (split, count, weight, score) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     head = check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
     folder = folder_for(
         predictions, output, html, card, overwrite, [one.name for one in figures], list(groupings.values())
     )
-    needs_rows = by == "overlapping" or score or cut or any(isinstance(one, Measure) for one in figures)
+    needs_rows = by == "overlapping" or score or cut or weight or any(isinstance(one, Measure) for one in figures)
     source = read_checked(predictions, check, delimiter, text_encoding, {label, *others}, not needs_rows)
     table = source.table
     has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
@@ -134,12 +139,13 @@ def report_predictions(
     source, dropped = complete_table(source, [label], grouped, drop_missing)
     path, table, places, files = source.path, source.table, source.places, source.several
     times = source.times if count is None else counts_of_column(source.column(count), source.times)
+    weights = None if weight is None else weights_of_column(source.column(weight))
     say_of_split(head or table.column_names, split)
     sections: list[Section] = []
     for columns, place in groupings.items():
         crossed = [] if by == "overlapping" else list(columns)
         answers = Answers.of_table(
-            path, table, label, prediction, crossed, split, as_names(labels), positive, times, places, files
+            path, table, label, prediction, crossed, split, as_names(labels), positive, times, places, files, weights
         )
         if score or cut or any(isinstance(one, Measure) and one.needs for one in figures):
             answers = with_scores(answers, path, table, score)
@@ -170,6 +176,7 @@ def report_predictions(
             positive=answers.positive if is_told else None,
             score=score,
             count=count,
+            weight=weight,
             delimiter=delimiter,
             text_encoding=text_encoding,
         )
@@ -200,3 +207,41 @@ def _groupings(columns: Sequence[str], by: By) -> dict[tuple[str, ...], str]:
     for number, name in enumerate(columns, start=1):
         found[(name,)] = f"by_{numbered_part(number, name)}"
     return {**found, tuple(columns): "crossed"}
+
+
+def _refuse_beside_weights(
+    weight: str,
+    figures: Sequence[Share | Measure],
+    by: str,
+    count: str | None,
+    shrink: bool,
+    threshold: Threshold | None,
+) -> None:
+    """Refuse what is not made of weighted rows, each with its reason.
+
+    Args:
+        weight: column of the weights.
+        figures: that are asked for.
+        by: how columns make groups.
+        count: column of how many samples a row stands for.
+        shrink: whether criteria are of shrunk values.
+        threshold: how rows are predicted, where that is by their scores.
+
+    Raises:
+        InputError: naming the first.
+    """
+    measures = [figure.name for figure in figures if isinstance(figure, Measure)]
+    reasons = {
+        f"figure {', '.join(measures)} is no share of rows, and only shares are weighted; leave it out": measures,
+        "with by=overlapping a row would weigh in several groups, whose intervals are not known; leave by out": (
+            by == "overlapping"
+        ),
+        f"count is {count!r}, which would weight rows twice; multiply the two into one column, or leave one out": count,
+        "shrink is not made for weighted rows; leave it out": shrink,
+        f"threshold is chosen for {threshold.rate if threshold else ''} by rows without weights; give a number": (
+            threshold is not None and threshold.value is None
+        ),
+    }
+    for reason, is_so in reasons.items():
+        if is_so:
+            raise InputError(f"weight is {weight!r}, and {reason}")

@@ -27,6 +27,9 @@ CHANCE_OF_GROUP = (
     "By chance: what chance alone gives of a single group of that size, 5 to 95 %, {}; of many groups, up "
     "to about one in ten is outside."
 )
+EFFECTIVE = (
+    "Effective: how many rows of equal weight would tell as much, (sum of weights)^2 / sum of their squares (Kish)."
+)
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
     "drawn to what other groups have."
@@ -109,6 +112,14 @@ def _on_rows(content: Mapping[str, Any]) -> Iterator[str]:
             f"groups overlap: a row counts in each of its groups, {content['memberships']:,} times in all for "
             f"{counted(content['rows'], 'row')}; intervals and chance take groups as if they shared none."
         )
+    if "effective" in content:
+        yield (
+            f"rows are weighted: {counted(content['rows'], 'row')} tell as much as {content['effective']:,.1f} of "
+            "equal weight; intervals and chance are by such numbers, which are too sure where heavy rows go wrong more "
+            "often than others."
+        )
+        if "figure" not in content:
+            yield "no constant answer is given, since its test counts rows without weights."
     if content.get("groups_without"):
         yield f"{counted(content['groups_without'], 'further group')} without a value: {content['reason']}."
     for key, words in LEFT_OUT.items():
@@ -218,7 +229,9 @@ def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
 def remarks_on_groups(split: Served, *, explains: bool = True) -> list[str]:
     """What the columns are, where that is to be explained, and which groups' own rows contradict the shrunk figure."""
     figure, lines = split.figure, []
-    if explains and isinstance(figure, Share) and figure is not ACCURACY:
+    if explains and split.weights is not None:
+        lines.append(EFFECTIVE)
+    elif explains and isinstance(figure, Share) and figure is not ACCURACY:
         lines.append(figure.counted)
     if explains:
         lines.append(CHANCE_OF_GROUP.format(figure.by_chance))

@@ -14,6 +14,7 @@ from drurank.errors import InputError
 from drurank.figures import Figure
 from drurank.groups import STANDARD_ERROR_FLOOR, Groups, accuracies_differ
 from drurank.noise import Noise
+from drurank.report.weights import Weights
 
 MOST_TOLD = 100
 """Groups that are told from chance that a report names."""
@@ -47,7 +48,11 @@ class Served(Protocol):
 
     @property
     def events(self) -> np.ndarray | None:
-        """Rows by group that it is the share of, int64 ``[m]``; ``None`` where it is no share."""
+        """Rows by group that it is the share of, int64 ``[m]``; ``None`` where it is no share, or rows have weights."""
+
+    @property
+    def weights(self) -> Weights | None:
+        """What the weights of the rows come to, where they have any."""
 
     @property
     def accuracy(self) -> np.ndarray:
@@ -106,7 +111,8 @@ def figure_table(split: Served) -> pa.Table:
     """One row a group of another figure than accuracy, also of groups that have none.
 
     ``split, figure``; ``positive``, the label of that class, of a figure that is about it; ``group, count`` (rows that
-    it is about), ``events`` (rows that it is the share of), ``value``; ``low`` and ``high``, the interval of its true
+    it is about), with weights their sum ``weight`` and ``effective``, how many rows of equal weight tell as much,
+    ``events`` (rows that it is the share of), ``value``; ``low`` and ``high``, the interval of its true
     value by its own rows; ``shrunk``, the posterior mean given those of all groups; ``contradicts_shrunk``;
     ``chance_low`` and ``chance_high``, what chance gives of it; and ``reason``: why a group has no value.
     """
@@ -119,6 +125,7 @@ def figure_table(split: Served) -> pa.Table:
     counts = [*split.count.tolist(), *[0] * len(none)]
     events = [None] * rows if split.events is None else [*split.events.tolist(), *[0] * len(none)]
     ends = zip(("chance_low", "chance_high"), split.chance, strict=True)
+    weights = {} if split.weights is None else split.weights.columns()
     return pa.table(
         {
             "split": pa.array([split.split] * rows, pa.string()),
@@ -126,6 +133,7 @@ def figure_table(split: Served) -> pa.Table:
             "positive": pa.array([split.figure.positive] * rows, pa.string()),
             "group": pa.array([*split.groups, *split.without], pa.string()),
             "count": pa.array(counts, pa.int64()),
+            **{name: cells(values, pa.float64()) for name, values in weights.items()},
             "events": pa.array(events, pa.int64()),
             "value": cells(split.value, pa.float64()),
             "low": cells(low, pa.float64()),

@@ -9,7 +9,7 @@ import numpy as np
 
 from drurank.report.counts import ALL
 from drurank.report.served import Served
-from drurank.report.tables import BETTER, events_heading
+from drurank.report.tables import BETTER, counts_heading, counts_of
 from drurank.words import in_digits, in_range
 
 FROM_TO = "From, to: 5 to 95 % by the group's own rows."
@@ -44,13 +44,12 @@ def group_rows(split: Served) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             split.groups[i],
-            f"{split.count[i]:,}",
-            *([] if split.events is None else [f"{split.events[i]:,}"]),
+            *counts_of(split, int(i)),
             *(in_digits(column[i]) for column in columns.values()),
         ]
         for i in order
     ]
-    headings = ["group", "rows", *events_heading(split), *columns]
+    headings = ["group", *counts_heading(split), *columns]
     return headings, rows + [[group, "0", *[""] * (len(headings) - 2)] for group in split.without]
 
 

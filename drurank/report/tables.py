@@ -149,14 +149,13 @@ def groups_table(split: Served, *, explains: bool = True) -> Table:
     # Of a long name every letter is shown, on several lines, since names may differ at their ends alone.
     table.add_column("group", overflow="fold")
     name = "\n".join(wrap(split.figure.name.replace("_", " "), WIDEST))
-    for column in ("rows", *events_heading(split), name, "5 to 95 %", "by chance", *shrunk_heading):
+    for column in (*counts_heading(split), name, "5 to 95 %", "by chance", *shrunk_heading):
         table.add_column(column, justify="right", no_wrap=True)
     for i in [*worst, *best]:
         value, mark = split.figure.shown(split.shrunk[i]), " *" if split.contradicts[i] else "  "
         table.add_row(
             split.groups[i],
-            f"{split.count[i]:,}",
-            *([] if split.events is None else [f"{split.events[i]:,}"]),
+            *counts_of(split, int(i)),
             in_digits(split.value[i]),
             in_range((low[i], high[i])),
             in_range([end[i] for end in split.chance]),
@@ -166,8 +165,15 @@ def groups_table(split: Served, *, explains: bool = True) -> Table:
     return table
 
 
-def events_heading(split: Served) -> list[str]:
-    """What the rows are called that the figure of a split is the share of; none where it is no share."""
-    if split.events is None:
-        return []
-    return ["right" if split.figure is ACCURACY else "events"]
+def counts_heading(split: Served) -> list[str]:
+    """What the columns of ``counts_of`` are called."""
+    effective = [] if split.weights is None else ["effective"]
+    events = [] if split.events is None else ["right" if split.figure is ACCURACY else "events"]
+    return ["rows", *effective, *events]
+
+
+def counts_of(split: Served, place: int) -> list[str]:
+    """The rows of a group, how many of equal weight tell as much, and of how many the figure is the share, if any."""
+    effective = [] if split.weights is None else [f"{split.weights.effective[place]:,.1f}"]
+    events = [] if split.events is None else [f"{split.events[place]:,}"]
+    return [f"{split.count[place]:,}", *effective, *events]

@@ -152,6 +152,10 @@ class SplitValues:
         found: np.ndarray = (self.measured.shrunk < low) | (self.measured.shrunk > high)
         return found
 
+    @property
+    def weights(self) -> None:
+        """Rows have none."""
+
     @cached_property
     def chance(self) -> tuple[np.ndarray, np.ndarray]:
         """What chance gives of each group's figure, 5 to 95 %, float64 ``[m]`` each."""

@@ -38,7 +38,9 @@ def on_worst(split: Served, content: Mapping[str, Any]) -> str:
     some = " of the groups that are not left out" if content["groups_left_out"] else ""
     verdict = " ".join([_on_chance(split, place, content), *_on_others(split, content), *on_calibration(content)])
     of_rows = f"of {counted(rows, 'row')}" if split.events is None else f"{split.events[place]:,} of {rows:,}"
-    if split.figure is ACCURACY:
+    if split.weights is not None:
+        of_rows = f"by weight, {of_rows}"
+    if split.figure is ACCURACY and split.weights is None:
         unit = "row" if rows == 1 else "rows"
         return (
             f"Served worst{where}{some}: {name}, with {of_rows} {unit} right "

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from drurank.files import replace_file, write_json
+from drurank.report.count_tables import accuracy_table
 from drurank.report.counts import SplitCounts
 from drurank.report.drop import find_drop
 from drurank.report.served import Served, figure_table
@@ -60,7 +61,7 @@ def write_report(
         InputError: if no group has ``min_count`` samples.
     """
     files = (GROUPS_CSV, GROUPS_PARQUET, GROUPS_PICTURE)
-    tables = [split.table() for split in splits]
+    tables = [accuracy_table(split) for split in splits]
     found = _write_figure([folder / name for name in files], splits, tables, names, min_count, shrink)
     report = {**about, "min_count": min_count, "shrink": shrink, **found}
     for name, of_splits in (figures or {}).items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,6 +94,7 @@ def compare_counts(
     about: Sequence[str] = (),
     by: str | None = None,
     changed: Changed | None = None,
+    figures: Mapping[str, Chosen] | None = None,
 ) -> Comparison:
     """Two models by their counts on the same groups.
 
@@ -107,9 +108,11 @@ def compare_counts(
         about: sentences on which models the two are.
         by: criterion that chose them, on validation.
         changed: rows of each group of which one of the two is right, where that is known.
+        figures: counts of other figures that criteria are of, by name.
     """
     correct = np.stack([one.correct for one in counts])[:, None]
-    side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count, groups=counts[0].groups)
+    groups, figures = counts[0].groups, figures or {}
+    side = Chosen(names, ((0, 0),), (correct,), (counts[0].count,), min_count, groups=groups, figures=figures)
     found = compare_chosen(side, names, split, cells, remarks, about, by)
     return found if changed is None else replace(found, groups=compare(*counts, changed=changed))
 

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from drurank.errors import InputError
+from drurank.figures import Share
 from drurank.report.answers import Answers
 from drurank.report.asked import complete_table, read_checked
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking, refuse_on_alone
@@ -17,6 +18,7 @@ from drurank.report.classes import rows_by
 from drurank.report.counts import SplitCounts
 from drurank.study.chosen import Chosen
 from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, Changed, Comparison, compare, compare_chosen
+from drurank.study.comparing_figures import cells_of, counted_figures_of, figures_to_compare
 from drurank.study.constant import no_better
 from drurank.study.result import Counts
 from drurank.study.tabulating import default_cells
@@ -34,13 +36,15 @@ def compare_columns(
     on: Names = None,
     labels: Names = None,
     criteria: Names = None,
+    figure: Names = None,
+    positive: str | None = None,
     count: str | None = None,
     min_count: int = 1,
     drop_missing: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
 ) -> list[Comparison]:
-    """Models whose predictions are columns of one table, each compared with each by accuracy.
+    """Models whose predictions are columns of one table, each compared with each.
 
     Of three or more p and intervals allow for their number, as in tables of studies: the range of all of them, step by
     step (``drurank.study.differences``).
@@ -54,6 +58,10 @@ def compare_columns(
         on: splits to compare (with commas); all, if not given.
         labels: all classes (with commas), needed if a predicted class is the label of no row.
         criteria: criteria by name (with commas); the usual ones, if not given.
+        figure: further figures than accuracy that are shares of the same rows for every model (with commas):
+            error, selection_rate, tpr, fnr, tnr, fpr, off_by_more_than_one; each with
+            the criteria, and gap, as worst-fpr.
+        positive: label of the positive class, which most of these need; 1, if the labels are 0 and 1.
         count: column of how many samples each row stands for; each is one, if not given.
         min_count: criteria leave out groups with fewer rows.
         drop_missing: whether rows without a label or a group are left out, and counted; else they are refused.
@@ -73,6 +81,7 @@ def compare_columns(
         if name in columns[:place]:
             raise InputError(f"prediction names {name!r} twice; name each column once")
     refuse_on_alone(on, split)
+    figures = figures_to_compare(figure)
     others = [*columns, *as_names(group), *(name for name in (split, count) if name)]
     check = partial(refuse_lacking, predictions, label=label, others=others)
     check_head(predictions, check, delimiter=delimiter, text_encoding=text_encoding)
@@ -88,6 +97,7 @@ def compare_columns(
             as_names(group),
             split,
             as_names(labels),
+            positive,
             times=times,
             places=source.places,
             files=source.several,
@@ -99,17 +109,25 @@ def compare_columns(
     return [
         found
         for of_split in of_splits
-        for found in _of_split(answers, dict(zip(columns, of_split, strict=True)), cells, min_count)
+        for found in _of_split(answers, dict(zip(columns, of_split, strict=True)), cells, figures, min_count)
     ]
 
 
 def _of_split(
-    answers: Mapping[str, Answers], counted: Mapping[str, SplitCounts], cells: Sequence[str], min_count: int
+    answers: Mapping[str, Answers],
+    counted: Mapping[str, SplitCounts],
+    cells: Sequence[str],
+    figures: Sequence[Share],
+    min_count: int,
 ) -> list[Comparison]:
     """All pairs on one split."""
+    cells = [*cells, *cells_of(figures, cells)]
     names, first = tuple(counted), next(iter(counted.values()))
     correct = np.stack([one.correct for one in counted.values()])[:, None]
-    side = Chosen(names, ((0, 0),), (correct,), (first.count,), min_count, groups=tuple(first.groups))
+    of_figures = counted_figures_of([answers[name] for name in names], names, figures, first.split, min_count)
+    side = Chosen(
+        names, ((0, 0),), (correct,), (first.count,), min_count, groups=tuple(first.groups), figures=of_figures
+    )
     found = []
     for pair in combinations(names, 2):
         constant = {name: [of.constant_answer()] for name in pair if (of := counted[name].classes)}

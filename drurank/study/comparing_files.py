@@ -23,6 +23,7 @@ from drurank.run_folder.links import refuse_links
 from drurank.shapes import wrong
 from drurank.splits import TEST
 from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, UNPAIRED_ROWS, Changed, Comparison, compare_counts
+from drurank.study.comparing_figures import cells_of, counted_figures_of, figures_to_compare
 from drurank.study.constant import answer_in, no_better
 from drurank.study.result import Counts, same_groups
 from drurank.study.tabulating import default_cells
@@ -127,6 +128,8 @@ def compare_predictions(
     on: Names = None,
     labels: Names = None,
     criteria: Names = None,
+    figure: Names = None,
+    positive: str | None = None,
     min_count: int = 1,
     drop_missing: bool = False,
     delimiter: str | None = None,
@@ -143,6 +146,9 @@ def compare_predictions(
         on: splits to compare (with commas); all, if not given.
         labels: all classes (with commas), needed if a predicted class is the label of no row.
         criteria: criteria by name (with commas); the usual ones, if not given.
+        figure: further figures than accuracy that are shares of the same rows for both (with commas): error,
+            selection_rate, tpr, fnr, tnr, fpr, off_by_more_than_one; each with the criteria, and gap, as worst-fpr.
+        positive: label of the positive class, which most of these need; 1, if the labels are 0 and 1.
         min_count: criteria leave out groups with fewer rows.
         drop_missing: whether rows without a label or a group are left out, and counted in what is said; else they are
             refused.
@@ -158,7 +164,7 @@ def compare_predictions(
     if len(predictions) != 2 or predictions[0] == predictions[1]:
         raise InputError(f"predictions is {list(predictions)!r}; give one table, or two different ones to compare them")
     refuse_on_alone(on, split)
-    groups = as_names(group)
+    figures, groups = figures_to_compare(figure), as_names(group)
     key = [label, *groups, *([] if split is None else [split])]
     needed = {*key, prediction, SEEN}
     first, second = (
@@ -173,7 +179,7 @@ def compare_predictions(
     dropped = [] if blank is None else [f"{said_dropped({'rows': first.num_rows - len(kept), 'blank': blank})}."]
     answers = [
         Answers.of_table(
-            path, table.take(pa.array(kept)), label, prediction, groups, split, as_names(labels), places=kept
+            path, table.take(pa.array(kept)), label, prediction, groups, split, as_names(labels), positive, places=kept
         )
         for path, table in zip(predictions, (first, second), strict=True)
     ]
@@ -185,10 +191,11 @@ def compare_predictions(
             [_sorted(one), _sorted(other)],
             names,
             one.split,
-            cells,
+            [*cells, *cells_of(figures, cells)],
             min_count,
             (*dropped, *_said(names, (one, other)), PAIRED_ROWS),
             changed=_changed(answers, one),
+            figures=counted_figures_of(answers, names, figures, one.split, min_count),
         )
         for one, other in zip(*found, strict=True)
     ]

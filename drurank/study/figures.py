@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drurank.figures import Share
+from drurank.figures import ACCURACY, SHARES, Share
 from drurank.figures.selecting import figure_in
+
+COMPARED = tuple(name for name, figure in SHARES.items() if figure is not ACCURACY and not figure.is_about_answers)
+"""Figures by which models are compared: shares of rows that are the same for every one."""
 
 
 def counted_figures(names: Sequence[str]) -> list[str]:

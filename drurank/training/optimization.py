@@ -133,5 +133,5 @@ def _warn_of_rate(optimizer: Optimizer, most: float | None) -> None:
     if most is not None and rate > most:
         rank_zero_warn(
             f"the learning rate is {float(rate):g}; above {most:g} a pretrained network almost always loses what it "
-            "has learned, so give about 1e-5: optimizer=AdamW with lr=1e-5"
+            f"has learned, so give about {most / 10:g}: optimizer=AdamW with lr={most / 10:g}"
         )

@@ -279,14 +279,16 @@ def test_what_a_study_writes_into_itself_replaces_nothing_that_it_is_read_from(
     assert (study / "plan.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("option", ["--figure fpr", "--positive 1", "--count x", "--score p", "--card"])
+@pytest.mark.parametrize("option", ["--count x", "--score p", "--threshold 0.3", "--weight w", "--card"])
 def test_two_tables_take_no_option_without_effect(refused_with, option):
     for table in ("t.csv", "u.csv"):
         Path(table).write_text("\n".join(ROWS) + "\n")
     said = refused_with("report", "--predictions", "t.csv", "u.csv", *COLUMNS, *option.split())
     assert said.startswith(option.split()[0])
-    by_accuracy = option.startswith(("--figure", "--positive", "--score"))
-    why = "two tables are compared by accuracy only" if by_accuracy else "it is of a report on one table"
+    of_scores = option.startswith(("--score", "--threshold"))
+    why = (
+        "two tables are compared by what they predict, not by scores" if of_scores else "it is of a report on one table"
+    )
     assert f", and {why};" in said
     assert said.endswith("; leave it out to compare two")
 

@@ -9,6 +9,7 @@ import drurank.criteria
 from drurank.criteria import Criterion, default_criteria, register_criterion
 from drurank.figures import SHARES
 from drurank.report import SplitCounts
+from drurank.report.count_tables import accuracy_table
 
 pytestmark = pytest.mark.usefixtures("all_draws")
 
@@ -110,12 +111,12 @@ def test_group_is_marked_where_its_own_interval_at_a_level_for_all_groups_exclud
     groups = [f"g{number}" for number in range(40)]
     split = Shrunk("ood_test", groups, correct, count)
     pooled = correct.sum() / 1000
-    low, high = (split.table()[name].to_numpy() for name in ("low", "high"))
+    low, high = (accuracy_table(split)[name].to_numpy() for name in ("low", "high"))
     assert list(np.flatnonzero((pooled < low) | (pooled > high))) == [0, 1, 2]
     widest = [beta.ppf(1 - 0.05 / 40, right + 1, 25 - right) for right in (0, 17)]
     assert widest[0] < pooled < widest[1]
     assert 25 * math.log(pooled) > math.log(0.05 / 40)  # all right: not too unlikely among 40
-    assert split.table()["contradicts_shrunk"].to_pylist() == [True] + [False] * 39
+    assert accuracy_table(split)["contradicts_shrunk"].to_pylist() == [True] + [False] * 39
 
 
 def test_at_most_one_report_in_ten_marks_any_group_where_the_shrunk_values_are_right():
@@ -164,7 +165,7 @@ def test_chance_of_a_group_is_that_of_its_size():
     split = split_of([3, 8, 30], [5, 10, 40])  # 41 of 55 are right
     low, high = (binom.ppf(level, split.count, 41 / 55) / split.count for level in (0.05, 0.95))
     np.testing.assert_allclose(split.chance, (low, high))
-    table = split.table()
+    table = accuracy_table(split)
     np.testing.assert_allclose([table["chance_low"], table["chance_high"]], (low, high))
     error = split_of([3, 8, 30], [5, 10, 40], figure=SHARES["error"])
     np.testing.assert_allclose(error.chance, (1 - high, 1 - low))

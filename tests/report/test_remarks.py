@@ -7,6 +7,7 @@ from scipy.stats import binom
 from drurank.criteria import default_criteria
 from drurank.figures import FIGURES, Outcomes
 from drurank.report import SplitCounts
+from drurank.report.count_tables import accuracy_table
 from drurank.report.remarks import remarks
 from drurank.report.values import SplitValues
 from drurank.report.worst import on_worst
@@ -115,7 +116,7 @@ def test_of_groups_of_one_row_only_all_rows_are_estimated():
     has_estimate = [name for name, entry in summary["criteria"].items() if entry["estimate"] or entry["interval"]]
     assert has_estimate == ["overall"]
     assert summary["criteria"]["worst"]["value"] == 0
-    assert split.table()["shrunk"].to_pylist() == [None] * 50
+    assert accuracy_table(split)["shrunk"].to_pylist() == [None] * 50
     shrunk = split.summary(default_criteria(), shrink=True)["criteria"]
     assert [name for name, entry in shrunk.items() if entry["value"] is not None] == ["overall"]
     text = said(split)

@@ -100,7 +100,10 @@ def test_the_command_shows_models_side_by_side_and_writes_each_pair(capsys):
     [
         (["--prediction", "a,d"], "p.csv has no column 'd'"),
         (["--prediction", "a,b,a"], "prediction names 'a' twice; name each column once"),
-        (["--prediction", "a,b", "--figure", "fpr"], "columns of predictions are compared by accuracy only"),
+        (["--prediction", "a,b", "--score", "p"], "columns are compared by what they predict, not by scores"),
+        (["--prediction", "a,b", "--weight", "y"], "it is of a report on one column of predictions"),
+        (["--prediction", "a,b", "--figure", "npv"], "figure 'npv' is of other rows with each model"),
+        (["--prediction", "a,b", "--figure", "auroc"], "figure 'auroc' is no share of rows"),
         (["--prediction", "a,b", "--shrink"], "it is of a report on one column of predictions"),
         (["--prediction", "a,b", "--on", "val"], "no column says of which split a row is"),
         (["--prediction", "a,s"], "is not one of the labels"),
@@ -124,3 +127,36 @@ def test_a_column_that_is_called_by_a_comma_is_one():
 def test_one_column_is_none_to_compare():
     with pytest.raises(InputError, match="prediction is 'a'; give two columns or more to compare them"):
         compare_columns("p.csv", "a")
+
+
+def test_figures_are_compared_by_the_rates_of_both(table):
+    (found,) = compare_columns("p.parquet", "a,b", "y", "g", criteria="worst,overall", figure="fpr,tpr", min_count=30)
+    by_name = {one.criterion: one for one in found.criteria}
+    assert list(by_name) == [
+        "worst",
+        "overall",
+        *(f"{one}-{of}" for of in ("fpr", "tpr") for one in ("worst", "overall", "gap")),
+    ]
+    label, group = (table[name].to_numpy() for name in ("y", "g"))
+    for figure, about in (("fpr", label == 0), ("tpr", label == 1)):
+        groups = [here for g in range(30) if (here := about & (group == g)).sum() >= 30]
+        assert 0 < len(groups) < 30
+        for place, name in (("first", "a"), ("second", "b")):
+            said = table[name].to_numpy() == 1
+            rates = [said[here].mean() for here in groups]
+            wanted = {
+                "worst": max(rates) if figure == "fpr" else min(rates),
+                "overall": said[about].mean(),
+                "gap": max(rates) - min(rates),
+            }
+            for criterion, value in wanted.items():
+                assert getattr(by_name[f"{criterion}-{figure}"], place) == pytest.approx(value)
+    assert by_name["overall-fpr"].difference.value < 0
+    assert by_name["overall-fpr"].difference.interval[1] < 0  # b has plainly fewer false alarms
+    (of_files,) = compare_predictions(
+        ["a.csv", "b.csv"], "y", "yhat", "g", criteria="worst,overall", figure="fpr,tpr", min_count=30
+    )
+    assert told(of_files) == told(found)
+    (other,) = compare_columns("p.parquet", "a,b", "y", "g", criteria="overall", figure="fpr", positive="0")
+    values = {one.criterion: one.first for one in other.criteria}
+    assert values["overall-fpr"] == pytest.approx((table["a"].to_numpy() == 0)[label == 1].mean())
