@@ -17,6 +17,7 @@ from drurank.report.remarks import (
     remarks,
     remarks_on_drop,
     remarks_on_groups,
+    said_drop,
 )
 from drurank.report.served import Served
 from drurank.report.shown import FROM_TO, criteria_rows, group_rows
@@ -67,6 +68,7 @@ class Section:
         lines = summary(first, self.report["splits"][first.split])
         for content, splits in self._further():
             lines.insert(-1, on_worst(splits[0], content["splits"][splits[0].split]))
+        lines[-1:-1] = said_drop(self.report["drop"])
         return [f"{self.begin}{line}" if number == 0 else line for number, line in enumerate(lines)]
 
 
@@ -110,15 +112,18 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
     if unseen is not None:
         of = f"{unseen:,} of {counted(content['groups'], 'group')} were not"
         lines.append(f"{of if unseen else 'All groups were'} seen in training.")
-    floor = content["criteria"].get("worst", {}).get("floor")
-    if floor and floor["interval"]:
+    entry = content["criteria"].get("worst", {})
+    floor, worst = entry.get("floor"), content["served_worst"]
+    # Of groups of all sizes the worst may be as low by chance, though one of that size is hardly ever.
+    is_certain = worst is not None and worst["beyond_chance"]
+    if floor and floor["interval"] and not (is_certain and floor["interval"][0] <= entry["value"]):
         groups = counted(content["groups"] - content["groups_left_out"], "group")
         low, high = map(in_digits, floor["interval"])
         lines.append(
             f"If every group were served alike, chance alone would put the worst of {groups} of these sizes between "
             f"{low} and {high}."
         )
-    of_worst = [name for name in content["criteria"] if name == "worst"]
+    of_worst = [name for name in content["criteria"] if name == "worst" and not is_certain]
     lines += [capital(line) for line in (*on_answer(content), on_differences(content, of_worst))]
     return [*lines, _next(split, content)]
 

@@ -206,6 +206,24 @@ def _is_chance(entry: Mapping[str, Any]) -> bool:
     return bool(ends and value is not None and not is_perfect and ends[0] <= value <= ends[1])
 
 
+def said_drop(drop: Mapping[str, Any] | None) -> list[str]:
+    """Whether groups that training lacked are served worse over all rows than those that it had, in a sentence.
+
+    Args:
+        drop: what ``find_drop`` gave, if it gave something.
+    """
+    overall = (drop or {"criteria": {}})["criteria"].get("overall")
+    if drop is None or overall is None:
+        return []
+    low, high = overall["by_chance"]["interval"]
+    differs = "worse" if overall["value"] >= 0 else "better"
+    verdict = "is within" if low <= overall["value"] <= high else "is beyond"
+    return [
+        f"Over all rows, {drop['to']} is served {differs} than {drop['from']} by {in_digits(abs(overall['value']))}, "
+        f"which {verdict} what chance alone would give ({in_digits(low)} to {in_digits(high)}, where more is worse)."
+    ]
+
+
 def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
     """How to read how much worse the unseen groups are, and which criteria are left out.
 

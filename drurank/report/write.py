@@ -13,6 +13,7 @@ from drurank.files import replace_file, write_json
 from drurank.report.count_tables import accuracy_table
 from drurank.report.counts import SplitCounts
 from drurank.report.drop import find_drop
+from drurank.report.remarks import said_drop
 from drurank.report.served import Served, figure_table
 from drurank.report.tables import criteria_table, drop_table, groups_table
 from drurank.report.worst import on_worst
@@ -131,6 +132,7 @@ def _print_figure(
         console.print_table(criteria_table(columns, {} if begin else explained))
     if content["drop"]:
         console.print_table(drop_table(content["drop"], shrink=shrink))
+        console.print(*said_drop(content["drop"]))
     for split in splits:
         console.print(on_worst(split, content["splits"][split.split]))
         console.print_table(groups_table(split, explains=explains and split is splits[0]))

@@ -208,3 +208,18 @@ def test_it_says_once_how_groups_differ_and_how_it_was_made(capsys):
         assert line in said
     assert len(re.findall("Served worst in", said)) == 2
     assert len(re.findall("rate .{0,20}in (?:ood|id)_test: ", said)) == 4
+
+
+def test_a_group_that_is_surely_worse_is_not_said_to_be_as_bad_as_chance_makes_others():
+    """A hundred of 300 rows right is no chance, though of groups of two rows the worst has none right by chance."""
+    lines = ["label,prediction,group"]
+    for number in range(120):
+        lines += [f"{k % 2},{k % 2 if k or number % 2 else 1 - k % 2},small {number}" for k in range(2)]
+    lines += [f"{k % 2},{k % 2 if k < 100 else 1 - k % 2},large" for k in range(300)]
+    Path("p.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = report_predictions("p.csv", html="out.html", min_count=2)
+    said = Page(Path("out.html").read_text("utf-8")).summary
+    assert report["splits"]["all"]["served_worst"]["group"] == "large"
+    assert said[0].startswith("Served worst: 'large', with 100 of 300 rows right (.333)")
+    assert "It is served worse than chance alone would make even the worst of 121 groups." in said[0]
+    assert not any("chance alone would put the worst" in line or "alone would not show it" in line for line in said)

@@ -8,7 +8,7 @@ from drurank.criteria import default_criteria
 from drurank.figures import FIGURES, Outcomes
 from drurank.report import SplitCounts
 from drurank.report.count_tables import accuracy_table
-from drurank.report.remarks import remarks
+from drurank.report.remarks import remarks, said_drop
 from drurank.report.values import SplitValues
 from drurank.report.worst import on_worst
 from drurank.spread import fit_spread
@@ -201,3 +201,19 @@ def test_probabilities_that_are_off_everywhere_are_not_called_chance():
     rows = Outcomes(label, np.ones_like(label), 1, None, 2, score, np.stack([1 - score, score], axis=1))
     split = SplitValues.of_rows("s", [f"g{i}" for i in range(16)], figure, figure.prepare(rows), code)
     assert "as a whole" not in on_worst(split, split.summary(["average", "worst"]))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.06, "ood_test is served worse than id_test by .060, which is beyond what chance alone would give"),
+        (-0.06, "ood_test is served better than id_test by .060, which is beyond what chance alone would give"),
+        (0.01, "ood_test is served worse than id_test by .010, which is within what chance alone would give"),
+    ],
+)
+def test_it_says_whether_unseen_groups_are_served_worse(value, said):
+    overall = {"value": value, "by_chance": {"interval": [-0.02, 0.02]}}
+    (line,) = said_drop({"from": "id_test", "to": "ood_test", "criteria": {"overall": overall}})
+    assert said in line
+    assert line.endswith("(-.020 to .020, where more is worse).")
+    assert said_drop(None) == said_drop({"from": "id_test", "to": "ood_test", "criteria": {}}) == []
