@@ -42,12 +42,13 @@ def shows_pictures(dataset: Any) -> bool:
     return isinstance(dataset, GroupedDataset) and picture_of(dataset.dataset, 0) is not None
 
 
-def worst_mistakes(split: EvaluatedSplit, labels: Sequence[str] | None) -> list[Mistakes]:
+def worst_mistakes(split: EvaluatedSplit, labels: Sequence[str] | None, min_count: int = 1) -> list[Mistakes]:
     """Mistakes of the groups with the lowest accuracies of a split that has kept its answers.
 
     Args:
         split: of a test.
         labels: of the classes; their numbers, if not given.
+        min_count: groups with fewer rows are left out, as of criteria.
     """
     assert split.answers is not None, "asked for before the test began"
     label, prediction, sure = split.answers.chosen()
@@ -57,7 +58,8 @@ def worst_mistakes(split: EvaluatedSplit, labels: Sequence[str] | None) -> list[
     correct = np.bincount(group[right[row] == 1], minlength=len(count))
     accuracy = np.divide(correct, count, out=np.ones(len(count)), where=count > 0)
     names, found = class_names(labels, max(label.max(), prediction.max()) + 1), []
-    for worst in np.lexsort((-count, accuracy))[:GROUPS].tolist():
+    order = [group for group in np.lexsort((-count, accuracy)).tolist() if count[group] >= min_count]
+    for worst in order[:GROUPS]:
         wrong = row[(group == worst) & (right[row] != 1)]
         wrong = wrong[np.argsort(-sure[wrong], kind="stable")][:ERRORS]
         if len(wrong):
@@ -67,20 +69,23 @@ def worst_mistakes(split: EvaluatedSplit, labels: Sequence[str] | None) -> list[
     return found
 
 
-def write_mistakes(file: Path, splits: Sequence[EvaluatedSplit], labels: Sequence[str] | None) -> bool:
+def write_mistakes(
+    file: Path, splits: Sequence[EvaluatedSplit], labels: Sequence[str] | None, min_count: int = 1
+) -> bool:
     """Draw the mistakes of the worst groups of all splits, a row a group; nothing where there are none.
 
     Args:
         file: to write, a PNG.
         splits: of a test, of pictures.
         labels: see ``worst_mistakes``.
+        min_count: likewise.
 
     Returns:
         Whether there was something to draw.
     """
     from drurank.report.pictures import save_picture  # here, since matplotlib is slow to import
 
-    found = [(split, one) for split in splits for one in worst_mistakes(split, labels)]
+    found = [(split, one) for split in splits for one in worst_mistakes(split, labels, min_count)]
     if not found:
         return False
     replace_file(file, lambda beside: save_picture(_drawn(found), beside))

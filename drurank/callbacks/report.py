@@ -62,8 +62,8 @@ class GroupReport(Callback):
         html: whether a test writes the report as one page too, ``report.html``.
         card: whether a test also writes ``model_card.md``: the report as a section of a model card, as the Hugging Face
             hub has them.
-        thumbnails: of pictures, whether that page shows those that the worst groups got wrong; others than you may see
-            it.
+        thumbnails: of pictures, whether that page, and loggers, show those that the worst groups got wrong; people
+            other than you may see them.
 
     Raises:
         InputError: if there is no such figure, or thumbnails are asked for without a page.
@@ -167,9 +167,11 @@ class GroupReport(Callback):
             self._has_explained = True
         mistakes = None
         shown = [split for split in pl_module.evaluation.splits if split.answers and shows_pictures(split.dataset)]
-        if shown and write_mistakes(folder / ERRORS_PICTURE, shown, pl_module.evaluation.labels):
+        labels, least = pl_module.evaluation.labels, pl_module.evaluation.min_count
+        if shown and write_mistakes(folder / ERRORS_PICTURE, shown, labels, least):
             mistakes = folder / ERRORS_PICTURE
-            send_picture(mistakes, trainer.loggers, trainer.global_step)
+            if self.thumbnails:
+                send_picture(mistakes, trainer.loggers, trainer.global_step)
             say(f"Pictures that the worst groups got wrong: {folder / ERRORS_PICTURE}")
         if self.html:
             title = f"How groups are served: {pl_module.title}"

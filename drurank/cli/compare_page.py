@@ -72,10 +72,13 @@ def summary(found: Sequence[Comparison]) -> list[str]:
         lines += [*_on_worst(one, one.groups), on_groups(one.groups), *_named(one.groups)]
     pair = _pair(found)
     if pair is not None and "average" in _comparable(pair):
-        losses = (f"{_loss('average', values)} with the {name}" for name, values in _losses(pair, "average"))
+        changes = (
+            f"{'falls' if was >= now else 'rises'} by {_loss('average', (was, now)).lstrip('-')} with the {name}"
+            for name, (was, now) in _losses(pair, "average")
+        )
         lines.append(
             f"From groups of training ({pair[0].split}) to unseen ones ({pair[1].split}) the average accuracy of "
-            f"groups falls by {' and by '.join(losses)} (percentage points)."
+            f"groups {' and '.join(changes)} (percentage points)."
         )
     return [*lines, _next(one)]
 

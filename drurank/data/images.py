@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -32,6 +33,8 @@ from drurank.tabular.arrow import is_dataset
 from drurank.tabular.columns import Column
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.feature import Feature
+from drurank.tabular.formats import PARQUET
+from drurank.tabular.reading import suffix_of
 from drurank.tabular.rows import GroupedRows
 from drurank.tabular.several import Source
 from drurank.words import as_names
@@ -155,9 +158,10 @@ class Images(FileData):
         marks = torch.from_numpy(self._pictures.marks(rows))
         if encoder.backbone:
             features = torch.from_numpy(self._standardised(encoder, rows))
-            return PictureFeatures(features, label, marks, self._pixels, rows)
-        # Only a training epoch changes them.
-        augmentation = None if self.augment == NONE else Augmentation(self.augment, encoder.size, encoder.resize)
+            return PictureFeatures(features, label, marks, self._decoded, rows)
+        augmentation = None
+        if self.augment != NONE and self._stage() in (None, "fit"):  # of which only a training epoch changes them
+            augmentation = Augmentation(self.augment, encoder.size, encoder.resize)
         return ImageRows(self._pixels, rows, label, marks, encoder.size, augmentation)
 
     def fit_encoder(self, data: GroupedRows) -> ImageEncoder:
@@ -232,7 +236,7 @@ class Images(FileData):
     @cached_property
     def _source(self) -> Source:
         folder = Path(os.path.expanduser(self.path))
-        if self._given is not None or not folder.is_dir() or is_dataset(folder):
+        if self._given is not None or not folder.is_dir() or is_dataset(folder) or _holds_tables(folder):
             if self.levels:
                 raise InputError(f"levels is {self.levels} and {self.path} no folder of folders; leave it out")
             return super()._source
@@ -246,8 +250,14 @@ class Images(FileData):
             return Path(self.root).expanduser()
         if self._given is not None:
             return Path()
-        first = Path(os.path.expanduser(self._source.files.names[0]))
-        return first if first.is_dir() else first.parent
+        files = [Path(os.path.expanduser(name)) for name in self._source.files.names]
+        folders = dict.fromkeys(file if file.is_dir() else file.parent for file in files)
+        if len(folders) > 1 and not holds_pictures(self._source.table[self.image].type):
+            raise InputError(
+                f"{self.path}: the tables lie in {len(folders)} folders, so that names of pictures do not say which "
+                "they are relative to; give the folder as root=..."
+            )
+        return next(iter(folders))
 
     @cached_property
     def _pictures(self) -> Pictures:
@@ -266,15 +276,17 @@ class Images(FileData):
             InputError: naming the first picture that is missing or broken.
         """
         data = super()._rows
-        names, used = data.texts[0].column, data.used
+        used = data.used
         new = np.array([row for row in used.tolist() if row not in self._looked], dtype=np.int64)
-        faults = self._pictures.faults(new, self.check, self.path)
+        # What is decoded once anyway is dropped before that, not found then.
+        drops_early = self.broken == "drop" and (self.cache_dir is not None or self.backbone is not None)
+        faults = self._pictures.faults(new, "whole" if drops_early else self.check, self.path)
         self._looked |= dict.fromkeys(new.tolist(), "") | faults
         broken = np.array([row for row in used.tolist() if self._looked[row]], dtype=np.int64)
         if len(broken) and self.broken == "error":
             more = f", one of {len(broken):,} pictures that cannot be used" if len(broken) > 1 else ""
             remedy = "fix or remove it, or leave such rows out (broken='drop')"
-            raise InputError(f"{self._name_of(names, int(broken[0]))} {self._looked[int(broken[0])]}{more}; {remedy}")
+            raise InputError(f"{self._name_of(int(broken[0]))} {self._looked[int(broken[0])]}{more}; {remedy}")
         if len(broken):
             split = data.split.copy()
             split[broken] = -1
@@ -288,13 +300,14 @@ class Images(FileData):
         first = int(broken[0])
         rank_zero_warn(
             f"{self.path}: left out {len(broken):,} of {len(data.used):,} rows whose pictures cannot be used ({said}), "
-            f"as {self._name_of(data.texts[0].column, first)} {self._looked[first]}"
+            f"as {self._name_of(first)} {self._looked[first]}"
         )
 
-    def _name_of(self, column: Column, row: int) -> str:
-        """A row's picture, as a message begins with it; one that a cell holds has no name."""
-        is_held = holds_pictures(self._source.table[self.image].type)
-        return f"{column.file_of(row)}: {f'the picture in {column.where(row)}' if is_held else column.said(row)}"
+    @property
+    def _name_of(self) -> Callable[[int], str]:
+        """Gives a row's picture as a message begins with it; one that a cell holds has no name."""
+        column = Column(self.path, self.image, self._table[self.image], files=self._source.several)
+        return partial(_where, column, holds_pictures(self._source.table[self.image].type))
 
     @cached_property
     def _used(self) -> np.ndarray:
@@ -303,8 +316,7 @@ class Images(FileData):
 
     @property
     def _decoded(self) -> Decoded:
-        column = self._source.column(self.image) if not holds_pictures(self._source.table[self.image].type) else None
-        return Decoded(self._pictures, self.resize, partial(_where, self.path, column))
+        return Decoded(self._pictures, self.resize, self._name_of)
 
     @cached_property
     def _pixels(self) -> Pixels:
@@ -343,6 +355,10 @@ class Images(FileData):
         return standardised
 
 
-def _where(path: str, column: Column | None, row: int) -> str:
-    """A row's picture, as a message begins with it."""
-    return f"{path}: row {row} (the first is 0)" if column is None else f"{column.file_of(row)}: {column.said(row)}"
+def _where(column: Column, is_held: bool, row: int) -> str:
+    return f"{column.file_of(row)}: {f'the picture in {column.where(row)}' if is_held else column.said(row)}"
+
+
+def _holds_tables(folder: Path) -> bool:
+    """Whether a folder has parts of a table, which hold pictures or their names."""
+    return any(suffix_of(file) in PARQUET for file in folder.iterdir())

@@ -63,6 +63,7 @@ class WILDS(Text):
         "regroup",
         "join_twins",
         "group_in",
+        "by",
         "delimiter",
         "text_encoding",
     )
@@ -80,6 +81,7 @@ class WILDS(Text):
             regroup=None,
             join_twins=False,
             group_in="all",
+            by="crossed",
             delimiter=None,
             text_encoding=None,
             **kwargs,

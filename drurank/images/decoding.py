@@ -24,8 +24,8 @@ WHITE = (255, 255, 255, 255)
 def read_picture(content: str | Path | bytes) -> Image.Image:
     """A picture in RGB, as a viewer shows it.
 
-    It is turned as its EXIF orientation says. Transparent parts lie on white. Of an animation it is the first frame.
-    16-bit greys are scaled from 0 to 65535 to 0 to 255; grey becomes three equal channels.
+    It is turned as its EXIF orientation says. Transparent parts lie on white. Of an animation, the first frame is
+    taken. 16-bit greys are scaled from 0 to 65535 to 0 to 255; grey becomes three equal channels.
 
     Args:
         content: path of a file, or what it holds.
@@ -57,7 +57,7 @@ def opened(content: str | Path | bytes) -> Image.Image:
     else:
         _refuse_other(Path(content))
     try:
-        return Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=_formats())
+        return Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=formats())
     except UnidentifiedImageError as error:
         raise InputError("is not a picture, or of a format that cannot be read") from error
     except Image.DecompressionBombError as error:
@@ -125,6 +125,7 @@ def _broken(error: Exception) -> str:
 
 
 @cache
-def _formats() -> list[str]:
+def formats() -> list[str]:
+    """Names of the formats that are read, as Pillow calls them."""
     Image.init()
     return [name for name in Image.OPEN if name not in RUN_PROGRAMS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,10 @@ def _write(folder: Path, decoded: Decoded, rows: np.ndarray, made: Backbone, siz
     network = made.module.eval().to(device)
     mean, std = (torch.tensor(values, device=device).view(3, 1, 1) for values in (made.mean, made.std))
     features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, (len(rows), made.width))
+    if hasattr(os, "posix_fallocate"):
+        with (folder / "features.npy").open("r+b") as file:
+            # A full disk fails here, with an error, instead of with a signal as the pages are written.
+            os.posix_fallocate(file.fileno(), 0, features.offset + features.nbytes)
     with bar(f"Encoding {source}", len(rows), "pictures") as advance:
         for begin in range(0, len(rows), AT_ONCE):
             some = rows[begin : begin + AT_ONCE]

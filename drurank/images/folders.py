@@ -11,6 +11,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from PIL import Image
 
 from drurank.errors import InputError
+from drurank.images.decoding import formats
 from drurank.words import counted
 
 SPELLINGS = {"valid": "val", "validation": "val", "dev": "val"}
@@ -30,7 +31,8 @@ def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, 
     Raises:
         InputError: if there is no picture, or one lies at another depth.
     """
-    endings = {ending.lower() for ending in Image.registered_extensions()}
+    readable, known = set(formats()), Image.registered_extensions()
+    endings = {ending.lower() for ending, name in known.items() if name in readable}
     files = [file.relative_to(folder) for file in sorted(_files_below(path, folder))]
     seen = [file for file in files if not any(part.startswith(".") for part in file.parts)]
     pictures = [file for file in seen if file.suffix.lower() in endings]
@@ -63,11 +65,17 @@ def _files_below(path: str, folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder, followlinks=True):
         for name in folders:
             inside = os.path.join(place, name)
-            if os.path.islink(inside) and os.path.realpath(place).startswith(os.path.realpath(inside)):
+            if os.path.islink(inside) and os.path.realpath(inside) in _real_folders(folder, place):
                 raise InputError(f"{path}: {inside} is a link to a folder that it lies in; remove it")
         for name in names:
             try:
                 name.encode()
             except UnicodeEncodeError as error:
-                raise InputError(f"{path}: the file {name!a} has a name that is no text; rename it") from error
+                raise InputError(f"{path}: the file {name!a} has a name that is not valid text; rename it") from error
             yield Path(place, name)
+
+
+def _real_folders(folder: Path, place: str) -> set[str]:
+    """Where the folders on the way to a place really lie, that of the place and the first included."""
+    way = [Path(place), *Path(place).parents]
+    return {os.path.realpath(one) for one in way[: way.index(folder) + 1]}

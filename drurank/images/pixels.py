@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,7 +44,7 @@ class Decoded:
 
     pictures: Pictures
     side: int
-    where: Any = field(repr=False)
+    where: Callable[[int], str] = field(repr=False)
 
     def squares(self, rows: np.ndarray) -> np.ndarray:
         """Those of some rows, uint8 ``[k, 3, side, side]``.
@@ -107,7 +108,7 @@ def mapped_array(file: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np
     try:
         found: np.ndarray = np.load(file, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise InputError(f"{file} is damaged, and no array; {remedy}") from error
+        raise InputError(f"{file} is damaged: it holds no array; {remedy}") from error
     if found.dtype != dtype or found.shape != shape:
         raise InputError(
             f"{file} is damaged: it holds {found.dtype} {list(found.shape)}, not {dtype} {list(shape)}; {remedy}"

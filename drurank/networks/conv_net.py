@@ -11,7 +11,8 @@ from drurank.networks.sizes import Sizes
 class ConvNet(nn.Module):
     """Convolutions of 3 x 3 with ReLU, each followed by a halving of both sides, and a linear classifier of the mean.
 
-    It needs no package and no weights, for pictures of 16 to 64 pixels; of larger ones ``ImageClassifier`` makes more.
+    It needs no package and no weights, for pictures of 16 to 64 pixels; for larger ones ``ImageClassifier`` does
+    better.
 
     Args:
         sizes: sizes of the data, which the data module gives.
@@ -30,7 +31,7 @@ class ConvNet(nn.Module):
     ) -> None:
         super().__init__()
         if not sizes.image_size:
-            raise InputError("ConvNet takes pictures and the data gives others; give network=MLP for numbers")
+            raise InputError("ConvNet takes pictures and the data gives something else; give network=MLP for numbers")
         if not channels or 2 ** len(channels) > sizes.image_size:
             raise InputError(
                 f"channels is {channels} and pictures have {sizes.image_size} pixels a side, which each layer halves; "

@@ -40,6 +40,8 @@ class ImageClassifier(nn.Module):
 
     highest_rate = 1e-2
     """Learning rate of Adam above which fine-tuning almost always destroys the pretrained weights."""
+    rebuilt_by = "mean"
+    """The argument that a checkpoint must hold."""
 
     mean: Tensor
     std: Tensor
@@ -59,8 +61,8 @@ class ImageClassifier(nn.Module):
         check_number("dropout", dropout, high=1, below=True)
         if not sizes.image_size:
             raise InputError(
-                "ImageClassifier takes pictures and the data gives others; give the data as Images with frozen=False, "
-                "or network=MLP for numbers"
+                "ImageClassifier takes pictures and the data gives something else; give the data as Images with "
+                "frozen=False, or network=MLP for numbers"
             )
         made = load_backbone(backbone, weights, sizes.image_size)
         for name, values in (("mean", mean), ("std", std)):

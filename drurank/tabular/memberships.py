@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 
 from drurank.errors import InputError
 from drurank.tabular.columns import Column, Files, refuse_unknown
+from drurank.words import counted
 
 SAYS = {"1": True, "0": False, "1.0": True, "0.0": False, "true": True, "false": False, "yes": True, "no": False}
 """What the cells of a column of memberships may be, in any case."""
@@ -70,6 +72,12 @@ def is_lists(kind: pa.DataType) -> bool:
 
 def _of_lists(path: str, name: str, column: pa.ChunkedArray) -> Members:
     lists = column.combine_chunks()
+    lacking = np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))
+    if len(lacking):
+        raise InputError(
+            f"{path}: column {name!r}, row {lacking[0]} (the first is 0) has no list of groups, one of "
+            f"{counted(len(lacking), 'such row')}; write [] for a row of no group, or leave the row out"
+        )
     rows = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
     try:
         coded = pc.list_flatten(lists).cast(pa.string()).dictionary_encode()
@@ -78,11 +86,19 @@ def _of_lists(path: str, name: str, column: pa.ChunkedArray) -> Members:
             f"{path}: column {name!r} holds {lists.type}, whose elements are no names of groups "
             f"({' '.join(str(error).split())[:200]}); write a list of texts in each row"
         ) from error
-    names = np.array(coded.dictionary.to_pylist(), dtype=object)
-    known = coded.indices.is_valid().to_numpy(zero_copy_only=False)
-    code = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)[known]
+    written = [unicodedata.normalize("NFC", text.strip()) for text in coded.dictionary.to_pylist()]
+    code = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    blank = np.array([*(not text for text in written), True])[code]
+    if blank.any():
+        row = int(rows[np.argmax(blank)])
+        raise InputError(
+            f"{path}: column {name!r}, row {row} (the first is 0) has a blank name in its list of groups; take it out"
+        )
+    place = {text: number for number, text in enumerate(dict.fromkeys(written))}
+    names = np.array([*place], dtype=object)
+    code = np.array([place[text] for text in written], dtype=np.int64)[code]
     order = np.argsort(names)
-    pairs = np.unique(np.stack([np.argsort(order)[code], rows[known]]), axis=1)  # a name twice in a list counts once
+    pairs = np.unique(np.stack([np.argsort(order)[code], rows]), axis=1)  # a name twice in a list counts once
     return Members(names[order].tolist(), pairs[1], pairs[0])
 
 

@@ -47,6 +47,10 @@ def test_the_worst_groups_come_first_and_their_surest_mistakes():
     assert found[1].said == ["yes taken for no"]
 
 
+def test_groups_that_criteria_leave_out_are_left_out():
+    assert [one.title for one in worst_mistakes(answered(), None, min_count=3)] == ["a (ood_test): 1 of 3 right"]
+
+
 def test_no_more_are_drawn_than_fit(monkeypatch):
     monkeypatch.setattr(errors_module, "GROUPS", 1)
     monkeypatch.setattr(errors_module, "ERRORS", 1)

@@ -34,7 +34,7 @@ def large(tmp_path, monkeypatch):
 
     for module in ("several", "reading"):
         monkeypatch.setattr(f"drurank.tabular.{module}.read_table", read)
-    monkeypatch.setattr("drurank.report.asked.read_table", read)
+    monkeypatch.setattr("drurank.report.asked.read_distinct", read)
 
 
 SPLIT = ["split", "--path", "{file}", "--label", "y", "--group", "g"]

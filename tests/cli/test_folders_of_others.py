@@ -455,7 +455,7 @@ def test_each_option_of_data_and_networks_that_names_a_file_is_known():
     kinds = [kind for of in (own_data, networks, methods) for kind in vars(of).values() if isinstance(kind, type)]
     names = {name for kind in kinds for one in kind.__mro__ for name in inspect.signature(one.__init__).parameters}
     found = {name for name in names if re.search("path|dir|file|output|root|url|cache", name)}
-    assert found == {"path", "cache_dir"}  # of which one is only read
+    assert found == {"path", "root", "cache_dir"}  # of which two are only read
 
 
 WRITES = {

@@ -39,7 +39,7 @@ from runs import FIT, SMALL, read_csv
         (["fit"], "--data, --model are missing; .*--data.path FILE .*--model DRU, or by --config$"),
         (
             ["fit", "--model", "DRU", "--data.path", "t.csv"],
-            "^--data.path is an option of a class, but no class is given; write --data Table first, known: Shortcut",
+            "^--data.path is an option of a class, but no class is given; write --data Table first, known: Images",
         ),
         (["fit", *SMALL, "--model.cutoff", "5"], "no class is given; write --model DRU first, known: CVaR"),
         (["fit", "--config", "{model: {class_path: DRU, init_args: {bta: 1}}}", *SMALL], "'bta'"),

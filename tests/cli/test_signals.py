@@ -42,7 +42,7 @@ MOMENTS = {
     "inspect, imports": ("drurank.cli.inspect", ["inspect", *TABLE]),
     "inspect, table": (READ, ["inspect", *TABLE]),
     "report, table": (
-        "drurank.report.asked:read_table",
+        "drurank.report.predictions:read_checked",
         ["report", "--predictions", "t.csv", "--label", "y", "--prediction", "x", "--group", "g"],
     ),
     "split, table": (READ, ["split", "--path", "t.csv", "--label", "y", "--group", "g", "--output", "o.csv"]),

@@ -15,13 +15,13 @@ from pyarrow import feather
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
+from drurank import cache as cache_module
 from drurank.cli import main
 from drurank.errors import InputError
 from drurank.networks import Sizes, TextClassifier
 from drurank.tabular.picking import pick_rows
 from drurank.tabular.reading import read_table
 from drurank.tabular.text import TextFile
-from drurank.text import cache as cache_module
 from drurank.text.features import embed_texts
 from drurank.text.pretrained import fingerprint_of, load_encoder, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise

@@ -407,6 +407,37 @@ def test_a_broken_picture_in_a_cell_is_named_by_its_row(table, tmp_path):
         ready(held)
 
 
+def test_tables_in_several_folders_need_a_root(tmp_path):
+    tables = [write_pictures(tmp_path / name) for name in ("one", "two")]
+    path = ",".join(map(str, tables))
+    with pytest.raises(InputError, match=r"the tables lie in 2 folders, .* give the folder as root="):
+        ready(path)
+    for table, name in zip(tables, ("one", "two"), strict=True):
+        rewrite(table, lambda lines, name=name: [lines[0], *([f"{name}/{line[0]}", *line[1:]] for line in lines[1:])])
+    assert len(ready(path, root=str(tmp_path)).dataset("train")) == 64
+
+
+def test_what_a_cache_cannot_decode_is_dropped_before(table, tmp_path):
+    file = table.parent / "pics/3.png"
+    file.write_bytes(file.read_bytes()[:300])
+    with pytest.warns(UserWarning, match="left out 1 of 56 rows"):
+        data = ready(table, broken="drop", cache_dir=str(tmp_path / "cache"))
+    assert len(data.dataset("train")) == 31
+
+
+def test_other_files_in_a_folder_are_left_out(tmp_path):
+    write_pictures(tmp_path / "made")
+    (tmp_path / "made/notes.pdf").write_bytes(b"%PDF-1.4")
+    (tmp_path / "made/x/c1").mkdir(parents=True)
+    (tmp_path / "made/x/c10").mkdir()
+    shutil.copy(tmp_path / "made/pics/0.png", tmp_path / "made/x/c1/0.png")
+    os.symlink(tmp_path / "made/x/c1", tmp_path / "made/x/c10/more")
+    (tmp_path / "made/meta.csv").unlink()
+    shutil.rmtree(tmp_path / "made/pics")
+    with pytest.raises(InputError, match="lies in 2 folders, and levels names 3"):
+        Images(str(tmp_path / "made"), levels="a,b,label").raw_rows()
+
+
 # Runs
 
 

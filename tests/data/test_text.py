@@ -41,7 +41,7 @@ def test_texts_groups_and_labels_are_taken_as_written(tmp_path, tiny):
         for place in range(len(part)):
             expected = alone(texts[start + place], truncation=True, max_length=64)["input_ids"]
             assert part[place]["inputs"]["input_ids"].tolist() == expected
-    assert data.facts() == {"max_length": 64, "truncated": {"train": 1, "val": 0}}
+    assert data.facts() == {"texts": {"max_length": 64, "truncated": {"train": 1, "val": 0}}}
 
 
 def test_csv_cells_that_look_like_nothing_are_texts_and_groups(tmp_path, tiny):

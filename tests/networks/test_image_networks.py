@@ -105,7 +105,7 @@ def test_what_is_frozen_stays(freeze):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: ImageClassifier(Sizes(5, 2)), "ImageClassifier takes pictures and the data gives others"),
+        (lambda: ImageClassifier(Sizes(5, 2)), "ImageClassifier takes pictures and the data gives something else"),
         (lambda: ConvNet(Sizes(5, 2)), "ConvNet takes pictures"),
         (lambda: MLP(SIZES), "the data gives pictures and MLP takes numbers; give network=ImageClassifier"),
         (lambda: TextClassifier(SIZES), "TextClassifier takes tokens of texts"),
