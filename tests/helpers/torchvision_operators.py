@@ -1,4 +1,4 @@
-"""Makes PyPI's torchvision importable beside a CPU build of torch.
+"""Makes a torchvision for CUDA importable beside a CPU build of torch.
 
 Its compiled part is made for CUDA and does not load there, and then `import torchvision` fails, and that of Lightning,
 since its Python part describes two detection operators that nobody has defined. Classification needs neither, so they
