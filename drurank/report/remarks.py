@@ -213,7 +213,7 @@ def said_drop(drop: Mapping[str, Any] | None) -> list[str]:
         drop: what ``find_drop`` gave, if it gave something.
     """
     overall = (drop or {"criteria": {}})["criteria"].get("overall")
-    if drop is None or overall is None:
+    if drop is None or overall is None or overall["by_chance"] is None:
         return []
     low, high = overall["by_chance"]["interval"]
     differs = "worse" if overall["value"] >= 0 else "better"

@@ -217,3 +217,5 @@ def test_it_says_whether_unseen_groups_are_served_worse(value, said):
     assert said in line
     assert line.endswith("(-.020 to .020, where more is worse).")
     assert said_drop(None) == said_drop({"from": "id_test", "to": "ood_test", "criteria": {}}) == []
+    without = {"from": "id_test", "to": "ood_test", "criteria": {"overall": {"value": value, "by_chance": None}}}
+    assert said_drop(without) == []
