@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,10 @@ OF_TORCHVISION = "torchvision/"
 HUB, NONE = "hub", "none"
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Mean and standard deviation by channel, of values from 0 to 1, by which most networks were trained."""
+
+
+Made = tuple[nn.Module, tuple[float, ...], tuple[float, ...]]
+"""A network without its classifier, and the mean and standard deviation by channel that it was trained with."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,9 @@ def load_backbone(name: str, weights: str, size: int) -> Backbone:
     file = None if weights in (HUB, NONE) else Path(weights).expanduser()
     if file is not None and not file.is_file():
         raise InputError(f"weights is {weights!r}, and there is no such file; give a file, hub or none")
-    make = _of_torchvision if name.startswith(OF_TORCHVISION) else _of_timm
-    made = make(name, weights, file, size)
-    return replace(made, width=_width_of(name, made, size))
+    is_torchvision = name.startswith(OF_TORCHVISION)
+    made = _of_torchvision(name, weights, file) if is_torchvision else _of_timm(name, weights, file, size)
+    return Backbone(made[0], _width_of(name, made[0], size), *made[1:])
 
 
 def digest_of(module: nn.Module) -> str:
@@ -66,7 +70,7 @@ def digest_of(module: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _of_timm(name: str, weights: str, file: Path | None, size: int) -> Backbone:
+def _of_timm(name: str, weights: str, file: Path | None, size: int) -> Made:
     check_installed("timm", "image", f"the network {name}")
     import timm  # here, since it is an extra and slow to import
 
@@ -74,25 +78,24 @@ def _of_timm(name: str, weights: str, file: Path | None, size: int) -> Backbone:
     plain = name.partition(".")[0]
     if plain not in known:
         raise InputError(f"timm has no network {name!r}; {nearest(plain, known)}")
-    options: dict[str, Any] = {"num_classes": 0}
     if weights == HUB:
         say_asked("weights", name)
     try:
         try:
-            network: Any = timm.create_model(name, pretrained=weights == HUB, img_size=size, **options)
+            network: Any = timm.create_model(name, pretrained=weights == HUB, img_size=size, num_classes=0)
         except TypeError as error:
             if "img_size" not in str(error):
                 raise
-            network = timm.create_model(name, pretrained=weights == HUB, **options)
+            network = timm.create_model(name, pretrained=weights == HUB, num_classes=0)
     except Exception as error:  # the hub's client has many
         raise _not_loaded(name, weights, error) from error
     if file is not None:
         _load(network, file, name)
     config: Any = network.pretrained_cfg
-    return Backbone(network, int(network.num_features), tuple(config["mean"]), tuple(config["std"]))
+    return network, tuple(config["mean"]), tuple(config["std"])
 
 
-def _of_torchvision(name: str, weights: str, file: Path | None, size: int) -> Backbone:
+def _of_torchvision(name: str, weights: str, file: Path | None) -> Made:
     check_installed("torchvision", "image", f"the network {name}")
     from torchvision import models
 
@@ -108,11 +111,10 @@ def _of_torchvision(name: str, weights: str, file: Path | None, size: int) -> Ba
     found = [path for path, part in network.named_modules() if isinstance(part, nn.Linear)]
     if not found or any(hasattr(network, aux) for aux in ("aux1", "AuxLogits")):
         raise InputError(f"{name} has no single last layer to replace; give another network, as resnet50")
-    last = network.get_submodule(found[-1])
     network.set_submodule(found[-1], nn.Identity())
     if file is not None:
         _load(network, file, name)
-    return Backbone(network, int(last.in_features), *IMAGENET)
+    return network, *IMAGENET
 
 
 def _load(network: nn.Module, file: Path, name: str) -> None:
@@ -165,16 +167,16 @@ def _state_of(file: Path) -> dict[str, Tensor]:
     }
 
 
-def _width_of(name: str, made: Backbone, size: int) -> int:
+def _width_of(name: str, network: nn.Module, size: int) -> int:
     """Features of a picture, which some networks count otherwise.
 
     Raises:
         InputError: if it does not take such pictures, or gives no vector for one.
     """
-    training = made.module.training
+    training = network.training
     try:
         with torch.inference_mode():
-            found = made.module.eval()(torch.zeros(1, 3, size, size))
+            found = network.eval()(torch.zeros(1, 3, size, size))
     except Exception as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(
@@ -182,7 +184,7 @@ def _width_of(name: str, made: Backbone, size: int) -> int:
             "wants it"
         ) from error
     finally:
-        made.module.train(training)
+        network.train(training)
     if not isinstance(found, Tensor) or found.ndim != 2:
         raise InputError(f"{name} gives no vector of features for a picture; give another network, as resnet50")
     return found.shape[1]
