@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from drurank.cli.comparing_columns import columns_to_compare, compare_shown_columns
+from drurank.cli.comparing_columns import OF_SCORES, columns_to_compare, compare_shown_columns
 from drurank.cli.flags import named_as_flags
 from drurank.cli.parser import SentenceParser
 from drurank.cli.program import usage
@@ -25,9 +25,6 @@ WHAT = (
 )
 OF_COMPARED = ("predictions", "shrink", "output", "html", "overwrite")
 """Options that two tables have beside those of ``compare_predictions``."""
-
-OF_SCORES = ("score", "threshold", "threshold_on")
-"""Options that only figures of scores read."""
 
 
 def run(words: list[str]) -> Any:
