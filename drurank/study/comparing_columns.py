@@ -14,11 +14,11 @@ from drurank.figures import Share
 from drurank.report.answers import Answers
 from drurank.report.asked import complete_table, read_checked
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking, refuse_on_alone
-from drurank.report.classes import rows_by
 from drurank.report.counts import SplitCounts
 from drurank.study.chosen import Chosen
-from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, Changed, Comparison, compare, compare_chosen
+from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, Comparison, compare, compare_chosen
 from drurank.study.comparing_figures import cells_of, counted_figures_of, figures_to_compare
+from drurank.study.comparing_files import changed_rows
 from drurank.study.constant import no_better
 from drurank.study.result import Counts
 from drurank.study.tabulating import default_cells
@@ -134,19 +134,6 @@ def _of_split(
         remarks = (*no_better(constant, first.split), ONE_RUN, PAIRED_ROWS)
         one = compare_chosen(side, pair, first.split, cells, remarks)
         counts = [Counts(tuple(counted[name].groups), counted[name].correct, counted[name].count) for name in pair]
-        changed = _changed([answers[name] for name in pair], first)
+        changed = changed_rows([answers[name] for name in pair], first.groups, first.split)
         found.append(replace(one, groups=compare(*counts, changed=changed)))
     return found
-
-
-def _changed(answers: Sequence[Answers], split: SplitCounts) -> Changed:
-    """Rows of each group of a split of which one of two is right."""
-    right = [each.outcomes.label == each.outcomes.prediction for each in answers]
-    of = answers[0]
-    here, number = of.rows[split.split], {name: place for place, name in enumerate(of.groups)}
-    place = [number[name] for name in split.groups]
-    gained, lost = (
-        rows_by(of.code[some], None if of.times is None else of.times[some], len(of.groups))[place]
-        for some in (here & right[1] & ~right[0], here & right[0] & ~right[1])
-    )
-    return Changed(gained, lost)

@@ -16,6 +16,7 @@ from drurank.figures.selecting import figure_in
 from drurank.files import read_json
 from drurank.report.answers import Answers
 from drurank.report.cells import named_splits, refuse_lacking, refuse_on_alone
+from drurank.report.classes import rows_by
 from drurank.report.counts import SplitCounts
 from drurank.run_folder.group_counts import read_counts
 from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, SEEN, TEST_FOLDER
@@ -194,21 +195,29 @@ def compare_predictions(
             [*cells, *cells_of(figures, cells)],
             min_count,
             (*dropped, *_said(names, (one, other)), PAIRED_ROWS),
-            changed=_changed(answers, one),
+            changed=changed_rows(answers, sorted(one.groups), one.split),
             figures=counted_figures_of(answers, names, figures, one.split, min_count),
         )
         for one, other in zip(*found, strict=True)
     ]
 
 
-def _changed(answers: Sequence[Answers], split: SplitCounts) -> Changed:
-    """Rows of each group of a split of which one of two is right, in the order of the groups' names."""
-    right = [each.outcomes.label == each.outcomes.prediction for each in answers]
-    here, code, groups = answers[0].rows[split.split], answers[0].code, answers[0].groups
-    number = {name: place for place, name in enumerate(groups)}
-    place = [number[name] for name in sorted(split.groups)]
-    rows = [np.bincount(code[here & new & ~old], minlength=len(groups)) for old, new in (right, right[::-1])]
-    return Changed(rows[0][place], rows[1][place])
+def changed_rows(answers: Sequence[Answers], groups: Sequence[str], split: str) -> Changed:
+    """Rows of each group of a split of which one of two is right.
+
+    Args:
+        answers: of the two, to the same rows.
+        groups: names, in the order of the counts.
+        split: its name.
+    """
+    right, of = [each.outcomes.label == each.outcomes.prediction for each in answers], answers[0]
+    here, number = of.rows[split], {name: place for place, name in enumerate(of.groups)}
+    place = [number[name] for name in groups]
+    gained, lost = (
+        rows_by(of.code[some], None if of.times is None else of.times[some], len(of.groups))[place]
+        for some in (here & right[1] & ~right[0], here & right[0] & ~right[1])
+    )
+    return Changed(gained, lost)
 
 
 def _said(names: tuple[str, str], counts: tuple[SplitCounts, SplitCounts]) -> tuple[str, ...]:
