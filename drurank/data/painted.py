@@ -32,7 +32,7 @@ class PaintedShortcut(Shortcut):
         size: side of a picture, in pixels, 16 or more.
         contrast: highest of the shape against its background, in 0 to 255; each picture's is drawn from 0 to it.
         noise: standard deviation of each pixel, in 0 to 255.
-        **kwargs: those of ``GroupDataModule``.
+        **kwargs: ``noisy`` of ``Shortcut``, and those of ``GroupDataModule``.
 
     Raises:
         InputError: if an argument is out of range.
@@ -67,20 +67,19 @@ class PaintedShortcut(Shortcut):
         """What the pictures show."""
         return ["ring", "cross"]
 
-    def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """See the class: pictures, uint8 ``[m, group_size, 3, size, size]``, and labels."""
-        y, s = self.draw_labels(place, m, rng)
+    def draw_inputs(self, y: np.ndarray, s: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """See the class: pictures, uint8 ``[m, group_size, 3, size, size]``."""
         side = self.size
         radius = side * rng.uniform(0.2, 0.32, y.shape)
         centre = radius[..., None] + (side - 1 - 2 * radius[..., None]) * rng.random((*y.shape, 2))
         made = np.empty((*y.shape, 3, side, side), np.uint8)
-        for group in range(m):  # a group at a time, which bounds the memory
+        for group in range(len(y)):  # a group at a time, which bounds the memory
             shape = _shapes(side, centre[group], radius[group], y[group])
             tint = TINTS[s[group]] * rng.uniform(0.3, 1.0, (len(shape), 1))
             ground = GREY + tint[:, :, None, None] + self.noise * rng.standard_normal((len(shape), 3, side, side))
             seen = self.contrast * rng.random((len(shape), 1, 1, 1)) * shape[:, None]
             made[group] = np.clip(ground + seen, 0, 255).astype(np.uint8)
-        return made, y
+        return made
 
 
 def _shapes(side: int, centre: np.ndarray, radius: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -166,6 +166,7 @@ class Shortcut(Generated):
         flipped: share of flipped groups for training, OOD validation and OOD test.
         agreement: chance that the shortcut agrees with the label in a group that is not flipped.
         seed: of the generator; the same seed gives the same data.
+        noisy: share of the training groups, the first of them, whose labels are drawn by lot; 0.1 is one in ten.
         **kwargs: those of ``GroupDataModule``.
 
     Raises:
@@ -179,25 +180,29 @@ class Shortcut(Generated):
         flipped: list[float] = [0.1, 0.3, 0.3],  # noqa: B006 - shown in the help; never changed
         agreement: float = 0.9,
         seed: int = 0,
+        noisy: float = 0.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(groups, group_size, seed, **kwargs)
-        if len(flipped) != 3 or not all(0 <= share <= 1 for share in [*flipped, agreement]):
+        if len(flipped) != 3 or not all(0 <= share <= 1 for share in [*flipped, agreement, noisy]):
             raise InputError(
-                f"flipped is {flipped} and agreement {agreement}; give three shares and one share, each from 0 to 1"
+                f"flipped is {flipped}, agreement {agreement} and noisy {noisy}; give three shares and two shares, "
+                "each from 0 to 1"
             )
-        self.flipped, self.agreement = flipped, agreement
+        self.flipped, self.agreement, self.noisy = flipped, agreement, noisy
 
     def draw(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """See the class; the flipped groups are the last ones of the split."""
-        y, s = self.draw_labels(place, m, rng)
-        core = 2 * y - 1 + rng.standard_normal(y.shape)
-        shortcut = 2 * (2 * s - 1) + 0.5 * rng.standard_normal(y.shape)
-        return np.stack([core, shortcut], axis=2), y
-
-    def draw_labels(self, place: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Labels and what the shortcut says, 0/1 ``[m, group_size]`` both."""
         y = np.tile(np.arange(self.group_size) % 2, (m, 1))
         flipped = np.arange(m) >= m - round(self.flipped[place] * m)
         chance = np.where(flipped, 1 - self.agreement, self.agreement)[:, None]
-        return y, np.where(rng.random(y.shape) < chance, y, 1 - y)
+        x = self.draw_inputs(y, np.where(rng.random(y.shape) < chance, y, 1 - y), rng)
+        by_lot = round(self.noisy * m) if place == 0 else 0
+        y[:by_lot] = rng.integers(0, 2, y[:by_lot].shape)
+        return x, y
+
+    def draw_inputs(self, y: np.ndarray, s: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Features ``[m, group_size, ...]`` of labels and of what the shortcut says, 0/1 ``[m, group_size]`` both."""
+        core = 2 * y - 1 + rng.standard_normal(y.shape)
+        shortcut = 2 * (2 * s - 1) + 0.5 * rng.standard_normal(y.shape)
+        return np.stack([core, shortcut], axis=2)

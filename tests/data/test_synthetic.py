@@ -1,13 +1,14 @@
 """Synthetic and Shortcut hold what the paper defines."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import kstest, norm, truncnorm
 
-from drurank.data import Shortcut, Synthetic
+from drurank.data import PaintedShortcut, Shortcut, Synthetic
 from drurank.errors import InputError
 from drurank.methods import DRU
 from drurank.networks import Sizes
@@ -17,13 +18,13 @@ PARTS = ("train", "ood_val", "ood_test")
 
 
 def rows_of(data, split):
-    """Inputs ``[m, size, 2]``, labels ``[m, size]`` and groups ``[m]`` of one part, as numpy arrays."""
+    """Inputs ``[m, size, ...]``, labels ``[m, size]`` and groups ``[m]`` of one part, as numpy arrays."""
     part = data.dataset(split)
     shape = (data.groups[PARTS.index(split)], data.group_size)
     batch = part[list(range(len(part)))]
     group = batch["group"].numpy().reshape(shape)
     assert (group == group[:, :1]).all(), "a group is in one piece"
-    x = batch["inputs"].double().numpy().reshape(*shape, 2)
+    x = batch["inputs"].double().numpy().reshape(*shape, *batch["inputs"].shape[1:])
     return x, batch["label"].numpy().reshape(shape), group[:, 0]
 
 
@@ -172,6 +173,7 @@ def test_seed_decides_the_data_and_parts_do_not_disturb_each_other(kind):
         (lambda: Shortcut(group_size=0), "group_size 0"),
         (lambda: Shortcut(flipped=[0.1, 0.1]), "flipped"),
         (lambda: Shortcut(agreement=1.5), "agreement 1.5"),
+        (lambda: Shortcut(noisy=-0.1), "noisy -0.1"),
         (lambda: Shortcut(batch_size=0), "batch_size is 0"),
         (lambda: Shortcut(eval_batch_size=0), "eval_batch_size is 0"),
         (lambda: Shortcut(num_workers=-1), "num_workers is -1"),
@@ -205,6 +207,19 @@ def test_shortcut_by_its_definition():
         assert flipped.sum() == round(share * groups)
         assert agreement[~flipped].mean() == pytest.approx(0.9, abs=4 * 0.3 / math.sqrt((~flipped).sum() * 50))
         assert agreement[flipped].mean() == pytest.approx(0.1, abs=4 * 0.3 / math.sqrt(flipped.sum() * 50))
+
+
+@pytest.mark.parametrize("kind", [Shortcut, partial(PaintedShortcut, size=16)])
+def test_labels_of_noisy_groups_are_drawn_by_lot_in_training_alone(kind):
+    clean, noisy = (kind(groups=[20, 10, 10], group_size=40, noisy=share) for share in (0.0, 0.25))
+    for split in PARTS:
+        (x, y, _), (noisy_x, noisy_y, _) = rows_of(clean, split), rows_of(noisy, split)
+        assert np.array_equal(x, noisy_x), "the features are those that the labels had"
+        by_lot = 5 if split == "train" else 0
+        assert np.array_equal(y[by_lot:], noisy_y[by_lot:])
+        if by_lot:
+            wrong = (y != noisy_y)[:by_lot].mean()
+            assert wrong == pytest.approx(0.5, abs=4 * 0.5 / math.sqrt(5 * 40))
 
 
 def test_shortcut_options_open_every_parameter():
