@@ -1,4 +1,4 @@
-"""The experiments: what ``studies/*.yaml`` say, cut into pieces that are studies of their own."""
+"""The experiments: what ``plans/*.yaml`` say, cut into pieces that are studies of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 
 ROOT = Path(__file__).parents[2]
-STUDIES = Path(__file__).parent / "studies"
+PLANS = Path(__file__).parent / "plans"
 ORDER = (
     "shortcut",
     "compas",
@@ -35,7 +35,7 @@ Size = Literal["full", "small"]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A file of ``studies``.
+    """A file of ``plans``.
 
     Attributes:
         name: of the file.
@@ -59,8 +59,8 @@ class Experiment:
 
     @classmethod
     def read(cls, name: str, size: Size) -> Experiment:
-        """Read ``studies/NAME.yaml``; of size small with what its section ``small`` changes."""
-        content = _load(STUDIES / f"{name}.yaml")
+        """Read ``plans/NAME.yaml``; of size small with what its section ``small`` changes."""
+        content = _load(PLANS / f"{name}.yaml")
         small = content.pop("small")
         variants = content.pop("variants", {"": {}})
         if size == "small":
@@ -68,7 +68,7 @@ class Experiment:
             content["study"] = _merged(content["study"], small)
         candidates = content["study"].pop("candidates")
         if isinstance(candidates, str):
-            candidates = _load(STUDIES / candidates)
+            candidates = _load(PLANS / candidates)
         if size == "small":
             candidates = [{option: _fewer(option, value) for option, value in entry.items()} for entry in candidates]
         return cls(name=name, variants=variants, candidates=candidates, **content)
