@@ -74,16 +74,16 @@ class Experiment:
         return cls(name=name, variants=variants, candidates=candidates, **content)
 
     def pieces(self, size: Size, most: int | None = None) -> Iterator[Piece]:
-        """Studies that together are the experiment: one a variant and, of generated data, seed.
+        """Studies that together are the experiment: one a variant and seed.
 
         Args:
             size: which number of seeds.
             most: seeds at most.
         """
         seeds = range(min(self.seeds[size], most or self.seeds[size]))
-        for given in [seeds] if self.data else [(seed,) for seed in seeds]:
+        for seed in seeds:
             for variant, options in self.variants.items():
-                yield Piece(self, variant, tuple(given), options)
+                yield Piece(self, variant, seed, options)
 
 
 @dataclass(frozen=True)
@@ -93,21 +93,20 @@ class Piece:
     Attributes:
         experiment: which it is of.
         variant: name of the data's variant; empty where there is one.
-        seeds: of training; generated data has the same.
+        seed: of training, and of generated data.
         options: of the data and the trainer.
     """
 
     experiment: Experiment
     variant: str
-    seeds: tuple[int, ...]
+    seed: int
     options: Mapping[str, Any]
 
     @property
     def name(self) -> str:
         """Folder of the piece."""
         words = [self.experiment.name, *self.variant.replace("%", "percent").replace(",", "").split()]
-        seed = "" if self.experiment.data else f"-seed-{self.seeds[0]}"
-        return "-".join(words).lower() + seed
+        return "-".join([*words, "seed", str(self.seed)]).lower()
 
     def study(self, places: Mapping[str, str]) -> dict[str, Any]:
         """Content of the file of the study.
@@ -119,12 +118,12 @@ class Piece:
         study["configs"] = [str(ROOT / file) for file in study.get("configs", [])]
         options = dict(self.options)
         if not self.experiment.data:
-            options["data.seed"] = self.seeds[0]
+            options["data.seed"] = self.seed
         for option, value in options.items():
             section, name = option.split(".")
             given = {"init_args": {name: value}} if section == "data" else {name: value}
             study[section] = _merged(study.get(section, {}), given)
-        return study | {"candidates": self.experiment.candidates, "seeds": list(self.seeds), "criteria": ["qdcg10"]}
+        return study | {"candidates": self.experiment.candidates, "seeds": [self.seed], "criteria": ["qdcg10"]}
 
 
 def experiments(size: Size, only: list[str] | None = None) -> list[Experiment]:

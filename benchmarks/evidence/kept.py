@@ -1,7 +1,7 @@
 """What is kept of the studies: counts by group of each candidate, small enough for the repository.
 
-``NAME.parquet`` has a row a candidate and split: ``piece, variant, method, setting, options, seed, epoch, plain, steps,
-seconds, split, correct``, where ``correct`` are the rows answered correctly by group. ``NAME.groups.parquet`` has a row
+``NAME.parquet`` has a row a candidate and split: ``piece, variant, is_drawn, method, setting, options, seed, epoch,
+plain, steps, seconds, split, correct``, where ``correct`` are the rows answered correctly by group. ``NAME.groups.parquet`` has a row
 a piece and split: ``piece, split, count``, where ``count`` are the rows by group. ``manifest.json`` says of each piece
 when, where and from what it was made.
 """
@@ -32,13 +32,14 @@ def digest(study: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(study, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def keep(folder: Path, piece: str, variant: str, study: Study) -> None:
+def keep(folder: Path, piece: str, variant: str, is_drawn: bool, study: Study) -> None:
     """Add a finished study to the files of its experiment, in place of what was kept of it.
 
     Args:
         folder: of the experiment's files, whose names begin with it.
         piece: name of the study.
         variant: of the data.
+        is_drawn: whether each seed has rows of its own.
         study: all of whose candidates are finished.
     """
     splits = study.results[0].splits
@@ -54,6 +55,7 @@ def keep(folder: Path, piece: str, variant: str, study: Study) -> None:
                 {
                     "piece": piece,
                     "variant": variant,
+                    "is_drawn": is_drawn,
                     "method": result.method,
                     "setting": result.setting,
                     "options": json.dumps(result.manifest["options"], sort_keys=True),

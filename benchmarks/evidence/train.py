@@ -115,7 +115,7 @@ def run(piece: Piece, study: Mapping[str, Any], results: Path, studies: Path, wo
         done = subprocess.run([sys.executable, "-m", "drurank", *words], env=environment, stdout=said, stderr=said)
     if done.returncode:
         raise SystemExit(f"{piece.name} is not finished, see {folder / 'said.txt'}; the same command goes on with it")
-    keep(results / piece.experiment.name, piece.name, piece.variant, Study.load(folder))
+    keep(results / piece.experiment.name, piece.name, piece.variant, piece.experiment.data is None, Study.load(folder))
     known[piece.name] = {"digest": made_of, "minutes": round((time.time() - begun) / 60, 1), **where_from()}
     write_json(manifest, dict(sorted(known.items())))
     shutil.rmtree(folder)

@@ -1,0 +1,71 @@
+"""Methods by criteria on one data set, with what chance does to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from kept import Kept
+from markdown import figure, table, with_interval
+from values import SHOWN, chosen, differences, in_points, with_values
+
+from drurank.noise import criteria_noise
+from drurank.spread import fit_spread
+
+ORDER = (
+    "ERM", "qDRU+M", "qDRU+G", "gDRU+M", "gDRU+G", "Worst+M", "Worst+G", "Const+M", "GroupDRO", "JTT", "IRM", "CVaR",
+    "ChiSquare", "DFR",
+)  # fmt: skip
+
+
+def in_order(best: pd.DataFrame) -> list[str]:
+    """Methods as tables show them."""
+    here = list(best["method"].unique())
+    return [name for name in ORDER if name in here] + sorted(set(here) - set(ORDER))
+
+
+def methods_table(kept: Kept, variant: str | None = None) -> str:
+    """Means over seeds, and differences from ``ERM`` in ``p10``, ``worst`` and ``qdcg10``."""
+    best = chosen(with_values(kept))
+    if variant is not None:
+        best = best[best["variant"] == variant]
+    against = {name: differences(kept, best, name) for name in SHOWN}
+    rows = []
+    for method in in_order(best):
+        mine = best[best["method"] == method]
+        line = [method, *(f"{figure(name, mine[name].mean())}" for name in SHOWN)]
+        for name in SHOWN[1:]:
+            line.append("" if method == "ERM" else with_interval(name, against[name][method], True))
+        rows.append([*line, f"{int(mine['plain'].sum())} of {len(mine)}"])
+    head = ["method", *SHOWN, *(f"{name} less ERM's" for name in SHOWN[1:]), "plain"]
+    return table(head, rows)
+
+
+def told(kept: Kept, name: str = "qdcg10", variant: str | None = None) -> dict[str, int]:
+    """Method to 1 where it is told to be better than ``ERM``, -1 where worse, else 0."""
+    best = chosen(with_values(kept))
+    if variant is not None:
+        best = best[best["variant"] == variant]
+    sign = -1 if name == "qdcg10" else 1
+    return {method: int(sign * np.sign(one.mean)) * one.told for method, one in differences(kept, best, name).items()}
+
+
+def chance_line(kept: Kept, variant: str | None = None) -> str:
+    """The spread of true accuracies under ``ERM``, and what chance alone would give; of the first seed."""
+    best = chosen(with_values(kept))
+    best = best[(best["method"] == "ERM") & ((best["variant"] == variant) | (variant is None))].sort_values("seed")
+    row = best.iloc[0]
+    correct, count = row["correct"].astype(np.int64), kept.counts[row["piece"], row["split"]]
+    spread = fit_spread(correct, count)
+    noise = criteria_noise(correct, count, ("p10", "worst", "qdcg10"), spread=spread)
+    said = ", ".join(
+        f"`{name}` {figure(name, float(in_points(name, one.floor)))} "
+        f"({figure(name, float(in_points(name, one.floor_low)))} to {figure(name, float(in_points(name, one.floor_high)))})"
+        for name, one in noise.items()
+    )
+    few, many = int(count.min()), int(count.max())
+    rows = f"{few} rows each" if few == many else f"{few} to {many} rows each"
+    return (
+        f"Test: {len(count):,} groups, {rows}. Under ERM (seed {row['seed']}) the true accuracies have a standard "
+        f"deviation of {100 * spread.sd:.1f} points (90 %: {100 * spread.low:.1f} to {100 * spread.high:.1f}). If all "
+        f"groups were served alike, chance alone would give {said}."
+    )
