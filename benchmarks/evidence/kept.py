@@ -1,9 +1,9 @@
 """What is kept of the studies: counts by group of each candidate, small enough for the repository.
 
 ``NAME.parquet`` has a row a candidate and split: ``piece, variant, is_drawn, method, setting, options, seed, epoch,
-plain, steps, seconds, split, correct``, where ``correct`` are the rows answered correctly by group. ``NAME.groups.parquet`` has a row
-a piece and split: ``piece, split, count``, where ``count`` are the rows by group. ``manifest.json`` says of each piece
-when, where and from what it was made.
+plain, steps, seconds, split, correct``, where ``correct`` are the rows answered correctly by group.
+``NAME.groups.parquet`` has a row a piece and split: ``piece, split, count``, where ``count`` are the rows by group.
+``manifest.json`` says of each piece when, where and from what it was made.
 """
 
 from __future__ import annotations

@@ -58,8 +58,9 @@ def chance_line(kept: Kept, variant: str | None = None) -> str:
     spread = fit_spread(correct, count)
     noise = criteria_noise(correct, count, ("p10", "worst", "qdcg10"), spread=spread)
     said = ", ".join(
-        f"`{name}` {figure(name, float(in_points(name, one.floor)))} "
-        f"({figure(name, float(in_points(name, one.floor_low)))} to {figure(name, float(in_points(name, one.floor_high)))})"
+        "`{}` {} ({} to {})".format(
+            name, *(figure(name, float(in_points(name, end))) for end in (one.floor, one.floor_low, one.floor_high))
+        )
         for name, one in noise.items()
     )
     few, many = int(count.min()), int(count.max())
