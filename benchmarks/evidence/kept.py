@@ -24,7 +24,7 @@ from drurank.study import Study
 
 BY = "qdcg10"
 KEPT_SPLITS = ("ood_val", "ood_test", "id_val", "id_test")
-COUNTS = pa.list_(pa.uint16())
+COUNTS = pa.list_(pa.field("element", pa.uint16()))
 
 
 def digest(study: Mapping[str, Any]) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from kept import Kept
 from markdown import figure, table, with_interval
+from matplotlib.figure import Figure
 from values import SHOWN, chosen, differences, in_points, with_values
 
+from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
 
@@ -40,15 +44,6 @@ def methods_table(kept: Kept, variant: str | None = None) -> str:
     return table(head, rows)
 
 
-def told(kept: Kept, name: str = "qdcg10", variant: str | None = None) -> dict[str, int]:
-    """Method to 1 where it is told to be better than ``ERM``, -1 where worse, else 0."""
-    best = chosen(with_values(kept))
-    if variant is not None:
-        best = best[best["variant"] == variant]
-    sign = -1 if name == "qdcg10" else 1
-    return {method: int(sign * np.sign(one.mean)) * one.told for method, one in differences(kept, best, name).items()}
-
-
 def chance_line(kept: Kept, variant: str | None = None) -> str:
     """The spread of true accuracies under ``ERM``, and what chance alone would give; of the first seed."""
     best = chosen(with_values(kept))
@@ -70,3 +65,39 @@ def chance_line(kept: Kept, variant: str | None = None) -> str:
         f"deviation of {100 * spread.sd:.1f} points (90 %: {100 * spread.low:.1f} to {100 * spread.high:.1f}). If all "
         f"groups were served alike, chance alone would give {said}."
     )
+
+
+def summary(studies: Mapping[str, Kept], name: str) -> str:
+    """A row a method, a column a data set: its difference from ``ERM``, bold where it is told from chance."""
+    found = {title: differences(kept, chosen(with_values(kept)), name) for title, kept in studies.items()}
+    order = [method for method in ORDER if method != "ERM"]
+    rows = []
+    for method in order:
+        each = [against.get(method) for against in found.values()]
+        better = 1 if criterion(name).higher_is_better else -1
+        told = [int(np.sign(one.mean) * better) for one in each if one is not None and one.told]
+        cells = ["" if one is None else with_interval(name, one, True) for one in each]
+        rows.append([method, *cells, f"{told.count(1)}", f"{told.count(-1)}"])
+    return table(["method", *found, "told better", "told worse"], rows)
+
+
+def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
+    """A panel a data set: each method less ``ERM``, with 95 % intervals."""
+    drawn = Figure(figsize=(2.3 * len(studies) + 1, 4), layout="constrained")
+    axes = drawn.subplots(1, len(studies), sharey=True, squeeze=False)[0]
+    order = [method for method in ORDER if method != "ERM"][::-1]
+    for axis, (title, kept) in zip(axes, studies.items(), strict=True):
+        against = differences(kept, chosen(with_values(kept)), name)
+        axis.axvline(0, color="grey", linewidth=0.8)
+        for place, method in enumerate(order):
+            if method not in against:
+                continue
+            one = against[method]
+            colour = "#0b6e99" if one.told else "#9a9a9a"
+            axis.errorbar(
+                one.mean, place, xerr=[[one.mean - one.low], [one.high - one.mean]], fmt="o", color=colour, capsize=2
+            )
+        axis.set_yticks(np.arange(len(order)), order)
+        axis.set_title(title, fontsize=9)
+        axis.set_xlabel(f"{name} less ERM's", fontsize=8)
+    return drawn

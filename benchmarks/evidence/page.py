@@ -1,0 +1,131 @@
+"""Makes docs/evidence.md and its pictures from what is kept, without training: python benchmarks/evidence/page.py."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+from chance import real_data, spread_of_differences
+from choosing import Pool, criteria_table, size_table
+from curves import curve_tables, draw_curves, variants_table
+from cutoffs import cutoff_table, draw_cutoffs
+from experiments import ORDER, ROOT, Experiment
+from kept import Kept
+from markdown import table
+from matplotlib.figure import Figure
+from methods import chance_line, draw_methods, methods_table, summary
+from synthetic import both_cells, cells, longer, orders
+
+RESULTS = Path(__file__).parent / "results"
+TEMPLATE = Path(__file__).parent / "page.md"
+MISSING = "*Not run yet.*"
+GRIDS = ("shortcut", "compas", "wisdm_har", "omniglot_strokes", "insteval", "rt_critics", "hotel_reviews")
+BUDGETS = {"short": "synthetic_short", "converged": "synthetic_converged", "ranks from training": "synthetic_training"}
+
+
+class Page:
+    """The parts of the page, by name.
+
+    Args:
+        results: folder of what is kept.
+        pictures: folder of the pictures.
+    """
+
+    def __init__(self, results: Path, pictures: Path) -> None:
+        self.results, self.pictures = results, pictures
+        found = {name: Kept.read(results, name) for name in ORDER}
+        self.kept = {name: one for name, one in found.items() if one is not None}
+        self.titles = {name: Experiment.read(name, "full").title for name in ORDER}
+        self.parts: dict[str, Callable[[str], str]] = {
+            "synthetic": lambda word: self.of("synthetic_" + word[:-2], lambda kept: cells(kept, int(word[-1]))),
+            "orders": lambda name: orders(
+                {key: self.kept[one] for key, one in BUDGETS.items() if one in self.kept}, name
+            ),
+            "longer": lambda _: self.of("synthetic_longer", lambda kept: f"{longer(kept)}\n\n{both_cells(kept)}"),
+            "methods": lambda name: self.of(name, lambda kept: f"{chance_line(kept)}\n\n{methods_table(kept)}"),
+            "summary": lambda name: summary(self.titled(), name),
+            "curves": lambda name: self.of("shortcut_curves", lambda kept: curve_tables(kept, name)),
+            "details": lambda name: self.of("details", lambda kept: variants_table(kept, name)),
+            "criteria": lambda word: self.of(
+                word.split()[0], lambda kept: criteria_table(pools(kept), word.split()[1])
+            ),
+            "sizes": lambda word: self.of(word.split()[0], lambda kept: sizes(kept, word.split()[1])),
+            "cutoffs": lambda name: cutoff_table(self.titled(), name),
+            "chance": lambda _: real_data(),
+            "chance spread": lambda _: spread_of_differences(),
+            "made": lambda _: self.made(),
+            "picture": self.picture,
+        }
+
+    def of(self, name: str, part: Callable[[Kept], str]) -> str:
+        """A part of one experiment; a word where nothing was kept of it."""
+        return part(self.kept[name]) if name in self.kept else MISSING
+
+    def titled(self) -> dict[str, Kept]:
+        """The experiments that have all methods, by title."""
+        return {self.titles[name]: self.kept[name] for name in GRIDS if name in self.kept}
+
+    def picture(self, word: str) -> str:
+        """Draw a picture; its alternative text follows its name."""
+        name, text = word.split(" ", 1)
+        drawing: Mapping[str, Callable[[], Figure]] = {
+            "methods": lambda: draw_methods(self.titled()),
+            "cutoffs": lambda: draw_cutoffs(self.titled()),
+            "curves": lambda: draw_curves(self.kept["shortcut_curves"]),
+        }
+        self.pictures.mkdir(parents=True, exist_ok=True)
+        drawing[name]().savefig(self.pictures / f"{name}.png", dpi=110)
+        return f"![{text}]({self.pictures.name}/{name}.png)"
+
+    def made(self) -> str:
+        """Where each table comes from."""
+        manifest = json.loads((self.results / "manifest.json").read_text(encoding="utf-8"))
+        pieces = pd.DataFrame([{"piece": name, **entry} for name, entry in manifest.items()])
+        lines = []
+        for name, kept in self.kept.items():
+            some = pieces[pieces["piece"].isin(kept.rows["piece"].unique())]
+            seeds = kept.rows.groupby("variant")["seed"].nunique()
+            few, many = int(seeds.min()), int(seeds.max())
+            lines.append([
+                f"`{name}`",
+                str(few) if few == many else f"{few} to {many}",
+                f"{kept.rows.groupby(['piece', 'setting', 'seed']).ngroups:,}",
+                f"{some['minutes'].sum():.0f}",
+                ", ".join(sorted(some["commit"].unique())),
+                f"{some['date'].min()} to {some['date'].max()}",
+            ])  # fmt: skip
+        return table(["experiment", "seeds", "models", "minutes", "commit", "date"], lines)
+
+    def write(self, output: Path) -> None:
+        """Fill the template."""
+        text = TEMPLATE.read_text(encoding="utf-8")
+        filled = re.sub(r"\{\{(.+?):\s*(.*?)\}\}", lambda found: self.parts[found[1]](found[2]), text)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(filled, encoding="utf-8")
+
+
+def pools(kept: Kept) -> list[Pool]:
+    """All candidates of each seed."""
+    return [Pool.of(kept, piece) for piece in kept.rows["piece"].unique()]
+
+
+def sizes(kept: Kept, target: str) -> str:
+    """Validation sets of all groups and fewer, of all rows and 10."""
+    return size_table(pools(kept), target, (None, 10), (None, 20, 8))
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of what is kept")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "evidence.md")
+    options = parser.parse_args()
+    Page(options.results, options.output.with_suffix("")).write(options.output)
+
+
+if __name__ == "__main__":
+    main()
