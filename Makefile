@@ -1,11 +1,15 @@
-# make install | run | test | test-quick | test-ddp | test-kill | test-mutate | lint | type | bench | bench-methods | clean
+# make install | run | test | test-quick | test-ddp | test-kill | test-mutate | lint | type | bench | bench-methods
+#      | evidence | evidence-page | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
 SETTING ?= 3
+SIZE ?= full
+TABLES ?= ../shared/data
 TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install run test test-quick test-ddp test-kill test-mutate lint type bench bench-methods clean
+.PHONY: install run test test-quick test-ddp test-kill test-mutate lint type bench bench-methods evidence evidence-page \
+	clean
 
 install: .venv/installed
 
@@ -58,6 +62,17 @@ bench: install
 bench-methods: install
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/trial.py shortcut --seeds 5
+
+# All experiments of docs/evidence.md, with the real data in TABLES: hours, and it goes on where it stopped. With
+# SIZE=small all of them in small, in minutes, below studies/.
+evidence: install
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/train.py --size $(SIZE) --data $(TABLES)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/choosing.py --size $(SIZE)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/page.py --size $(SIZE)
+
+# The page from what is kept, without training.
+evidence-page: install
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/page.py
 
 clean:
 	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

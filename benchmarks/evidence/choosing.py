@@ -1,13 +1,17 @@
-"""Which criterion, on how many validation groups of how many rows, picks what serves unseen groups best."""
+"""Which criterion, on how many validation groups of how many rows, picks what serves unseen groups best.
+
+python benchmarks/evidence/choosing.py draws it from what is kept, some ten minutes, and keeps the draws for the page.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from kept import Kept
+from kept import Kept, results_of
 from markdown import table
 from rich.progress import track
 from scipy.stats import kendalltau
@@ -18,6 +22,9 @@ from drurank.criteria import compute_criteria, criterion
 CRITERIA = ("overall", "average", "worst", "p10", "gdcg10", "gdcg50", "qdcg10", "qdcg50", "tstat")
 TARGETS = ("worst", "p10", "qdcg10")
 DRAWS = 60
+EVERY = 5
+GROUPS, ROWS = (None, 20), (None, 10)
+OF_PAGE = ("shortcut", "insteval", "hotel_reviews", "synthetic_short")
 PERCENT = (5, 95)
 
 
@@ -46,6 +53,10 @@ class Pool:
         correct = [np.stack(list(part["correct"])).astype(np.int64) for part in found]
         counts = [kept.counts[piece, name] for name in names]
         return cls(correct[0], counts[0], correct[1], counts[1])
+
+    def thinned(self, every: int) -> Pool:
+        """Every so many candidates."""
+        return Pool(self.valid[::every], self.valid_count, self.test[::every], self.test_count)
 
     def drawn(self, rng: np.random.Generator, groups: int | None, rows: int | None) -> Pool:
         """Validation of so many groups, drawn without replacement, and rows of each; test groups drawn anew.
@@ -80,19 +91,32 @@ def outcomes(
     return found
 
 
-def draws_of(
-    pools: Sequence[Pool], groups: int | None = None, rows: int | None = None, shrink: bool = False
-) -> pd.DataFrame:
-    """Tau and regret of every criterion and target in each draw, means over the pools."""
+def draws_of(pools: Sequence[Pool], draws: int, groups: int | None, rows: int | None, shrink: bool) -> pd.DataFrame:
+    """Tau and regret of every criterion and target in each draw, means over the pools; the same draws each time."""
     rng = np.random.default_rng(0)
     names = [name for name in CRITERIA if not (shrink and name in ("overall", "tstat"))]
     lines = []
-    for draw in track(range(DRAWS), "Choosing", transient=True):
+    for draw in range(draws):
         each = [outcomes(pool.drawn(rng, groups, rows), names, shrink) for pool in pools]
-        for key in each[0]:
-            tau, regret = np.nanmean([one[key] for one in each], axis=0)
-            lines.append({"draw": draw, "criterion": key[0], "target": key[1], "tau": tau, "regret": regret})
-    return pd.DataFrame(lines)
+        for criterion_name, target in each[0]:
+            tau, regret = np.nanmean([one[criterion_name, target] for one in each], axis=0)
+            lines.append((draw, criterion_name, target, tau, regret))
+    found = pd.DataFrame(lines, columns=["draw", "criterion", "target", "tau", "regret"])
+    return found.assign(groups=groups or 0, rows=rows or 0, shrink=shrink)
+
+
+def draw_all(kept: Kept, draws: int) -> pd.DataFrame:
+    """Everything that the page says of one experiment: all models on all of validation, and some on less of it.
+
+    Shrunk accuracies take a tenth of a second a model, so the second is of every fifth model and a third of the draws.
+    """
+    whole = [Pool.of(kept, piece) for piece in kept.rows["piece"].unique()]
+    some = [pool.thinned(EVERY) for pool in whole[:1]]
+    sizes = [(groups, rows, shrink) for groups in GROUPS for rows in ROWS for shrink in (False, True)]
+    parts = [draws_of(whole, draws, None, None, False).assign(pool="all")]
+    for size in track(sizes, "Choosing", transient=True):
+        parts.append(draws_of(some, max(draws // 3, 1), *size).assign(pool="some"))
+    return pd.concat(parts, ignore_index=True)
 
 
 def ends(values: pd.Series, unit: float = 1.0, digits: int = 2) -> str:
@@ -101,42 +125,44 @@ def ends(values: pd.Series, unit: float = 1.0, digits: int = 2) -> str:
     return f"{values.mean() * unit:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
-def criteria_table(pools: Sequence[Pool], target: str) -> str:
+def criteria_table(found: pd.DataFrame, target: str) -> str:
     """Each criterion on all validation groups; the regret also less that of ``worst``, in the same draws."""
-    found = draws_of(pools)
-    found = found[found["target"] == target].pivot(index="draw", columns="criterion")
-    unit, digits = (100.0, 1) if target != "qdcg10" else (1.0, 2)
+    found = found[(found["pool"] == "all") & (found["target"] == target)].pivot(index="draw", columns="criterion")
+    shown = (1.0, 2) if target == "qdcg10" else (100.0, 1)
     rows = []
     for name in CRITERIA:
         less = found["regret"][name] - found["regret"]["worst"]
-        cells = [ends(found["tau"][name]), ends(found["regret"][name], unit, digits)]
-        rows.append([f"`{name}`", *cells, "" if name == "worst" else ends(less, unit, digits)])
+        cells = [ends(found["tau"][name]), ends(found["regret"][name], *shown)]
+        rows.append([f"`{name}`", *cells, "" if name == "worst" else ends(less, *shown)])
     return table(["criterion", "tau", "regret", "regret less that of `worst`"], rows)
 
 
-def size_table(
-    pools: Sequence[Pool], target: str, rows_a_group: Sequence[int | None], groups: Sequence[int | None]
-) -> str:
-    """Regret of ``worst`` and ``qdcg10``, plain and with ``shrink``, by the size of the validation set."""
-    unit, digits = (100.0, 1) if target != "qdcg10" else (1.0, 2)
+def size_table(found: pd.DataFrame, target: str) -> str:
+    """Regret of three criteria, plain and with ``shrink``, by the size of the validation set."""
+    found = found[(found["pool"] == "some") & (found["target"] == target)]
+    shown = (1.0, 2) if target == "qdcg10" else (100.0, 1)
+    kinds = [(name, shrink) for name in ("average", "worst", "qdcg10") for shrink in (False, True)]
     lines = []
-    for many in groups:
-        for each in rows_a_group:
-            line = [str(many or "all"), str(each or "all")]
-            cells, told = {}, ""
-            for shrink in (False, True):
-                found = draws_of(pools, many, each, shrink)
-                by = found[found["target"] == target].pivot(index="draw", columns="criterion", values="regret")
-                cells |= {(name, shrink): by[name] for name in ("worst", "qdcg10", "average")}
-            line += [
-                ends(cells[name, shrink], unit, digits)
-                for name in ("average", "worst", "qdcg10")
-                for shrink in (False, True)
-            ]
-            low, high = np.percentile(cells["qdcg10", False] - cells["worst", False], PERCENT)
-            told = "qdcg10" if high < 0 else "worst" if low > 0 else "not told"
-            lines.append([*line, told])
-    head = [
-        f"{name}{', shrink' if shrink else ''}" for name in ("average", "worst", "qdcg10") for shrink in (False, True)
-    ]
+    for (groups, rows), part in found.groupby(["groups", "rows"], sort=False):
+        by = part.pivot(index="draw", columns=["criterion", "shrink"], values="regret")
+        low, high = np.percentile(by["qdcg10", False] - by["worst", False], PERCENT)
+        told = "qdcg10" if high < 0 else "worst" if low > 0 else "not told"
+        lines.append([str(groups or "all"), str(rows or "all"), *(ends(by[kind], *shown) for kind in kinds), told])
+    head = [f"{name}{', shrink' if shrink else ''}" for name, shrink in kinds]
     return table(["groups", "rows each", *head, "less regret"], lines)
+
+
+def main() -> None:
+    """Draw for all experiments of the page, and keep the draws."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", choices=["full", "small"], default="full")
+    options = parser.parse_args()
+    results = results_of(options.size)
+    for name in OF_PAGE:
+        kept = Kept.read(results, name)
+        if kept is not None:
+            draw_all(kept, DRAWS if options.size == "full" else 3).to_parquet(results / f"{name}.choosing.parquet")
+
+
+if __name__ == "__main__":
+    main()

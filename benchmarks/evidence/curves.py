@@ -13,7 +13,8 @@ from values import chosen, differences, with_values
 
 PANELS: Mapping[str, Mapping[str, str]] = {
     "flipped training groups": {
-        "0 %": "flipped 0 %", "2 %": "flipped 2 %", "5 %": "flipped 5 %", "10 %": "flipped 10 %", "30 %": "flipped 30 %",
+        "0 %": "flipped 0 %", "2 %": "flipped 2 %", "5 %": "flipped 5 %", "10 %": "flipped 10 %",
+        "30 %": "flipped 30 %",
     },
     "rows a group": {
         "5": "group size 5", "20": "group size 20", "50": "flipped 10 %", "200": "group size 200",

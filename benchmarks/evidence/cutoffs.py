@@ -17,9 +17,10 @@ SHOWN = ("p10", "qdcg10")
 def by_cutoff(kept: Kept, name: str) -> dict[str, Interval]:
     """Each cutoff of qDRU+M less ``ERM``, each with the rate that validation chooses."""
     rows = with_values(kept)
-    cutoff = option(rows, "cutoff")
-    mine = rows[rows["method"] == "qDRU+M"].assign(method=cutoff.map("C={}".format))
-    best = chosen(pd.concat([rows[rows["method"] == "ERM"], mine]))
+    cutoff = option(rows, "model.cutoff")
+    mine = rows[rows["method"] == "qDRU+M"].assign(method=cutoff.map("C={:g}".format))
+    rule = rows[rows["method"] == "qDRU+M auto"].assign(method="C=100 R")
+    best = chosen(pd.concat([rows[rows["method"] == "ERM"], mine, rule]))
     return differences(kept, best, name)
 
 
@@ -41,7 +42,7 @@ def cutoff_table(studies: Mapping[str, Kept], name: str) -> str:
         [title, *(with_interval(name, each[key], True) if key in each else "" for key in order)]
         for title, each in found.items()
     ]
-    return table(["data", *(key.removeprefix("C=").removesuffix(".0") for key in order)], rows)
+    return table(["data", *(key.removeprefix("C=") for key in order)], rows)
 
 
 def draw_cutoffs(studies: Mapping[str, Kept], name: str = "p10") -> Figure:

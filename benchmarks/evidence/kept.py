@@ -23,6 +23,7 @@ import pyarrow.parquet as pa_parquet
 from drurank.study import Study
 
 BY = "qdcg10"
+STUDIES = Path("studies/evidence")
 KEPT_SPLITS = ("ood_val", "ood_test", "id_val", "id_test")
 COUNTS = pa.list_(pa.field("element", pa.uint16()))
 
@@ -30,6 +31,11 @@ COUNTS = pa.list_(pa.field("element", pa.uint16()))
 def digest(study: Mapping[str, Any]) -> str:
     """Of what a piece is made from."""
     return hashlib.sha256(json.dumps(study, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def results_of(size: str) -> Path:
+    """Folder of what is kept: in the repository, but for size small."""
+    return Path(__file__).parent / "results" if size == "full" else STUDIES / size / "results"
 
 
 def keep(folder: Path, piece: str, variant: str, is_drawn: bool, study: Study) -> None:

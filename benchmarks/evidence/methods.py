@@ -94,9 +94,8 @@ def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
                 continue
             one = against[method]
             colour = "#0b6e99" if one.told else "#9a9a9a"
-            axis.errorbar(
-                one.mean, place, xerr=[[one.mean - one.low], [one.high - one.mean]], fmt="o", color=colour, capsize=2
-            )
+            ends = [[one.mean - one.low], [one.high - one.mean]]
+            axis.errorbar(one.mean, place, xerr=ends, fmt="o", color=colour, capsize=2)
         axis.set_yticks(np.arange(len(order)), order)
         axis.set_title(title, fontsize=9)
         axis.set_xlabel(f"{name} less ERM's", fontsize=8)

@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pandas as pd
 from chance import real_data, spread_of_differences
-from choosing import Pool, criteria_table, size_table
+from choosing import criteria_table, size_table
 from curves import curve_tables, draw_curves, variants_table
 from cutoffs import cutoff_table, draw_cutoffs
 from experiments import ORDER, ROOT, Experiment
-from kept import Kept
+from kept import STUDIES, Kept, results_of
 from markdown import table
 from matplotlib.figure import Figure
 from methods import chance_line, draw_methods, methods_table, summary
 from synthetic import both_cells, cells, longer, orders
 
-RESULTS = Path(__file__).parent / "results"
 TEMPLATE = Path(__file__).parent / "page.md"
 MISSING = "*Not run yet.*"
 GRIDS = ("shortcut", "compas", "wisdm_har", "omniglot_strokes", "insteval", "rt_critics", "hotel_reviews")
@@ -41,19 +40,15 @@ class Page:
         self.kept = {name: one for name, one in found.items() if one is not None}
         self.titles = {name: Experiment.read(name, "full").title for name in ORDER}
         self.parts: dict[str, Callable[[str], str]] = {
-            "synthetic": lambda word: self.of("synthetic_" + word[:-2], lambda kept: cells(kept, int(word[-1]))),
-            "orders": lambda name: orders(
-                {key: self.kept[one] for key, one in BUDGETS.items() if one in self.kept}, name
-            ),
+            "synthetic": lambda word: self.of(f"synthetic_{word[:-2]}", lambda kept: cells(kept, int(word[-1]))),
+            "orders": lambda name: orders(self.of_budgets(), name),
             "longer": lambda _: self.of("synthetic_longer", lambda kept: f"{longer(kept)}\n\n{both_cells(kept)}"),
             "methods": lambda name: self.of(name, lambda kept: f"{chance_line(kept)}\n\n{methods_table(kept)}"),
             "summary": lambda name: summary(self.titled(), name),
             "curves": lambda name: self.of("shortcut_curves", lambda kept: curve_tables(kept, name)),
             "details": lambda name: self.of("details", lambda kept: variants_table(kept, name)),
-            "criteria": lambda word: self.of(
-                word.split()[0], lambda kept: criteria_table(pools(kept), word.split()[1])
-            ),
-            "sizes": lambda word: self.of(word.split()[0], lambda kept: sizes(kept, word.split()[1])),
+            "criteria": lambda word: self.drawn(criteria_table, *word.split()),
+            "sizes": lambda word: self.drawn(size_table, *word.split()),
             "cutoffs": lambda name: cutoff_table(self.titled(), name),
             "chance": lambda _: real_data(),
             "chance spread": lambda _: spread_of_differences(),
@@ -65,6 +60,15 @@ class Page:
         """A part of one experiment; a word where nothing was kept of it."""
         return part(self.kept[name]) if name in self.kept else MISSING
 
+    def of_budgets(self) -> dict[str, Kept]:
+        """The paper's data, by budget."""
+        return {budget: self.kept[name] for budget, name in BUDGETS.items() if name in self.kept}
+
+    def drawn(self, part: Callable[[pd.DataFrame, str], str], name: str, target: str) -> str:
+        """A part that ``choosing.py`` has drawn."""
+        file = self.results / f"{name}.choosing.parquet"
+        return part(pd.read_parquet(file), target) if file.is_file() else MISSING
+
     def titled(self) -> dict[str, Kept]:
         """The experiments that have all methods, by title."""
         return {self.titles[name]: self.kept[name] for name in GRIDS if name in self.kept}
@@ -72,6 +76,8 @@ class Page:
     def picture(self, word: str) -> str:
         """Draw a picture; its alternative text follows its name."""
         name, text = word.split(" ", 1)
+        if name == "curves" and "shortcut_curves" not in self.kept:
+            return MISSING
         drawing: Mapping[str, Callable[[], Figure]] = {
             "methods": lambda: draw_methods(self.titled()),
             "cutoffs": lambda: draw_cutoffs(self.titled()),
@@ -108,23 +114,14 @@ class Page:
         output.write_text(filled, encoding="utf-8")
 
 
-def pools(kept: Kept) -> list[Pool]:
-    """All candidates of each seed."""
-    return [Pool.of(kept, piece) for piece in kept.rows["piece"].unique()]
-
-
-def sizes(kept: Kept, target: str) -> str:
-    """Validation sets of all groups and fewer, of all rows and 10."""
-    return size_table(pools(kept), target, (None, 10), (None, 20, 8))
-
-
 def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of what is kept")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "evidence.md")
+    parser.add_argument("--size", choices=["full", "small"], default="full", help="small: studies/evidence/small")
     options = parser.parse_args()
-    Page(options.results, options.output.with_suffix("")).write(options.output)
+    output = ROOT / "docs" / "evidence.md" if options.size == "full" else STUDIES / "small" / "evidence.md"
+    Page(results_of(options.size), output.with_suffix("")).write(output)
+    print(f"written: {output}")
 
 
 if __name__ == "__main__":

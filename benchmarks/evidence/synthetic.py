@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import paper
 from kept import Kept
 from markdown import table, with_interval
@@ -19,7 +20,7 @@ ORDERS = (
 """Orders that the paper's table shows in setting 3: the first is better."""
 
 
-def cells(kept: Kept | None, setting: int) -> str:
+def cells(kept: Kept, setting: int) -> str:
     """Every method of one setting: ours with its interval, and the paper's cell."""
     best = chosen(with_values(kept))
     best = best[best["variant"] == f"setting {setting}"]
@@ -72,12 +73,16 @@ def orders(studies: dict[str, Kept], name: str = "p10") -> str:
     return table(["order", "setting", "paper", *studies], rows)
 
 
-def longer(kept: Kept) -> str:
-    """``ERM`` and ``Worst+G`` by rate and epochs, chosen by nothing: the last settings' best epoch by validation."""
+def by_budget(kept: Kept) -> pd.DataFrame:
+    """The test rows with their learning rate and number of epochs."""
     rows = with_values(kept)
-    rows = rows[rows["split"] == "ood_test"].assign(
-        rate=option(rows, "optimizer.lr"), epochs=option(rows, "max_epochs")
-    )
+    rate, epochs = option(rows, "model.optimizer.lr"), option(rows, "trainer.max_epochs")
+    return rows.assign(rate=rate, epochs=epochs)[rows["split"] == "ood_test"]
+
+
+def longer(kept: Kept) -> str:
+    """``ERM`` and ``Worst+G`` (mean of its factors) by rate and number of epochs."""
+    rows = by_budget(kept)
     lines = []
     for (rate, epochs), some in rows.groupby(["rate", "epochs"]):
         line = [f"{rate:g}", f"{epochs:g}"]
@@ -91,10 +96,7 @@ def longer(kept: Kept) -> str:
 
 def both_cells(kept: Kept) -> str:
     """Whether any budget gives the paper's ERM (68.9) and Worst+G (77.4) at once."""
-    rows = with_values(kept)
-    rows = rows[rows["split"] == "ood_test"].assign(
-        rate=option(rows, "optimizer.lr"), epochs=option(rows, "max_epochs")
-    )
+    rows = by_budget(kept)
     gap = []
     for budget, some in rows.groupby(["rate", "epochs"]):
         by = some.groupby(["method", "seed"])["average"].max().unstack("method")

