@@ -66,13 +66,13 @@ bench-methods: install
 # All experiments of docs/evidence.md, with the real data in TABLES: hours, and it goes on where it stopped. With
 # SIZE=small all of them in small, in minutes, below studies/.
 evidence: install
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/train.py --size $(SIZE) --data $(TABLES)
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/choosing.py --size $(SIZE)
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/page.py --size $(SIZE)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.evidence.train --size $(SIZE) --data $(TABLES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.evidence.choosing --size $(SIZE)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.evidence.page --size $(SIZE)
 
 # The page from what is kept, without training.
 evidence-page: install
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/evidence/page.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.evidence.page
 
 clean:
 	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

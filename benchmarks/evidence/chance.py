@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import paper
-from markdown import table
 
+from benchmarks.evidence import paper
+from benchmarks.evidence.markdown import table
 from drurank.noise import noise_floor
 
 

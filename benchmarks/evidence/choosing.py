@@ -1,6 +1,6 @@
 """Which criterion, on how many validation groups of how many rows, picks what serves unseen groups best.
 
-python benchmarks/evidence/choosing.py draws it from what is kept, some ten minutes, and keeps the draws for the page.
+python -m benchmarks.evidence.choosing draws it from what is kept, some ten minutes, and keeps the draws for the page.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from kept import Kept, results_of
-from markdown import table
 from rich.progress import track
 from scipy.stats import kendalltau
-from values import splits_of
 
+from benchmarks.evidence.kept import Kept, results_of
+from benchmarks.evidence.markdown import table
+from benchmarks.evidence.values import splits_of
 from drurank.criteria import compute_criteria, criterion
 
 CRITERIA = ("overall", "average", "worst", "p10", "gdcg10", "gdcg50", "qdcg10", "qdcg50", "tstat")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from kept import Kept
-from markdown import table, with_interval
 from matplotlib.figure import Figure
-from methods import in_order
-from values import chosen, differences, with_values
+
+from benchmarks.evidence.kept import Kept
+from benchmarks.evidence.markdown import table, with_interval
+from benchmarks.evidence.methods import in_order
+from benchmarks.evidence.values import chosen, differences, with_values
 
 PANELS: Mapping[str, Mapping[str, str]] = {
     "flipped training groups": {

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from kept import Kept
-from markdown import table, with_interval
 from matplotlib.figure import Figure
-from values import Interval, chosen, differences, option, with_values
+
+from benchmarks.evidence.kept import Kept
+from benchmarks.evidence.markdown import table, with_interval
+from benchmarks.evidence.values import Interval, chosen, differences, option, with_values
 
 SHOWN = ("p10", "qdcg10")
 

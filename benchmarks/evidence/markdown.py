@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from values import SHARES, Interval
+from benchmarks.evidence.values import SHARES, Interval
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

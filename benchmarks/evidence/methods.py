@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from kept import Kept
-from markdown import figure, table, with_interval
 from matplotlib.figure import Figure
-from values import SHOWN, chosen, differences, in_points, with_values
 
+from benchmarks.evidence.kept import Kept
+from benchmarks.evidence.markdown import figure, table, with_interval
+from benchmarks.evidence.values import SHOWN, chosen, differences, in_points, with_values
 from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread

@@ -1,4 +1,4 @@
-"""Makes docs/evidence.md and its pictures from what is kept, without training: python benchmarks/evidence/page.py."""
+"""Makes docs/evidence.md and its pictures from what is kept, without training: python -m benchmarks.evidence.page."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
-from chance import real_data, spread_of_differences
-from choosing import criteria_table, size_table
-from curves import curve_tables, draw_curves, variants_table
-from cutoffs import cutoff_table, draw_cutoffs
-from experiments import ORDER, ROOT, Experiment
-from kept import STUDIES, Kept, results_of
-from markdown import table
 from matplotlib.figure import Figure
-from methods import chance_line, draw_methods, methods_table, summary
-from synthetic import both_cells, cells, longer, orders
+
+from benchmarks.evidence.chance import real_data, spread_of_differences
+from benchmarks.evidence.choosing import criteria_table, size_table
+from benchmarks.evidence.curves import curve_tables, draw_curves, variants_table
+from benchmarks.evidence.cutoffs import cutoff_table, draw_cutoffs
+from benchmarks.evidence.experiments import ORDER, ROOT, Experiment
+from benchmarks.evidence.kept import STUDIES, Kept, results_of
+from benchmarks.evidence.markdown import table
+from benchmarks.evidence.methods import chance_line, draw_methods, methods_table, summary
+from benchmarks.evidence.synthetic import both_cells, cells, longer, orders
 
 TEMPLATE = Path(__file__).parent / "page.md"
 MISSING = "*Not run yet.*"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import paper
-from kept import Kept
-from markdown import table, with_interval
 from scipy.stats import norm
-from values import chosen, in_points, option, over_seeds, with_values
 
+from benchmarks.evidence import paper
+from benchmarks.evidence.kept import Kept
+from benchmarks.evidence.markdown import table, with_interval
+from benchmarks.evidence.values import chosen, in_points, option, over_seeds, with_values
 from drurank.data.synthetic import SETTINGS
 from drurank.noise import noise_floor
 

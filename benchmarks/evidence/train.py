@@ -1,6 +1,6 @@
 """Trains what the evidence rests on, piece by piece, and keeps the counts by group.
 
-python benchmarks/evidence/train.py --data FOLDER [--size small] [--only shortcut insteval] [--seeds 2]
+python -m benchmarks.evidence.train --data FOLDER [--size small] [--only shortcut insteval] [--seeds 2]
 
 A piece that is kept already is left out, and one that was interrupted goes on where it stopped.
 """
@@ -21,13 +21,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 import numpy as np
 import pandas as pd
-from experiments import ORDER, ROOT, Experiment, Piece
-from kept import STUDIES, digest, keep, results_of
 
+from benchmarks.evidence.experiments import ORDER, ROOT, Experiment, Piece
+from benchmarks.evidence.kept import STUDIES, digest, keep, results_of
 from drurank.files import write_json
 from drurank.study import Study
 from drurank.yaml_files import dump_yaml

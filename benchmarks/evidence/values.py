@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from kept import BY, Kept
 from scipy.stats import t
 
+from benchmarks.evidence.kept import BY, Kept
 from drurank.criteria import compute_criteria, criterion
 from drurank.study.differences import differences_from
 
