@@ -12,6 +12,7 @@ import numpy as np
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.html import inline_picture, inline_png, made_now, render_page
 from drurank.report.remarks import (
+    are_told_together,
     on_answer,
     on_differences,
     remarks,
@@ -130,7 +131,13 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
 
 def _next(split: SplitCounts, content: Mapping[str, Any]) -> str:
     spread, surest, worst = content["spread"], content["worse_than_chance"], content["served_worst"]
-    if surest is None and not (spread and spread["interval"][0] > 0):
+    differ = spread is not None and spread["interval"][0] > 0
+    if surest is None and not differ and are_told_together(content):
+        return (
+            "Next: look at the rows that are wrong of several of the worst groups, and at what these share: together "
+            "they are worse than chance, though which of them truly are cannot be said."
+        )
+    if surest is None and not differ:
         return (
             "Next: no group stands out by more than chance, so do not act on the order of the groups; more rows by "
             "group would show smaller differences."

@@ -51,7 +51,7 @@ def remarks(
     explained = columns if explained is None else explained
     lines = [*_how_to_read(explained), *_on_answers(explained)]
     for name, content in columns.items():
-        for sentence in (*_on_rows(content), *(() if name in said else _on_split(content))):
+        for sentence in (*_on_rows(content), *(() if name in said else _on_split(content)), *_on_size(content)):
             lines.append(capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
     return lines
 
@@ -154,8 +154,9 @@ def on_differences(content: Mapping[str, Any], names: Sequence[str]) -> str:
     if content["spread"] is None:
         few = "a single row" if isinstance(figure_of(content), Share) else "too few rows"
         return f"every group has {few}, so nothing is known of how they differ."
-    said, is_found = _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
-    like = [name for name in names if _is_chance(content["criteria"][name])]
+    said, is_found = _on_spread(content, figure_of(content).true)
+    explained = ["worst"] if list(_on_size(content)) else []
+    like = [name for name in names if name not in explained and _is_chance(content["criteria"][name])]
     if not like:
         return f"{said}."
     several, observed = len(like) > 1, f"the observed {joined(like)}"
@@ -185,8 +186,25 @@ def _on_answer(answer: Mapping[str, Any]) -> str:
     return f"not significantly better {than}: McNemar's exact test, one-sided, 5 %."
 
 
-def _on_spread(spread: Mapping[str, Any], worse: str | None, true: str) -> tuple[str, bool]:
+def _on_size(content: Mapping[str, Any]) -> Iterator[str]:
+    """Why a group is told from chance though the worst figure is not, of a split's ``summary``; nothing if not."""
+    worst, surest = content["criteria"].get("worst"), content["worse_than_chance"]
+    if worst and surest is not None and _is_chance(worst):
+        yield (
+            f"worst is within chance, though {quoted(surest)} by its own rows is not: of groups of these sizes chance "
+            "moves the small ones most, and makes one of them as bad; it hardly moves a group as large as that one."
+        )
+
+
+def are_told_together(content: Mapping[str, Any]) -> bool:
+    """Whether the worst groups are worse than chance taken together, where none is told from it by itself."""
+    told = content["beyond_chance"]
+    return bool(told["together"]) and not told["number"]
+
+
+def _on_spread(content: Mapping[str, Any], true: str) -> tuple[str, bool]:
     """What is known of how groups differ, without its full stop, and whether a difference beyond chance was found."""
+    spread, worse = content["spread"], content["worse_than_chance"]
     low, high = spread["interval"]
     deviation = f"{true} have a standard deviation of {in_digits(spread['sd'])} ({in_range((low, high))})"
     possible = f"a standard deviation of up to {in_digits(high)} is possible"
@@ -195,6 +213,9 @@ def _on_spread(spread: Mapping[str, Any], worse: str | None, true: str) -> tuple
     if worse is not None:
         found = f"one or a few groups, above all {quoted(worse)}, are worse than chance alone would make them (at 5 %)"
         return f"{found}; for all groups, {possible}", True
+    if are_told_together(content):
+        found = "the groups served worst, taken together, are worse than chance alone would make them (qdcg10, at 5 %)"
+        return f"{found}, though no single one can be named; for all groups, {possible}", True
     if spread["sd"] > 0:
         return f"it is unclear whether groups differ by more than chance: {deviation}", False
     return f"no difference between groups beyond chance was found; {possible}", False

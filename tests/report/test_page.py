@@ -149,7 +149,9 @@ def test_it_sends_nobody_to_the_rows_of_a_group_that_is_the_worst_by_bad_luck(gr
     first, *_, differ, then = Page(Path("out.html").read_text("utf-8")).summary
     assert first.startswith("Served worst: 'tiny', with 0 of 1 row right (.000)")
     assert differ.startswith("Taken together, groups differ by more than chance: true accuracies have a standard")
-    assert "the observed worst alone would not show it" in differ
+    text = Path("out.html").read_text("utf-8")
+    assert ("the observed worst alone would not show it" in differ) == (rows == 4)
+    assert ("Worst is within chance, though &#39;clinic 8&#39; by its own rows is not" in text) == (rows == 200)
     certain = "Worse than chance alone would make even the worst of 61 groups: 'clinic 8' (.495), 'clinic 0' (.500)"
     assert "That one group by itself may be chance." in first
     assert (certain in first) == (rows == 200)

@@ -151,7 +151,7 @@ def test_every_group_that_is_told_from_chance_is_named():
         "s", [f"g{i}" for i in range(8)], np.array([180, 100, 120, 180, 180, 180, 180, 8]), np.array([200] * 7 + [10])
     )
     summary = split.summary(["average", "worst"])
-    assert summary["beyond_chance"] == {"number": 2, "groups": ["g1", "g2"]}
+    assert summary["beyond_chance"] == {"number": 2, "groups": ["g1", "g2"], "together": True}
     said = on_worst(split, summary)
     assert "'g1', with 100 of 200 rows right (.500)" in said
     assert said.endswith("worse than chance alone would make even the worst of 8 groups. So is 'g2' (.600).")
