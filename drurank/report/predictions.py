@@ -137,7 +137,7 @@ def report_predictions(
     has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
     grouped = [] if has_lists else as_names(group)
     source, dropped = complete_table(source, [label], grouped, drop_missing)
-    path, table, places, files = source.path, source.table, source.places, source.several
+    path, table = source.path, source.table
     times = source.times if count is None else counts_of_column(source.column(count), source.times)
     weights = None if weight is None else weights_of_column(source.column(weight))
     say_of_split(head or table.column_names, split)
@@ -145,7 +145,7 @@ def report_predictions(
     for columns, place in groupings.items():
         crossed = [] if by == "overlapping" else list(columns)
         answers = Answers.of_table(
-            path, table, label, prediction, crossed, split, as_names(labels), positive, times, places, files, weights
+            source, label, prediction, crossed, split, as_names(labels), positive, times, weights
         )
         if score or cut or any(isinstance(one, Measure) and one.needs for one in figures):
             answers = with_scores(answers, path, table, score)

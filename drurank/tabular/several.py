@@ -79,7 +79,7 @@ class Source:
         Raises:
             InputError: if its type is neither a number, a boolean nor text.
         """
-        return Column(self.path, name, self.table[name], self.places, self.several)
+        return Column(self.path, name, self.table[name], self.places, self.several, times=self.times)
 
     @property
     def rows(self) -> int:

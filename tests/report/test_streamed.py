@@ -147,13 +147,15 @@ def test_numbers_that_stand_for_labels_are_read_as_their_names(both):
             None,
             r"b\.parquet: column 'g', row 71 \(the first is 0\): a blank cell is not a group, one of 2 such cells",
         ),
+        ("yhat", None, r"b\.parquet: column 'yhat', row 71 .*: a blank cell is not a prediction, one of 2 such cells"),
+        ("s", None, r"b\.parquet: column 's', row 71 .*: a blank cell is not a split, one of 2 such cells"),
         ("yhat", 5, r"b\.parquet: column 'yhat', row 71 .*: 5 is not one of the labels"),
         ("n", -3, r"b\.parquet: column 'n', row 71 .*: -3 is not a count"),
         ("n", 2**52, r"b\.parquet: column 'n', row 71 .* is too large: with the others it is above"),
     ],
 )
 def test_messages_name_the_first_wrong_row_of_its_file(column, wrong, said):
-    table = rows_of(2, pa.int64())
+    table = rows_of(2, pa.int64()).take(pa.array([*range(390), 321, *range(391, 400)]))  # 321 and 390 are alike
     changed = table[column].to_pylist()
     changed[321] = changed[390] = wrong
     table = table.set_column(table.column_names.index(column), column, pa.array(changed))
@@ -161,7 +163,7 @@ def test_messages_name_the_first_wrong_row_of_its_file(column, wrong, said):
     pa_parquet.write_table(table.slice(0, 250), "parts/a.parquet")
     pa_parquet.write_table(table.slice(250), "parts/b.parquet")
     with pytest.raises(InputError, match=said):
-        report_predictions("parts", **COLUMNS, count="n")
+        report_predictions("parts", **COLUMNS, count="n", split="s")
 
 
 @pytest.mark.parametrize(
