@@ -200,6 +200,27 @@ def test_files_that_are_damaged_empty_or_partitioned_are_refused():
         report_predictions("parts", **COLUMNS)
 
 
+@pytest.mark.parametrize("order", [("codes", "text"), ("text", "codes"), ("views of text", "codes", "large text")])
+def test_parts_with_codes_of_text_and_with_text_give_the_report_of_their_rows(both, order):
+    plain = rows_of(3, pa.string())
+    Path("parts").mkdir()
+    for part, kind in enumerate(order):
+        some = plain.slice(part * 130, 130)
+        for name in ("y", "yhat", "g"):
+            at = some.column_names.index(name)
+            column = some[name].combine_chunks()
+            wanted = KINDS[kind]
+            coded = column.dictionary_encode().cast(wanted) if kind == "codes" else column.cast(wanted)
+            some = some.set_column(at, name, coded)
+        pa_parquet.write_table(some, f"parts/{part}.parquet")
+    streamed, whole = both("parts", figure="fpr", positive="1", split="s")
+    assert streamed == whole
+    pa_parquet.write_table(plain.slice(0, 130 * len(order)), "p.parquet")
+    wanted, _ = both("p.parquet", figure="fpr", positive="1", split="s")
+    assert streamed[0]["splits"] == wanted[0]["splits"]
+    assert streamed[1] == wanted[1]
+
+
 def test_an_empty_part_among_others_is_no_fault():
     table = rows_of(5, pa.int64())
     Path("parts").mkdir()
