@@ -95,7 +95,7 @@ def report_predictions(
         count: column of how many samples each row stands for, of a table of counts by group, label and prediction; each
             row is one, if not given.
         weight: column of the weight of each row, as of a survey: numbers of 0 or more. Figures that are shares are then
-            of the sums of weights, and their intervals and chance by Kish's effective numbers of rows.
+            of the sums of weights, and their intervals and chance by effective numbers of rows.
         min_count: criteria leave out groups with fewer rows; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
         drop_missing: whether rows without a label or a group are left out, and counted in the report; else they are

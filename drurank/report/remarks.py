@@ -12,6 +12,7 @@ from drurank.figures import ACCURACY, Share, figure_of
 from drurank.groups import Groups
 from drurank.report.counts import ALL
 from drurank.report.served import Served
+from drurank.report.weights import said_weights
 from drurank.report.worst import NAMED
 from drurank.words import capital, counted, in_digits, in_range, joined, quoted
 
@@ -28,7 +29,8 @@ CHANCE_OF_GROUP = (
     "to about one in ten is outside."
 )
 EFFECTIVE = (
-    "Effective: how many rows of equal weight would tell as much, (sum of weights)^2 / sum of their squares (Kish)."
+    "Effective: how many rows of equal weight would tell as much, (sum of weights)^2 / sum of their squares (Kish), "
+    "and fewer where weights have to do with the outcome."
 )
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
@@ -113,11 +115,7 @@ def _on_rows(content: Mapping[str, Any]) -> Iterator[str]:
             f"{counted(content['rows'], 'row')}; intervals and chance take groups as if they shared none."
         )
     if "effective" in content:
-        yield (
-            f"rows are weighted: {counted(content['rows'], 'row')} tell as much as {content['effective']:,.1f} of "
-            "equal weight; intervals and chance are by such numbers, which are too sure where heavy rows go wrong more "
-            "often than others."
-        )
+        yield said_weights(content)
         if "figure" not in content:
             yield "no constant answer is given, since its test counts rows without weights."
     if content.get("groups_without"):
@@ -152,6 +150,8 @@ def on_differences(content: Mapping[str, Any], names: Sequence[str]) -> str:
     if content["groups"] - content["groups_left_out"] < 2:
         return "with one group, nothing can be said about how groups differ."
     if content["spread"] is None:
+        if content.get("withheld"):
+            return "how groups truly differ is not said, for what weights do here."
         few = "a single row" if isinstance(figure_of(content), Share) else "too few rows"
         return f"every group has {few}, so nothing is known of how they differ."
     said, is_found = _on_spread(content, figure_of(content).true)
