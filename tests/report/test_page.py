@@ -5,12 +5,16 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 from drawing import RENDER, saved_by
 from drurank.cli import main
 from drurank.report import report_predictions
+from drurank.words import in_digits
 from pages import Page
+from runs import read_csv
 
 EVIL = "<script>alert('x')</script> & \"b\" \x1b[31m"
 
@@ -93,12 +97,30 @@ def test_a_screen_reader_finds_its_way(page):
             assert attrs["aria-label"]
 
 
-def test_with_ten_thousand_groups_it_stays_small(pictures):
-    write("p.csv", [f"a clinic of a longer name, number {k}" for k in range(10_000)], 4)
-    report_predictions("p.csv", html="out.html")
+def test_with_ten_thousand_groups_three_figures_and_two_splits_it_stays_small(pictures):
+    """And every row is there, those behind the first too, which a browser shows when someone asks for them."""
+    rng = np.random.default_rng(0)
+    name = np.array([EVIL + "\t\n", *[f"a clinic of a longer name, number {k}" for k in range(9_999)]])
+    group, label = np.repeat(np.arange(10_000), 6), np.tile([0, 1, 0, 1, 0, 1], 10_000)
+    columns = {"label": label, "prediction": label ^ (rng.random(60_000) < 0.2), "group": name[group]}
+    parts = [pa.table({**columns, "split": [split] * 60_000}) for split in ("ood_test", "id_test")]
+    pa_parquet.write_table(pa.concat_tables(parts), "p.parquet")
+    report = report_predictions("p.parquet", split="split", figure="fpr,tpr", html="out.html")
     text = Path("out.html").read_text(encoding="utf-8")
-    assert len(text.encode()) < 2e6
-    assert len(Page(text).tables[1]) == 10_001
+    assert len(text.encode()) < 1.2e6
+    assert "<script>alert" not in text
+    tables = [table for table in Page(text).tables if table[0][0] == "group"]
+    assert [len(table) for table in tables] == [10_001] * 6
+    shown = EVIL.replace("\x1b", "\\x1b")
+    for table in tables:
+        assert sorted(row[0].strip() for row in table[1:]) == sorted([shown, *name[1:]])
+    of_file = {(row["split"], row["group"]): row for row in read_csv("p_report/groups_tpr.csv")}
+    assert tables[2][0][:4] == ["group", "rows", "events", "fpr"]
+    for place in (1, 150, 250, 7_000, 10_000):
+        row = tables[4][place]
+        of_row = of_file["ood_test", row[0] if row[0].strip() != shown else str(name[0])]
+        assert row[1:4] == [of_row["count"], of_row["events"], in_digits(float(of_row["value"]))]
+    assert report["splits"]["ood_test"]["groups"] == 10_000
 
 
 def test_it_replaces_no_file_unasked():
