@@ -21,7 +21,7 @@ from drurank.report.remarks import (
     said_drop,
 )
 from drurank.report.served import Served
-from drurank.report.shown import FROM_TO, criteria_rows, group_rows
+from drurank.report.shown import FROM_TO, criteria_rows, group_rows, meanings
 from drurank.report.worst import on_worst
 from drurank.tabular.dropping import said_dropped
 from drurank.words import capital, counted, in_digits, in_range, joined, quoted, short
@@ -164,14 +164,14 @@ def _part(content: Mapping[str, Any], splits: Sequence[Served], place: str, said
     """A figure as the template takes it; of the splits in ``said`` the summary tells how groups differ."""
     from drurank.report.pictures import draw_groups  # here, since matplotlib is slow to import
 
-    figure = splits[0].figure
+    figure, names = splits[0].figure, content["splits"][splits[0].split]["criteria"]
     shown = joined([short(split.split) for split in splits if split.split != ALL] or ["all rows"])
     return {
         "title": capital(figure.heading),
         "picture": inline_picture(draw_groups(splits)),
         "alt": f"{capital(figure.heading)} of the groups of {shown}, the worst first, beside what chance would give.",
         "criteria": criteria_rows(content["splits"]),
-        "remarks": remarks(content["splits"], said=said),
+        "remarks": [*meanings(names, figure.summed), *remarks(content["splits"], said=said)],
         "drop": _drop(content["drop"]),
         "splits": [
             _split(split, content["splits"][split.split], f"t{place}-{number}", is_first=not number)

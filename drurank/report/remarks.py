@@ -191,8 +191,8 @@ def _on_size(content: Mapping[str, Any]) -> Iterator[str]:
     worst, surest = content["criteria"].get("worst"), content["worse_than_chance"]
     if worst and surest is not None and _is_chance(worst):
         yield (
-            f"worst is within chance, though {quoted(surest)} by its own rows is not: of groups of these sizes chance "
-            "moves the small ones most, and makes one of them as bad; it hardly moves a group as large as that one."
+            f"worst, of all groups, is within chance, though {quoted(surest)} by its own rows is not: chance moves "
+            f"small groups most, and often makes one of them as bad, but hardly one as large as {quoted(surest)}."
         )
 
 
@@ -206,7 +206,7 @@ def _on_spread(content: Mapping[str, Any], true: str) -> tuple[str, bool]:
     """What is known of how groups differ, without its full stop, and whether a difference beyond chance was found."""
     spread, worse = content["spread"], content["worse_than_chance"]
     low, high = spread["interval"]
-    deviation = f"{true} have a standard deviation of {in_digits(spread['sd'])} ({in_range((low, high))})"
+    deviation = f"{true} have a standard deviation of {in_digits(spread['sd'])} (5 to 95 %: {in_range((low, high))})"
     possible = f"a standard deviation of up to {in_digits(high)} is possible"
     if low > 0:
         return f"taken together, groups differ by more than chance: {deviation}", True
@@ -237,12 +237,16 @@ def said_drop(drop: Mapping[str, Any] | None) -> list[str]:
     if drop is None or overall is None or overall["by_chance"] is None:
         return []
     low, high = overall["by_chance"]["interval"]
-    differs = "worse" if overall["value"] >= 0 else "better"
-    verdict = "is within" if low <= overall["value"] <= high else "is beyond"
+    more = "no more" if low <= overall["value"] <= high else "more"
+    how, by = _by(overall["value"]).split()[::-1]
     return [
-        f"Over all rows, {drop['to']} is served {differs} than {drop['from']} by {in_digits(abs(overall['value']))}, "
-        f"which {verdict} what chance alone would give ({in_digits(low)} to {in_digits(high)}, where more is worse)."
+        f"Over all rows, {drop['to']} is served {how} than {drop['from']} by {by}: {more} than chance alone would "
+        f"give, between {_by(low)} and {_by(high)}."
     ]
+
+
+def _by(worse: float) -> str:
+    return f"{in_digits(abs(worse))} {'worse' if worse >= 0 else 'better'}"
 
 
 def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:

@@ -53,7 +53,7 @@ def test_worst_groups_that_only_a_sum_tells_are_not_named():
     assert lines[-2].startswith(f"{sentence}; for all groups, a standard deviation of up to .081 is possible")
     assert lines[-1].startswith("Next: look at the rows that are wrong of several of the worst groups")
     assert any(line.startswith(sentence) for line in remarks({"all": content}))
-    assert not any("worse than chance alone would make even the worst" in line for line in lines)
+    assert not any("worse than chance alone would make a group" in line for line in lines)
 
 
 def test_groups_that_share_a_mild_deficit_are_seldom_named_where_they_are_alike_with_others():
@@ -91,13 +91,14 @@ def test_a_large_group_told_by_itself_is_set_beside_a_worst_figure_within_chance
     content = split.summary(["average", "worst"])
     assert content["criteria"]["worst"]["floor"]["interval"][0] == 0
     assert content["worse_than_chance"] == "g51"
-    (line,) = [line for line in remarks({"all": content}, said=("all",)) if line.startswith("Worst is within chance")]
+    (line,) = [
+        line for line in remarks({"all": content}, said=("all",)) if line.startswith("Worst, of all groups, is within")
+    ]
     assert line == (
-        "Worst is within chance, though 'g51' by its own rows is not: of groups of these sizes chance moves the small "
-        "ones most, and makes one of them as bad; it hardly moves a group as large as that one."
+        "Worst, of all groups, is within chance, though 'g51' by its own rows is not: chance moves small groups most, "
+        "and often makes one of them as bad, but hardly one as large as 'g51'."
     )
-    assert "may be chance. Worse than chance alone would make even the worst of 52 groups: 'g51' (.600)." in on_worst(
-        split, content
-    )
+    said = "Worse than chance alone would make groups of their sizes, even as the worst of 52 groups: 'g51' (.600)."
+    assert said in on_worst(split, content)
     without = split_of([*[2] * 40, *[270] * 10], [*[2] * 40, *[300] * 10]).summary(["average", "worst"])
-    assert not any("within chance, though" in line for line in remarks({"all": without}))
+    assert not any("is within chance, though" in line for line in remarks({"all": without}))

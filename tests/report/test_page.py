@@ -67,8 +67,18 @@ def test_its_summary_says_who_is_served_worst_and_whether_that_is_chance(page):
     assert ends == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.051)
     name = then.removeprefix("Next: ").split(" is served worse")[0]
     assert first.startswith(f"Served worst: {name}, with")
-    assert first.endswith("It is served worse than chance alone would make even the worst of 31 groups.")
+    assert first.endswith("than chance alone would make a group of its size, even as the worst of 31 groups.")
     assert then.startswith(f"Next: {name} is served worse than chance would give: look at its rows that are wrong, and")
+
+
+def test_it_says_what_the_criteria_are_and_what_the_columns_of_groups(text):
+    assert (
+        "overall: all rows together; average: the mean of the groups; worst: the group that is served worst; p10: "
+        "10 % of the groups are served worse than this; gdcg10: errors of the worst 10 % of the groups, added"
+    ) in text
+    assert "gdcg10: false positive rates of the worst 10 % of the groups, added" in text
+    assert "gap: the highest less the lowest of the groups; ratio: the lowest of the groups over the highest." in text
+    assert "From, to: where the group&#39;s true figure lies by its own rows alone, 5 to 95 %." in text
 
 
 def test_of_groups_served_alike_it_says_that_none_stands_out():
@@ -173,8 +183,8 @@ def test_it_sends_nobody_to_the_rows_of_a_group_that_is_the_worst_by_bad_luck(gr
     assert differ.startswith("Taken together, groups differ by more than chance: true accuracies have a standard")
     text = Path("out.html").read_text("utf-8")
     assert ("the observed worst alone would not show it" in differ) == (rows == 4)
-    assert ("Worst is within chance, though &#39;clinic 8&#39; by its own rows is not" in text) == (rows == 200)
-    certain = "Worse than chance alone would make even the worst of 61 groups: 'clinic 8' (.495), 'clinic 0' (.500)"
+    assert ("is within chance, though &#39;clinic 8&#39; by its own rows is not" in text) == (rows == 200)
+    certain = "even as the worst of 61 groups: 'clinic 8' (.495), 'clinic 0' (.500)"
     assert "That one group by itself may be chance." in first
     assert (certain in first) == (rows == 200)
     said = {
@@ -245,5 +255,5 @@ def test_a_group_that_is_surely_worse_is_not_said_to_be_as_bad_as_chance_makes_o
     said = Page(Path("out.html").read_text("utf-8")).summary
     assert report["splits"]["all"]["served_worst"]["group"] == "large"
     assert said[0].startswith("Served worst: 'large', with 100 of 300 rows right (.333)")
-    assert "It is served worse than chance alone would make even the worst of 121 groups." in said[0]
+    assert "worse than chance alone would make a group of its size, even as the worst of 121 groups." in said[0]
     assert not any("chance alone would put the worst" in line or "alone would not show it" in line for line in said)
