@@ -23,18 +23,22 @@ from drurank.report.weights import Weights
 from drurank.terminal import Terminal
 
 NAMES = ("overall", "average", "worst", "p10", "gap")
-SIZES = ((10, 30), (30, 60))
+SIZES = ((10, 30), (30, 60), (100, 40))
 TRUTHS = {
     "all .85": lambda rng, groups: np.full(groups, 0.85),
     "beta, mean .70, sd .10": lambda rng, groups: rng.beta(14, 6, groups),
     "one at .40, others .85": lambda rng, groups: np.where(np.arange(groups) < 1, 0.4, 0.85),
 }
 WEIGHTS = {
-    "1, unrelated": (1.0, 0.0),
-    "1, heavy rows right": (1.0, 0.7),
-    "1, heavy rows wrong": (1.0, -0.7),
+    "1, unrelated": (1.0, 0.0, 1.0),
+    "1, heavy rows right": (1.0, 0.7, 1.0),
+    "1, heavy rows wrong": (1.0, -0.7, 1.0),
+    "1, heavy rows wrong in a third": (1.0, -0.7, 1 / 3),
+    "1, heavy rows wrong, much": (1.0, -1.5, 1.0),
+    ".5, heavy rows wrong": (0.5, -0.7, 1.0),
 }
-"""Standard deviation of the logarithm of a row's weight, and by how much it shifts the probit of being right."""
+"""Standard deviation of the logarithm of a row's weight, by how much it shifts the probit of being right, and in what
+share of the groups, the last of them, it does."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,11 @@ class Case:
 
 def drawn(case: Case, true: np.ndarray, rng: np.random.Generator) -> SplitCounts:
     """Groups whose weighted shares in their populations are these."""
-    sd, shift = WEIGHTS[case.weights]
+    sd, by, share = WEIGHTS[case.weights]
     count = rng.poisson(case.rows, case.groups).clip(4)
     code = np.repeat(np.arange(case.groups), count)
     z = rng.standard_normal(len(code))
+    shift = np.where(code >= case.groups * (1 - share), by, 0)
     # Weighted by exp(sd z), z is normal about sd: so the weighted mean of the chance below is that of the group.
     probit = np.sqrt(1 + shift**2) * norm.ppf(true)[code] + shift * (z - sd)
     right = rng.random(len(code)) < norm.cdf(probit)
@@ -64,13 +69,14 @@ def drawn(case: Case, true: np.ndarray, rng: np.random.Generator) -> SplitCounts
 def held(case: Case, simulations: int) -> list[str]:
     """Percent of simulations in which each interval holds the truth, up to half a row, and its mean width."""
     drurank.noise_draws.THREADS = 1
-    hits, widths, own, chance, named, differ = [], [], [], [], [], []
+    hits, widths, own, chance, named, differ, lift = [], [], [], [], [], [], []
     for run in range(simulations):
         rng = np.random.default_rng([run, case.groups, case.rows])
         true = TRUTHS[case.truth](rng, case.groups)
         split = drawn(case, true, rng)
         found = split.summary(NAMES)
-        low, high = np.array([found["criteria"][name]["interval"] for name in NAMES]).T
+        noise = split.noise(NAMES)  # of intervals too that the report withholds
+        low, high = np.array([[noise[name].low, noise[name].high] for name in NAMES]).T
         share = split.weights.total @ true / split.weights.total.sum()
         wanted = [share, true.mean(), true.min(), np.percentile(true, 10), np.ptp(true)]
         near = NEAR / case.rows
@@ -81,10 +87,12 @@ def held(case: Case, simulations: int) -> list[str]:
         first, last = split.chance
         chance.append(np.mean((first <= split.accuracy) & (split.accuracy <= last)))
         named.append(found["worse_than_chance"] is not None)
-        differ.append(found["spread"]["interval"][0] > 0)
+        differ.append(split.spread.low > 0)
+        lift.append(split.weights.lift)
     cells = [f"{100 * hit:.0f} ({wide:.2f})" for hit, wide in zip(np.mean(hits, 0), np.mean(widths, 0), strict=True)]
     told = [f"{100 * np.mean(which):.0f}" for which in (own, chance, named, differ)]
-    return [case.weights, f"{case.groups} of {case.rows}", case.truth, *cells, *told]
+    lifts = f"{np.median(lift):.2f}"
+    return [case.weights, f"{case.groups} of {case.rows}", case.truth, lifts, *cells, *told]
 
 
 def main() -> None:
@@ -101,6 +109,7 @@ def main() -> None:
         "weights",
         "groups of rows",
         "true values",
+        "lift",
         *NAMES,
         "each group",
         "in band",

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.figures import ACCURACY, Measure, Outcomes, Share
@@ -60,8 +59,7 @@ class Answers:
     @classmethod
     def of_table(
         cls,
-        path: str,
-        table: pa.Table,
+        source: Source,
         label: str,
         prediction: str,
         group: Sequence[str],
@@ -69,15 +67,12 @@ class Answers:
         labels: Sequence[str] = (),
         positive: str | None = None,
         times: np.ndarray | None = None,
-        places: np.ndarray | None = None,
-        files: Files | None = None,
         weight: np.ndarray | None = None,
     ) -> Answers:
         """Compare predictions with labels.
 
         Args:
-            path: what the table is called in messages.
-            table: a row for each prediction.
+            source: a table with a row for each prediction.
             label: column of the right class.
             prediction: column of the predicted class.
             group: columns whose combinations are the groups.
@@ -85,8 +80,6 @@ class Answers:
             labels: further classes that may be predicted.
             positive: label of the positive class, for figures that need one.
             times: how many rows each row of the table stands for, int64 ``[n]``; one, if not given.
-            places: in the table that was read, of each row, int64 ``[n]``, where some of its rows are left out.
-            files: that the table was read from, where they are several.
             weight: of each row, float64 ``[n]``, where rows have any; ``times`` is then not given.
 
         Raises:
@@ -94,22 +87,23 @@ class Answers:
         """
 
         def column(name: str) -> Column:
-            refuse_unknown(path, table, [name])
-            return Column(path, name, table[name], places, files)
+            refuse_unknown(source.path, source.table, [name])
+            return source.column(name)
 
         right, predicted = column(label), column(prediction)
         known = [*right.texts, *labels]
         true, said, number_of = numbered(right, predicted, known)
         columns = [column(name) for name in group]
         refuse_blank(columns, "group")
-        code, groups = code_groups(columns, np.arange(table.num_rows))
+        code, groups = code_groups(columns, np.arange(source.table.num_rows))
         classes = len({number_of(text) for text in known})
         outcomes = Outcomes(true, said, positive_of(known, positive, number_of), class_values(known), classes)
         rows = rows_by_split(None if split is None else column(split), len(code))
-        seen = said_seen(column(SEEN), code, len(groups)) if group and SEEN in table.column_names else None
+        seen = said_seen(column(SEEN), code, len(groups)) if group and SEEN in source.table.column_names else None
         if seen is None and "train" in rows:
             seen = np.isin(np.arange(len(groups)), code[rows["train"]])
         times = times if weight is None else (weight > 0).astype(np.int64)
+        places, files = source.places, source.several
         return cls(known, number_of, outcomes, code, groups, rows, times, seen, places, files, weight=weight)
 
     @property

@@ -23,6 +23,9 @@ OF_FEW = ("worst", "qdcg10")
 def beyond_chance(split: SplitCounts, noise: Mapping[str, Noise]) -> dict[str, Any]:
     """The group that is served worst, and the one that is most certainly worse than if all were served alike.
 
+    A group is told from chance by its own rows, at a level corrected for the number of groups (Bonferroni), or as the
+    worst of all where chance makes the worst so bad in fewer than 5 % of cases. A sum over several groups tells none.
+
     Args:
         split: the groups that criteria are of.
         noise: what chance does to their criteria, those ``OF_FEW`` among them.
@@ -39,8 +42,7 @@ def beyond_chance(split: SplitCounts, noise: Mapping[str, Noise]) -> dict[str, A
         for name in OF_FEW
     }
     is_told = tail < PERCENT[0] / 100 / len(size)
-    if any(is_worse.values()):
-        is_told[certain] = True
     worst = int(np.lexsort((split.interval[1], split.accuracy))[0])
     is_told[worst] |= is_worse["worst"]
-    return told_worst(split.groups, worst, certain, is_told)
+    surest = certain if is_told[certain] else worst
+    return told_worst(split.groups, worst, surest, is_told, together=bool(is_worse["qdcg10"]))

@@ -273,6 +273,7 @@ class SplitCounts:
         elif of_samples and not kept.all():
             # They count the rows of small groups too.
             noise |= self.noise(of_samples)
+        noise = noise if some.weights is None else some.weights.trusted(noise)
         return {
             "rows": self.rows,
             **({"memberships": int(self.count.sum())} if self.overlap else {}),
@@ -283,7 +284,7 @@ class SplitCounts:
             "groups_unseen_in_training": None if self.seen is None else int((~self.seen).sum()),
             "shrink": shrink,
             "spread": None
-            if single
+            if single or (some.weights is not None and some.weights.is_doubtful)
             else {"mean": self.figure.shown(spread.mean), "sd": spread.sd, "interval": [spread.low, spread.high]},
             **beyond_chance(some, noise),
             "criteria": criteria_entries(self.figure, computed, of_kept, values, noise, shrink=shrink, single=single),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drurank.files import replace_file
+from drurank.report.packed import Packed
 from drurank.terminal import visible
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def render_page(file: Path, template: str, **content: Any) -> None:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
+    environment.globals["packed"] = Packed()
     text = environment.get_template(template).render(**content)
     replace_file(file, lambda path: path.write_text(text, encoding="utf-8"))
 

@@ -12,6 +12,7 @@ import numpy as np
 from drurank.report.counts import ALL, SplitCounts
 from drurank.report.html import inline_picture, inline_png, made_now, render_page
 from drurank.report.remarks import (
+    are_told_together,
     on_answer,
     on_differences,
     remarks,
@@ -20,7 +21,7 @@ from drurank.report.remarks import (
     said_drop,
 )
 from drurank.report.served import Served
-from drurank.report.shown import FROM_TO, criteria_rows, group_rows
+from drurank.report.shown import FROM_TO, criteria_rows, group_rows, meanings
 from drurank.report.worst import on_worst
 from drurank.tabular.dropping import said_dropped
 from drurank.words import capital, counted, in_digits, in_range, joined, quoted, short
@@ -130,7 +131,13 @@ def summary(split: SplitCounts, content: Mapping[str, Any]) -> list[str]:
 
 def _next(split: SplitCounts, content: Mapping[str, Any]) -> str:
     spread, surest, worst = content["spread"], content["worse_than_chance"], content["served_worst"]
-    if surest is None and not (spread and spread["interval"][0] > 0):
+    differ = spread is not None and spread["interval"][0] > 0
+    if surest is None and not differ and are_told_together(content):
+        return (
+            "Next: look at the rows that are wrong of several of the worst groups, and at what these share: together "
+            "they are worse than chance, though which of them truly are cannot be said."
+        )
+    if surest is None and not differ:
         return (
             "Next: no group stands out by more than chance, so do not act on the order of the groups; more rows by "
             "group would show smaller differences."
@@ -157,14 +164,14 @@ def _part(content: Mapping[str, Any], splits: Sequence[Served], place: str, said
     """A figure as the template takes it; of the splits in ``said`` the summary tells how groups differ."""
     from drurank.report.pictures import draw_groups  # here, since matplotlib is slow to import
 
-    figure = splits[0].figure
+    figure, names = splits[0].figure, content["splits"][splits[0].split]["criteria"]
     shown = joined([short(split.split) for split in splits if split.split != ALL] or ["all rows"])
     return {
         "title": capital(figure.heading),
         "picture": inline_picture(draw_groups(splits)),
         "alt": f"{capital(figure.heading)} of the groups of {shown}, the worst first, beside what chance would give.",
         "criteria": criteria_rows(content["splits"]),
-        "remarks": remarks(content["splits"], said=said),
+        "remarks": [*meanings(names, figure.summed), *remarks(content["splits"], said=said)],
         "drop": _drop(content["drop"]),
         "splits": [
             _split(split, content["splits"][split.split], f"t{place}-{number}", is_first=not number)

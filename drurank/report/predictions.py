@@ -95,7 +95,7 @@ def report_predictions(
         count: column of how many samples each row stands for, of a table of counts by group, label and prediction; each
             row is one, if not given.
         weight: column of the weight of each row, as of a survey: numbers of 0 or more. Figures that are shares are then
-            of the sums of weights, and their intervals and chance by Kish's effective numbers of rows.
+            of the sums of weights, and their intervals and chance by effective numbers of rows.
         min_count: criteria leave out groups with fewer rows; the tables still list them.
         shrink: criteria use each group's posterior mean accuracy, given all groups.
         drop_missing: whether rows without a label or a group are left out, and counted in the report; else they are
@@ -137,7 +137,7 @@ def report_predictions(
     has_lists = by == "overlapping" and any(is_lists(table[name].type) for name in as_names(group))
     grouped = [] if has_lists else as_names(group)
     source, dropped = complete_table(source, [label], grouped, drop_missing)
-    path, table, places, files = source.path, source.table, source.places, source.several
+    path, table = source.path, source.table
     times = source.times if count is None else counts_of_column(source.column(count), source.times)
     weights = None if weight is None else weights_of_column(source.column(weight))
     say_of_split(head or table.column_names, split)
@@ -145,7 +145,7 @@ def report_predictions(
     for columns, place in groupings.items():
         crossed = [] if by == "overlapping" else list(columns)
         answers = Answers.of_table(
-            path, table, label, prediction, crossed, split, as_names(labels), positive, times, places, files, weights
+            source, label, prediction, crossed, split, as_names(labels), positive, times, weights
         )
         if score or cut or any(isinstance(one, Measure) and one.needs for one in figures):
             answers = with_scores(answers, path, table, score)

@@ -12,6 +12,7 @@ from drurank.figures import ACCURACY, Share, figure_of
 from drurank.groups import Groups
 from drurank.report.counts import ALL
 from drurank.report.served import Served
+from drurank.report.weights import said_weights
 from drurank.report.worst import NAMED
 from drurank.words import capital, counted, in_digits, in_range, joined, quoted
 
@@ -28,7 +29,8 @@ CHANCE_OF_GROUP = (
     "to about one in ten is outside."
 )
 EFFECTIVE = (
-    "Effective: how many rows of equal weight would tell as much, (sum of weights)^2 / sum of their squares (Kish)."
+    "Effective: how many rows of equal weight would tell as much, (sum of weights)^2 / sum of their squares (Kish), "
+    "and fewer where weights have to do with the outcome."
 )
 SHRUNK = (
     "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
@@ -51,7 +53,7 @@ def remarks(
     explained = columns if explained is None else explained
     lines = [*_how_to_read(explained), *_on_answers(explained)]
     for name, content in columns.items():
-        for sentence in (*_on_rows(content), *(() if name in said else _on_split(content))):
+        for sentence in (*_on_rows(content), *(() if name in said else _on_split(content)), *_on_size(content)):
             lines.append(capital(sentence) if list(columns) == [ALL] else f"{name}: {sentence}")
     return lines
 
@@ -113,11 +115,7 @@ def _on_rows(content: Mapping[str, Any]) -> Iterator[str]:
             f"{counted(content['rows'], 'row')}; intervals and chance take groups as if they shared none."
         )
     if "effective" in content:
-        yield (
-            f"rows are weighted: {counted(content['rows'], 'row')} tell as much as {content['effective']:,.1f} of "
-            "equal weight; intervals and chance are by such numbers, which are too sure where heavy rows go wrong more "
-            "often than others."
-        )
+        yield said_weights(content)
         if "figure" not in content:
             yield "no constant answer is given, since its test counts rows without weights."
     if content.get("groups_without"):
@@ -152,10 +150,13 @@ def on_differences(content: Mapping[str, Any], names: Sequence[str]) -> str:
     if content["groups"] - content["groups_left_out"] < 2:
         return "with one group, nothing can be said about how groups differ."
     if content["spread"] is None:
+        if content.get("withheld"):
+            return "how groups truly differ is not said, for what weights do here."
         few = "a single row" if isinstance(figure_of(content), Share) else "too few rows"
         return f"every group has {few}, so nothing is known of how they differ."
-    said, is_found = _on_spread(content["spread"], content["worse_than_chance"], figure_of(content).true)
-    like = [name for name in names if _is_chance(content["criteria"][name])]
+    said, is_found = _on_spread(content, figure_of(content).true)
+    explained = ["worst"] if list(_on_size(content)) else []
+    like = [name for name in names if name not in explained and _is_chance(content["criteria"][name])]
     if not like:
         return f"{said}."
     several, observed = len(like) > 1, f"the observed {joined(like)}"
@@ -185,16 +186,36 @@ def _on_answer(answer: Mapping[str, Any]) -> str:
     return f"not significantly better {than}: McNemar's exact test, one-sided, 5 %."
 
 
-def _on_spread(spread: Mapping[str, Any], worse: str | None, true: str) -> tuple[str, bool]:
+def _on_size(content: Mapping[str, Any]) -> Iterator[str]:
+    """Why a group is told from chance though the worst figure is not, of a split's ``summary``; nothing if not."""
+    worst, surest = content["criteria"].get("worst"), content["worse_than_chance"]
+    if worst and surest is not None and _is_chance(worst):
+        yield (
+            f"worst, of all groups, is within chance, though {quoted(surest)} by its own rows is not: chance moves "
+            f"small groups most, and often makes one of them as bad, but hardly one as large as {quoted(surest)}."
+        )
+
+
+def are_told_together(content: Mapping[str, Any]) -> bool:
+    """Whether the worst groups are worse than chance taken together, where none is told from it by itself."""
+    told = content["beyond_chance"]
+    return bool(told["together"]) and not told["number"]
+
+
+def _on_spread(content: Mapping[str, Any], true: str) -> tuple[str, bool]:
     """What is known of how groups differ, without its full stop, and whether a difference beyond chance was found."""
+    spread, worse = content["spread"], content["worse_than_chance"]
     low, high = spread["interval"]
-    deviation = f"{true} have a standard deviation of {in_digits(spread['sd'])} ({in_range((low, high))})"
+    deviation = f"{true} have a standard deviation of {in_digits(spread['sd'])} (5 to 95 %: {in_range((low, high))})"
     possible = f"a standard deviation of up to {in_digits(high)} is possible"
     if low > 0:
         return f"taken together, groups differ by more than chance: {deviation}", True
     if worse is not None:
         found = f"one or a few groups, above all {quoted(worse)}, are worse than chance alone would make them (at 5 %)"
         return f"{found}; for all groups, {possible}", True
+    if are_told_together(content):
+        found = "the groups served worst, taken together, are worse than chance alone would make them (qdcg10, at 5 %)"
+        return f"{found}, though no single one can be named; for all groups, {possible}", True
     if spread["sd"] > 0:
         return f"it is unclear whether groups differ by more than chance: {deviation}", False
     return f"no difference between groups beyond chance was found; {possible}", False
@@ -216,12 +237,16 @@ def said_drop(drop: Mapping[str, Any] | None) -> list[str]:
     if drop is None or overall is None or overall["by_chance"] is None:
         return []
     low, high = overall["by_chance"]["interval"]
-    differs = "worse" if overall["value"] >= 0 else "better"
-    verdict = "is within" if low <= overall["value"] <= high else "is beyond"
+    more = "no more" if low <= overall["value"] <= high else "more"
+    how, by = _by(overall["value"]).split()[::-1]
     return [
-        f"Over all rows, {drop['to']} is served {differs} than {drop['from']} by {in_digits(abs(overall['value']))}, "
-        f"which {verdict} what chance alone would give ({in_digits(low)} to {in_digits(high)}, where more is worse)."
+        f"Over all rows, {drop['to']} is served {how} than {drop['from']} by {by}: {more} than chance alone would "
+        f"give, between {_by(low)} and {_by(high)}."
     ]
+
+
+def _by(worse: float) -> str:
+    return f"{in_digits(abs(worse))} {'worse' if worse >= 0 else 'better'}"
 
 
 def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:

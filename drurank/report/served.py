@@ -146,26 +146,33 @@ def figure_table(split: Served) -> pa.Table:
     )
 
 
-def told_worst(groups: Sequence[str], worst: int, surest: int, is_told: np.ndarray) -> dict[str, Any]:
+def told_worst(
+    groups: Sequence[str], worst: int, surest: int, is_told: np.ndarray, *, together: bool | None = None
+) -> dict[str, Any]:
     """What a report says of the group that is served worst, and of the one that is most certainly worse than chance.
 
     Args:
         groups: name by group.
         worst: the one with the worst figure.
-        surest: the one that chance makes so bad in the fewest cases.
+        surest: of those that are told the one that chance makes so bad in the fewest cases; any where none is told.
         is_told: which are worse than chance alone would make any of them, bool ``[m]``.
+        together: whether the worst are so taken together; ``None`` where that was not looked at.
 
     Returns:
         ``served_worst``: its ``group``, and whether that is ``beyond_chance``; ``None`` where there is one group only.
         ``worse_than_chance``: the other one; ``None`` where there is none. ``beyond_chance``: how many groups are told,
-        and the names of the first of them.
+        and the names of the first of them; and whether the worst are told ``together``.
     """
     alone = len(groups) < 2
     told = [] if alone else [groups[int(place)] for place in np.flatnonzero(is_told)[:MOST_TOLD]]
     return {
         "served_worst": None if alone else {"group": groups[worst], "beyond_chance": bool(is_told[worst])},
         "worse_than_chance": groups[surest] if is_told[surest] else None,
-        "beyond_chance": {"number": 0 if alone else int(is_told.sum()), "groups": told},
+        "beyond_chance": {
+            "number": 0 if alone else int(is_told.sum()),
+            "groups": told,
+            "together": False if alone else together,
+        },
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,40 @@ from drurank.report.served import Served
 from drurank.report.tables import BETTER, counts_heading, counts_of
 from drurank.words import in_digits, in_range
 
-FROM_TO = "From, to: 5 to 95 % by the group's own rows."
+FROM_TO = "From, to: where the group's true figure lies by its own rows alone, 5 to 95 %."
 """What two of the columns of groups are."""
+
+
+MEANINGS = {
+    r"overall": "all rows together",
+    r"average": "the mean of the groups",
+    r"worst": "the group that is served worst",
+    r"p(\d+)": "{} % of the groups are served worse than this",
+    r"gdcg(\d+)": "{summed} of the worst {} % of the groups, added, the worst counting most",
+    r"qdcg(\d+)": "the same of percentiles, so that the number of groups does not matter (worst {} %)",
+    r"tstat": "the mean of the groups over its standard error",
+    r"gap": "the highest less the lowest of the groups",
+    r"ratio": "the lowest of the groups over the highest",
+    r"error_ratio": "the lowest error of a group over the highest",
+}
+"""What criteria are, for people who do not know their names."""
+
+
+def meanings(names: Iterable[str], summed: str) -> Iterator[str]:
+    """A line on what the criteria of these names are, if any of them is known.
+
+    Args:
+        names: of the criteria.
+        summed: what sums of the worst groups add.
+    """
+    found = [
+        f"{name}: {words.format(*match.groups(), summed=summed)}"
+        for name in names
+        for pattern, words in MEANINGS.items()
+        if (match := re.fullmatch(pattern, name))
+    ]
+    if found:
+        yield f"{'; '.join(found)}."
 
 
 def criteria_rows(splits: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:

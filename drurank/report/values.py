@@ -169,8 +169,10 @@ class SplitValues:
             draws: how many times chance may be drawn at the most.
         """
         ordered = np.sort(self.figure.shown(self.measured.by_chance[:draws]), axis=1)
-        low, high = self.figure.shown_range(*np.nanpercentile(ordered, PERCENT, axis=0))
-        return np.arange(len(self.groups)), low, high
+        # A group may have no value in a deal, so that no deal has one at the last places.
+        at = np.flatnonzero(~np.isnan(ordered).all(axis=0))
+        low, high = self.figure.shown_range(*np.nanpercentile(ordered[:, at], PERCENT, axis=0))
+        return at, low, high
 
     def true_criteria(self, names: Sequence[str], *, draws: int, seed: int) -> dict[str, np.ndarray]:
         """Criteria of what the groups may truly be, float64 ``[draws]`` each; ``nan`` where that is not known.

@@ -14,8 +14,8 @@ from drurank.words import capital, counted, in_digits, in_range, joined, quoted
 
 NAMED = 5
 """Groups that a sentence names; of more it gives the number."""
-CERTAIN = "It is served worse than chance alone would make even the worst of {}."
-LIKEWISE = "Worse than chance alone would make even the worst of {}"
+CERTAIN = "It is served worse than chance alone would make a group of its size, even as the worst of {}."
+LIKEWISE = "Worse than chance alone would make groups of their sizes, even as the worst of {}"
 UNCERTAIN = "That one group by itself may be chance."
 OUTSIDE = (
     "Chance alone would rarely put a single group of its size there ({range}, 5 to 95 %), but often enough one of "

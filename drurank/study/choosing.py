@@ -79,6 +79,12 @@ def criteria_concordance(
     if len(results) < 3:
         raise InputError(f"{study.folder} has {len(results)} finished candidates; an order is compared from 3 on")
     kept = [name for name in results[0].criteria if figure_in(name) is None] or default_criteria()
+    of_figures = [name for name in names or () if figure_in(name) is not None]
+    if of_figures:
+        raise InputError(
+            f"criteria has {', '.join(of_figures)}, and of other figures than accuracy studies keep no counts by group "
+            f"of validation, from which an order could be made; give criteria of accuracy, as {','.join(kept)}"
+        )
     names = [criterion(name).name for name in names or kept]
     if against is not None and against not in names:
         raise InputError(f"against is {against!r}, which is not among the criteria: {nearest(against, names)}")

@@ -89,19 +89,7 @@ def compare_columns(
     source, _ = complete_table(source, [label], as_names(group), drop_missing)
     times = source.times if count is None else counts_of_column(source.column(count), source.times)
     answers = {
-        name: Answers.of_table(
-            source.path,
-            source.table,
-            label,
-            name,
-            as_names(group),
-            split,
-            as_names(labels),
-            positive,
-            times=times,
-            places=source.places,
-            files=source.several,
-        )
+        name: Answers.of_table(source, label, name, as_names(group), split, as_names(labels), positive, times)
         for name in columns
     }
     only, cells = named_splits(on, split, list(answers[columns[0]].rows)), as_names(criteria) or default_cells("qdcg10")

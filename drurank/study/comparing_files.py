@@ -31,6 +31,7 @@ from drurank.study.tabulating import default_cells
 from drurank.tabular.columns import Column, Names
 from drurank.tabular.dropping import complete_rows, said_dropped
 from drurank.tabular.reading import read_table
+from drurank.tabular.several import Source
 from drurank.words import as_names
 
 TEST_AGAIN = "test the run again"
@@ -180,7 +181,7 @@ def compare_predictions(
     dropped = [] if blank is None else [f"{said_dropped({'rows': first.num_rows - len(kept), 'blank': blank})}."]
     answers = [
         Answers.of_table(
-            path, table.take(pa.array(kept)), label, prediction, groups, split, as_names(labels), positive, places=kept
+            Source.given(path, table).take(kept), label, prediction, groups, split, as_names(labels), positive
         )
         for path, table in zip(predictions, (first, second), strict=True)
     ]

@@ -60,6 +60,7 @@ class Column:
         files: those of the rows, where the table is of several.
         as_written: whether 1.000 stays so in a column of whole numbers, where it may be a thousand.
         meant: text to the one that it is read as, where some are one.
+        times: how often each cell occurs in the files, int64 ``[n]``; once, if not given.
 
     Raises:
         InputError: if its type is neither a number, a boolean nor text.
@@ -74,8 +75,9 @@ class Column:
         files: Files | None = None,
         as_written: bool = False,
         meant: Mapping[str, str] | None = None,
+        times: np.ndarray | None = None,
     ) -> None:
-        self.path, self.name, self.places, self.files = path, name, places, files
+        self.path, self.name, self.places, self.files, self.times = path, name, places, files, times
         self._as_written, self._meant = as_written, meant or {}
         kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
@@ -97,6 +99,10 @@ class Column:
     def is_typed(self) -> bool:
         """Whether its file says the types of its columns, as those of CSV and TSV do not."""
         return suffix_of(self.files.names[0] if self.files else self.path) not in DELIMITERS
+
+    def cells(self, rows: np.ndarray) -> int:
+        """How many cells of the files are in some rows, int64 ``[k]``, of the table."""
+        return len(rows) if self.times is None else int(self.times[rows].sum())
 
     @property
     def codes(self) -> np.ndarray:

@@ -79,7 +79,7 @@ class Source:
         Raises:
             InputError: if its type is neither a number, a boolean nor text.
         """
-        return Column(self.path, name, self.table[name], self.places, self.several)
+        return Column(self.path, name, self.table[name], self.places, self.several, times=self.times)
 
     @property
     def rows(self) -> int:
@@ -210,6 +210,7 @@ def joined(files: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
             )
         if suffix_of(file) != suffix_of(files[0]):
             raise InputError(f"{file} is of another format than {files[0]}; give files of one format")
+    tables = _plain_where_mixed(names, tables)
     kinds = dict(zip(names, tables[0].schema.types, strict=True))
     for file, table in zip(files[1:], tables[1:], strict=True):
         for name in names:
@@ -222,6 +223,19 @@ def joined(files: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
                     "write one kind in a column"
                 ) from error
     return concatenated(files, [table.select(names) for table in tables])
+
+
+def _plain_where_mixed(names: Sequence[str], tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """The same tables, without codes in columns that are codes of text in some and text in others."""
+    found = list(tables)
+    for name in names:
+        is_coded = [pa.types.is_dictionary(table.schema.field(name).type) for table in tables]
+        if not all(is_coded):
+            for place in np.flatnonzero(is_coded):
+                column = found[place][name]
+                at = found[place].column_names.index(name)
+                found[place] = found[place].set_column(at, name, column.cast(column.type.value_type))
+    return found
 
 
 def concatenated(files: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:

@@ -11,6 +11,7 @@ from drurank.errors import InputError
 from drurank.figures import SHARES, figure_named
 from drurank.report.answers import Answers
 from drurank.report.served import figure_table
+from drurank.tabular.several import Source
 
 LOWER = {"error", "fnr", "fpr", "off_by_more_than_one"}
 
@@ -36,7 +37,9 @@ def share(name, label, said):
 def answers(label, said, group, *, split=None, positive=None, labels=()):
     columns = {"label": label, "prediction": said, "group": group, **({"split": split} if split else {})}
     table = pa.table({name: [str(cell) for cell in cells] for name, cells in columns.items()})
-    return Answers.of_table("t", table, "label", "prediction", ["group"], split and "split", labels, positive)
+    return Answers.of_table(
+        Source.given("t", table), "label", "prediction", ["group"], split and "split", labels, positive
+    )
 
 
 def counts(name, *of_rows, **options):

@@ -5,7 +5,7 @@ from lightning.pytorch import Callback, Trainer
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from drurank.data import GroupDataModule, GroupedDataset
+from drurank.data import GroupDataModule, GroupedDataset, Memberships
 from drurank.networks import Sizes
 
 GLOBAL_BATCH = 12  # that of one process, in whole shares of two and of three
@@ -101,6 +101,30 @@ class Bent(Parts):
         inputs = torch.randn(len(group), 2, generator=torch.Generator().manual_seed(1))
         label = (inputs[:, 0] + inputs[:, 1] ** 2 > 0.5).long()
         return GroupedDataset(TensorDataset(inputs, label), group, split=split)
+
+
+def memberships(group):
+    """Each row in its group and in the one before it, but every fifth in none, and each third of the others in one."""
+    pairs = [
+        (row, (of - back) % (int(max(group)) + 1))
+        for row, of in enumerate(group)
+        for back in range(0 if row % 5 == 4 else 1 if row % 3 == 2 else 2)
+    ]
+    return Memberships.of(*map(torch.tensor, zip(*pairs, strict=True)), len(group))
+
+
+class Overlapping(Bent):
+    """The same rows, in groups that overlap."""
+
+    @property
+    def overlap(self):
+        return True
+
+    def make_dataset(self, split):
+        whole = super().make_dataset(split)
+        groups = memberships(whole.group.tolist())
+        names = [str(number) for number in range(int(whole.group.max()) + 1)]
+        return GroupedDataset(whole.dataset, groups, group_names=names, split=split)
 
 
 class Deeper(nn.Module):

@@ -7,7 +7,7 @@ import torch
 
 from drurank.methods import DFR, DRU, ERM, IRM, JTT, ChiSquare, Const, CVaR, GroupDRO, Worst
 from drurank.training.global_batch import gather_losses
-from many_data import Bent, Deeper, Watch, python_trainer
+from many_data import Bent, Deeper, Overlapping, Watch, python_trainer
 
 
 class Tilted(ERM):
@@ -36,6 +36,8 @@ METHODS = {
     "DFR": lambda **k: DFR(subsets=2, **k),
     "Tilted": Tilted,
 }
+OVERLAPPING = "of groups that overlap"
+"""Stands for a sampler where each row is drawn and groups overlap."""
 SAMPLERS = ("shuffle", "balanced", "subsample", "groups_per_batch")
 RATES = {"IRM": 0.05}  # at the rate of the others its penalty runs away
 EPOCHS = 3
@@ -47,6 +49,8 @@ GROUPS_OF_BATCH = 6
 def data(devices, sampler):
     own = {"groups_per_batch": GROUPS_OF_BATCH // devices} if sampler == "groups_per_batch" else {}
     part = ([True] * len(GROUP), GROUP)
+    if sampler == OVERLAPPING:
+        return Overlapping(devices, part, part, part)
     return Bent(devices, part, part, sampler=sampler, **own)
 
 
@@ -62,10 +66,13 @@ def fitted(devices, method, sampler, rate=0.5, **options):
         optimizer=lambda params: torch.optim.SGD(params, lr=rate),
         lr_scheduler=from_second_epoch,
     )
-    trainer.fit(module, datamodule=data(devices, sampler))
+    rows = data(devices, sampler)
+    trainer.fit(module, datamodule=rows)
+    (tested,) = trainer.test(module, datamodule=rows, verbose=False) if sampler == OVERLAPPING else ({},)
     count = module.record.group_accuracy()[1]
     return {
         **watch.seen(),
+        "tested": tested,
         "parameters": {name: value.detach().clone() for name, value in module.network.named_parameters()},
         "known": {"correct": module.record.correct, "count": count},
         "rank": module.group_rank(module.ranked_accuracy(module.record)),
@@ -92,5 +99,7 @@ def every_method(devices):
         for name, sampler in cases(devices)
     }
     in_parts = {"accumulate_grad_batches": 2, "gradient_clip_val": 0.1}
+    for name in ("DRU", "DRU of training", "Worst", "CVaR"):
+        found[name, OVERLAPPING] = fitted(devices, METHODS[name], OVERLAPPING)
     found["DRU", "in parts"] = fitted(devices, DRU, "shuffle", **in_parts)
     return found

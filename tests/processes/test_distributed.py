@@ -19,7 +19,7 @@ import many_resume
 import many_texts
 from drurank.data.orders import Draw
 from many_command_line import EPOCHS, ROWS
-from many_data import APART, GLOBAL_BATCH, ODD, ONE, SEVEN, TWO, Deeper
+from many_data import APART, GLOBAL_BATCH, ODD, ONE, SEVEN, TWO, Deeper, memberships
 from reference import accuracies, criteria, discounts, ranks, spread
 from runs import assert_same_logged, assert_same_run, read_csv, read_json, same
 from warm import Program, free_port, wait_for_all
@@ -138,6 +138,30 @@ def test_state_of_a_method_is_that_of_every_process(alone, many):
             for other in others:
                 torch.testing.assert_close(other[name], first[name], rtol=0, atol=0, equal_nan=True)
     assert {"log_q", "running", "second_stage", "refitted"} <= compared
+
+
+@pytest.mark.parametrize("method", ["DRU", "DRU of training", "Worst"])
+def test_rows_of_groups_that_overlap_count_once_in_each_of_theirs(every, method):
+    member = np.zeros((len(many_methods.GROUP), 7), bool)
+    of = memberships(many_methods.GROUP)
+    member[of.row, of.group] = True
+    assert sorted(set(member.sum(axis=1))) == [0, 1, 2]
+    first, *others = every("methods", (method, many_methods.OVERLAPPING))
+    for seen in (first, *others):
+        assert seen["known"]["count"].tolist() == member.sum(axis=0).tolist()
+        assert seen["tested"] == pytest.approx(first["tested"], rel=1e-6)
+    right = first["known"]["correct"].numpy() == 1
+    accuracy = right.astype(int) @ member / member.sum(axis=0)
+    by_group = {
+        "DRU": discounts(ranks(accuracy), 100),
+        "DRU of training": discounts(ranks(accuracy, "index", "average"), 2),
+        "Worst": np.where(accuracy == accuracy.min(), 4, 1),
+    }[method]
+    largest = np.where(member, by_group, 1).max(axis=1)
+    takes = np.ones(len(right)) if method == "DRU of training" else ~right
+    weight = np.where(takes, largest, 1)
+    weight = weight / weight.mean() if method == "DRU of training" else weight
+    np.testing.assert_allclose(first["weights"][-1], weight, rtol=1e-6)
 
 
 @pytest.mark.parametrize("many", [2], indirect=True)

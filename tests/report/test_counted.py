@@ -112,7 +112,7 @@ def test_figures_of_large_counts_are_those_of_the_normal_distribution(rows):
     found, groups = report_of([int(rows * one) for one in accuracy], rows)
     assert groups["group"].tolist() == [f"g{place}" for place in range(6)]
     assert (found["worse_than_chance"], found["served_worst"]) == ("g5", {"group": "g5", "beyond_chance": True})
-    assert found["beyond_chance"] == {"groups": ["g3", "g4", "g5"], "number": 3}
+    assert found["beyond_chance"] == {"groups": ["g3", "g4", "g5"], "number": 3, "together": True}
     sd, of_all = np.sqrt(accuracy * (1 - accuracy) / rows), np.sqrt(0.55 * 0.45 / rows)
     off = 0.01 * of_all
     np.testing.assert_allclose(groups["low"], accuracy - 1.6449 * sd, atol=off, rtol=0)

@@ -5,12 +5,16 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 from drawing import RENDER, saved_by
 from drurank.cli import main
 from drurank.report import report_predictions
+from drurank.words import in_digits
 from pages import Page
+from runs import read_csv
 
 EVIL = "<script>alert('x')</script> & \"b\" \x1b[31m"
 
@@ -63,8 +67,18 @@ def test_its_summary_says_who_is_served_worst_and_whether_that_is_chance(page):
     assert ends == pytest.approx(np.percentile(drawn, (5, 95)), abs=0.051)
     name = then.removeprefix("Next: ").split(" is served worse")[0]
     assert first.startswith(f"Served worst: {name}, with")
-    assert first.endswith("It is served worse than chance alone would make even the worst of 31 groups.")
+    assert first.endswith("than chance alone would make a group of its size, even as the worst of 31 groups.")
     assert then.startswith(f"Next: {name} is served worse than chance would give: look at its rows that are wrong, and")
+
+
+def test_it_says_what_the_criteria_are_and_what_the_columns_of_groups(text):
+    assert (
+        "overall: all rows together; average: the mean of the groups; worst: the group that is served worst; p10: "
+        "10 % of the groups are served worse than this; gdcg10: errors of the worst 10 % of the groups, added"
+    ) in text
+    assert "gdcg10: false positive rates of the worst 10 % of the groups, added" in text
+    assert "gap: the highest less the lowest of the groups; ratio: the lowest of the groups over the highest." in text
+    assert "From, to: where the group&#39;s true figure lies by its own rows alone, 5 to 95 %." in text
 
 
 def test_of_groups_served_alike_it_says_that_none_stands_out():
@@ -93,12 +107,30 @@ def test_a_screen_reader_finds_its_way(page):
             assert attrs["aria-label"]
 
 
-def test_with_ten_thousand_groups_it_stays_small(pictures):
-    write("p.csv", [f"a clinic of a longer name, number {k}" for k in range(10_000)], 4)
-    report_predictions("p.csv", html="out.html")
+def test_with_ten_thousand_groups_three_figures_and_two_splits_it_stays_small(pictures):
+    """And every row is there, those behind the first too, which a browser shows when someone asks for them."""
+    rng = np.random.default_rng(0)
+    name = np.array([EVIL + "\t\n", *[f"a clinic of a longer name, number {k}" for k in range(9_999)]])
+    group, label = np.repeat(np.arange(10_000), 6), np.tile([0, 1, 0, 1, 0, 1], 10_000)
+    columns = {"label": label, "prediction": label ^ (rng.random(60_000) < 0.2), "group": name[group]}
+    parts = [pa.table({**columns, "split": [split] * 60_000}) for split in ("ood_test", "id_test")]
+    pa_parquet.write_table(pa.concat_tables(parts), "p.parquet")
+    report = report_predictions("p.parquet", split="split", figure="fpr,tpr", html="out.html")
     text = Path("out.html").read_text(encoding="utf-8")
-    assert len(text.encode()) < 2e6
-    assert len(Page(text).tables[1]) == 10_001
+    assert len(text.encode()) < 1.2e6
+    assert "<script>alert" not in text
+    tables = [table for table in Page(text).tables if table[0][0] == "group"]
+    assert [len(table) for table in tables] == [10_001] * 6
+    shown = EVIL.replace("\x1b", "\\x1b")
+    for table in tables:
+        assert sorted(row[0].strip() for row in table[1:]) == sorted([shown, *name[1:]])
+    of_file = {(row["split"], row["group"]): row for row in read_csv("p_report/groups_tpr.csv")}
+    assert tables[2][0][:4] == ["group", "rows", "events", "fpr"]
+    for place in (1, 150, 250, 7_000, 10_000):
+        row = tables[4][place]
+        of_row = of_file["ood_test", row[0] if row[0].strip() != shown else str(name[0])]
+        assert row[1:4] == [of_row["count"], of_row["events"], in_digits(float(of_row["value"]))]
+    assert report["splits"]["ood_test"]["groups"] == 10_000
 
 
 def test_it_replaces_no_file_unasked():
@@ -149,8 +181,10 @@ def test_it_sends_nobody_to_the_rows_of_a_group_that_is_the_worst_by_bad_luck(gr
     first, *_, differ, then = Page(Path("out.html").read_text("utf-8")).summary
     assert first.startswith("Served worst: 'tiny', with 0 of 1 row right (.000)")
     assert differ.startswith("Taken together, groups differ by more than chance: true accuracies have a standard")
-    assert "the observed worst alone would not show it" in differ
-    certain = "Worse than chance alone would make even the worst of 61 groups: 'clinic 8' (.495), 'clinic 0' (.500)"
+    text = Path("out.html").read_text("utf-8")
+    assert ("the observed worst alone would not show it" in differ) == (rows == 4)
+    assert ("is within chance, though &#39;clinic 8&#39; by its own rows is not" in text) == (rows == 200)
+    certain = "even as the worst of 61 groups: 'clinic 8' (.495), 'clinic 0' (.500)"
     assert "That one group by itself may be chance." in first
     assert (certain in first) == (rows == 200)
     said = {
@@ -221,5 +255,5 @@ def test_a_group_that_is_surely_worse_is_not_said_to_be_as_bad_as_chance_makes_o
     said = Page(Path("out.html").read_text("utf-8")).summary
     assert report["splits"]["all"]["served_worst"]["group"] == "large"
     assert said[0].startswith("Served worst: 'large', with 100 of 300 rows right (.333)")
-    assert "It is served worse than chance alone would make even the worst of 121 groups." in said[0]
+    assert "worse than chance alone would make a group of its size, even as the worst of 121 groups." in said[0]
     assert not any("chance alone would put the worst" in line or "alone would not show it" in line for line in said)

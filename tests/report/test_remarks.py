@@ -81,8 +81,8 @@ def test_figure_that_chance_alone_makes_as_bad_does_not_speak_against_a_differen
     low, high = split.spread.low, split.spread.high
     assert sentence_on_differences(split, ["worst"]) == (
         "s: taken together, groups differ by more than chance: true accuracies have a standard deviation of "
-        f"{in_digits(split.spread.sd)} ({in_range((low, high))}); the observed worst alone would not show it, since "
-        "chance makes it as bad where groups of these sizes are served alike."
+        f"{in_digits(split.spread.sd)} (5 to 95 %: {in_range((low, high))}); the observed worst alone would not show "
+        "it, since chance makes it as bad where groups of these sizes are served alike."
     )
 
 
@@ -151,17 +151,19 @@ def test_every_group_that_is_told_from_chance_is_named():
         "s", [f"g{i}" for i in range(8)], np.array([180, 100, 120, 180, 180, 180, 180, 8]), np.array([200] * 7 + [10])
     )
     summary = split.summary(["average", "worst"])
-    assert summary["beyond_chance"] == {"number": 2, "groups": ["g1", "g2"]}
+    assert summary["beyond_chance"] == {"number": 2, "groups": ["g1", "g2"], "together": True}
     said = on_worst(split, summary)
     assert "'g1', with 100 of 200 rows right (.500)" in said
-    assert said.endswith("worse than chance alone would make even the worst of 8 groups. So is 'g2' (.600).")
+    assert said.endswith(
+        "worse than chance alone would make a group of its size, even as the worst of 8 groups. So is 'g2' (.600)."
+    )
 
 
 def test_a_worst_group_of_few_rows_does_not_hide_one_that_is_told():
     split = SplitCounts("s", ["small", "large", "a", "b"], np.array([0, 60, 180, 180]), np.array([1, 200, 200, 200]))
     said = on_worst(split, split.summary(["average"]))
     assert said.endswith(
-        "may be chance. Worse than chance alone would make even the worst of 4 groups: 'large' (.300)."
+        "Worse than chance alone would make groups of their sizes, even as the worst of 4 groups: 'large' (.300)."
     )
 
 
@@ -206,16 +208,16 @@ def test_probabilities_that_are_off_everywhere_are_not_called_chance():
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (0.06, "ood_test is served worse than id_test by .060, which is beyond what chance alone would give"),
-        (-0.06, "ood_test is served better than id_test by .060, which is beyond what chance alone would give"),
-        (0.01, "ood_test is served worse than id_test by .010, which is within what chance alone would give"),
+        (0.06, "ood_test is served worse than id_test by .060: more than chance alone"),
+        (-0.06, "ood_test is served better than id_test by .060: more than chance alone"),
+        (0.01, "ood_test is served worse than id_test by .010: no more than chance alone"),
     ],
 )
 def test_it_says_whether_unseen_groups_are_served_worse(value, said):
     overall = {"value": value, "by_chance": {"interval": [-0.02, 0.02]}}
     (line,) = said_drop({"from": "id_test", "to": "ood_test", "criteria": {"overall": overall}})
     assert said in line
-    assert line.endswith("(-.020 to .020, where more is worse).")
+    assert line.endswith("than chance alone would give, between .020 better and .020 worse.")
     assert said_drop(None) == said_drop({"from": "id_test", "to": "ood_test", "criteria": {}}) == []
     without = {"from": "id_test", "to": "ood_test", "criteria": {"overall": {"value": value, "by_chance": None}}}
     assert said_drop(without) == []

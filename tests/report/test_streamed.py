@@ -147,13 +147,15 @@ def test_numbers_that_stand_for_labels_are_read_as_their_names(both):
             None,
             r"b\.parquet: column 'g', row 71 \(the first is 0\): a blank cell is not a group, one of 2 such cells",
         ),
+        ("yhat", None, r"b\.parquet: column 'yhat', row 71 .*: a blank cell is not a prediction, one of 2 such cells"),
+        ("s", None, r"b\.parquet: column 's', row 71 .*: a blank cell is not a split, one of 2 such cells"),
         ("yhat", 5, r"b\.parquet: column 'yhat', row 71 .*: 5 is not one of the labels"),
         ("n", -3, r"b\.parquet: column 'n', row 71 .*: -3 is not a count"),
         ("n", 2**52, r"b\.parquet: column 'n', row 71 .* is too large: with the others it is above"),
     ],
 )
 def test_messages_name_the_first_wrong_row_of_its_file(column, wrong, said):
-    table = rows_of(2, pa.int64())
+    table = rows_of(2, pa.int64()).take(pa.array([*range(390), 321, *range(391, 400)]))  # 321 and 390 are alike
     changed = table[column].to_pylist()
     changed[321] = changed[390] = wrong
     table = table.set_column(table.column_names.index(column), column, pa.array(changed))
@@ -161,7 +163,7 @@ def test_messages_name_the_first_wrong_row_of_its_file(column, wrong, said):
     pa_parquet.write_table(table.slice(0, 250), "parts/a.parquet")
     pa_parquet.write_table(table.slice(250), "parts/b.parquet")
     with pytest.raises(InputError, match=said):
-        report_predictions("parts", **COLUMNS, count="n")
+        report_predictions("parts", **COLUMNS, count="n", split="s")
 
 
 @pytest.mark.parametrize(
@@ -196,6 +198,27 @@ def test_files_that_are_damaged_empty_or_partitioned_are_refused():
     Path("parts/s=train").mkdir(parents=True)
     with pytest.raises(InputError, match=r"parts has a folder 's=train', which says what is in a column"):
         report_predictions("parts", **COLUMNS)
+
+
+@pytest.mark.parametrize("order", [("codes", "text"), ("text", "codes"), ("views of text", "codes", "large text")])
+def test_parts_with_codes_of_text_and_with_text_give_the_report_of_their_rows(both, order):
+    plain = rows_of(3, pa.string())
+    Path("parts").mkdir()
+    for part, kind in enumerate(order):
+        some = plain.slice(part * 130, 130)
+        for name in ("y", "yhat", "g"):
+            at = some.column_names.index(name)
+            column = some[name].combine_chunks()
+            wanted = KINDS[kind]
+            coded = column.dictionary_encode().cast(wanted) if kind == "codes" else column.cast(wanted)
+            some = some.set_column(at, name, coded)
+        pa_parquet.write_table(some, f"parts/{part}.parquet")
+    streamed, whole = both("parts", figure="fpr", positive="1", split="s")
+    assert streamed == whole
+    pa_parquet.write_table(plain.slice(0, 130 * len(order)), "p.parquet")
+    wanted, _ = both("p.parquet", figure="fpr", positive="1", split="s")
+    assert streamed[0]["splits"] == wanted[0]["splits"]
+    assert streamed[1] == wanted[1]
 
 
 def test_an_empty_part_among_others_is_no_fault():

@@ -206,3 +206,14 @@ def test_shrunk_values_are_nearer_to_the_truth():
 def test_the_same_rows_give_the_same_report(rows):
     first, again = (split_of("auroc", *rows).summary(CRITERIA) for _ in range(2))
     assert first == again
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_band_ends_where_no_deal_has_a_value():
+    """Each of 60 groups has one positive row of four; dealt at random some groups have none, and so no F1."""
+    group, label = np.repeat(np.arange(60), 4), np.tile([1, 0, 0, 0], 60)
+    split = split_of("f1", Outcomes(label, label, 1, np.array([0.0, 1.0]), 2), group)
+    at, low, high = split.band(100)
+    assert 30 < len(at) < 60
+    np.testing.assert_array_equal(at, np.arange(len(at)))
+    assert low.tolist() == high.tolist() == [1] * len(at)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 from drurank.cli import main
 from drurank.errors import InputError
@@ -16,6 +16,7 @@ from drurank.figures import SHARES
 from drurank.report import report_predictions
 from drurank.report.weights import Weights
 from drurank.tabular.several import Source
+from drurank.words import in_digits
 from runs import read_csv
 
 COLUMNS = {"label": "y", "prediction": "yhat", "group": "g"}
@@ -83,6 +84,67 @@ def test_equal_weights_change_no_figure_interval_or_criterion(weight):
                     assert one[name] == cell
 
 
+def lift_of(group, weight, event):
+    """Linearised variances of the groups' shares over what they are where weights have nothing to do with it."""
+    found = expected = 0
+    for name in np.unique(group):
+        w, y = weight[group == name], event[group == name]
+        if len(w) > 1:
+            w = w / w.sum()
+            p = np.sum(w * y)
+            found += np.sum(w**2 * (y - p) ** 2)
+            # Of each row y - p has the variance 1 - 2 w + sum(w^2), and p (1 - p) the mean 1 - sum(w^2), of that of y.
+            expected += p * (1 - p) / (1 - np.sum(w**2)) * np.sum(w**2 * (1 - 2 * w + np.sum(w**2)))
+    return max(1, found / expected) if expected else 1
+
+
+def related(rng, by, groups=20, rows=60):
+    """Groups of which .85 is right by weight, where a heavier row is right less often, if ``by`` is below 0."""
+    code = np.repeat(np.arange(groups), rows)
+    z = rng.standard_normal(len(code))
+    chance = norm.cdf(np.sqrt(1 + by**2) * norm.ppf(0.85) + by * (z - 1))
+    return code, np.exp(z), rng.random(len(code)) < chance
+
+
+@pytest.mark.parametrize("by", [0.0, -0.7, -1.5])
+def test_effective_numbers_allow_for_heavy_rows_that_go_wrong_more_often(by):
+    """Shares vary as those of so many rows of equal weight do, which without the lift they do only where it is 1."""
+    rng = np.random.default_rng(0)
+    found = [Weights.of_rows(*related(rng, by), 20) for _ in range(200)]
+    shares, effective = (np.array([getattr(one, name) for one in found]) for name in ("share", "effective"))
+    lift = np.array([one.lift for one in found])
+    p = shares.mean()
+    of_kish = (p * (1 - p) / (effective * lift[:, None])).mean()
+    wanted = shares.var() / of_kish
+    assert np.median(lift) == pytest.approx({0.0: 1.03, -0.7: 1.6, -1.5: 2.05}[by], abs=0.06)
+    assert np.median(lift) == pytest.approx(wanted, rel=0.15)
+    assert wanted == pytest.approx(1, abs=0.1) or wanted > 1.4
+
+
+def test_intervals_that_would_hold_too_seldom_are_withheld_with_the_reason():
+    code, weight, right = related(np.random.default_rng(0), -1.5, groups=12)
+    label = np.arange(len(code)) % 2
+    rows = {"y": label, "yhat": np.where(right, label, 1 - label), "g": code, "w": weight}
+    lift = lift_of(code, weight, right)
+    assert lift > 1.5
+    report = reported(rows, weight="w", html="page.html", criteria="overall,average,worst,p10,qdcg10,gap")
+    found = report["splits"]["all"]
+    has_interval = {name: entry["interval"] is not None for name, entry in found["criteria"].items()}
+    assert has_interval == {"overall": True, "average": True} | dict.fromkeys(("worst", "p10", "qdcg10", "gap"), False)
+    assert all(entry["value"] is not None and entry["floor"] for entry in found["criteria"].values())
+    assert found["spread"] is None
+    assert found["withheld"]
+    text = Path("page.html").read_text("utf-8")
+    assert f"divided by {in_digits(lift)} here" in text
+    assert "would hold too seldom: they are withheld" in text
+    assert "How groups truly differ is not said, for what weights do here." in text
+    found = reported({**rows, "w": np.random.default_rng(1).permutation(weight)}, weight="w")["splits"]["all"]
+    assert found["lift"] < 1.5
+    assert not found["withheld"]
+    assert found["spread"] is not None
+    assert found["criteria"]["worst"]["interval"] is not None
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_figures_by_group_are_weighted_means(seed):
     rows = rows_of(seed)
@@ -104,14 +166,14 @@ def test_figures_by_group_are_weighted_means(seed):
     assert set(of) == set(SHARES)
     for name, (about, event) in of.items():
         column, file = ("accuracy", "groups.csv") if name == "accuracy" else ("value", f"groups_{name}.csv")
-        values = []
+        values, lift = [], lift_of(rows["g"][about], weight[about], event[about])
         for row in read_csv(f"out/{file}"):
             here = about & (rows["g"] == row["group"])
             if not here.any():
                 assert row["reason"]
                 continue
             w, values = weight[here], [*values, np.average(event[here], weights=weight[here])]
-            effective = w.sum() ** 2 / (w**2).sum()
+            effective = max(1, w.sum() ** 2 / (w**2).sum() / lift)
             assert float(row[column]) == pytest.approx(values[-1], abs=1e-12)
             assert float(row["weight"]) == pytest.approx(w.sum())
             assert float(row["effective"]) == pytest.approx(effective)
@@ -128,7 +190,9 @@ def test_figures_by_group_are_weighted_means(seed):
         assert found["worst"]["value"] == pytest.approx(worst)
         low, high = found["overall"]["interval"]
         assert low <= found["overall"]["estimate"] <= high
-    assert report["splits"]["all"]["effective"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    lift = lift_of(rows["g"], weight, label == said)
+    assert report["splits"]["all"]["lift"] == pytest.approx(lift)
+    assert report["splits"]["all"]["effective"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum() / lift)
     assert report["splits"]["all"]["weight"] == pytest.approx(weight.sum())
     assert report["splits"]["all"]["constant_answer"] is None
 

@@ -11,7 +11,7 @@ import pytest
 from drurank.cli import main
 from drurank.cli.compare_shown import verdict
 from drurank.errors import InputError
-from drurank.study import Plan, Study, compare_in_study, recommend, study_table
+from drurank.study import Plan, Study, compare_in_study, criteria_concordance, recommend, study_table
 from drurank.study.chosen import Chosen
 from drurank.study.comparing import compare_chosen
 from drurank.study.values import value_of
@@ -101,6 +101,14 @@ def test_what_has_no_counts_chooses_and_is_not_compared(study):
         study_table(study, "average", cells=["worst-auroc"])
     with pytest.raises(InputError, match="criterion 'worst-fpr': there are no counts by group of that figure"):
         study_table(study, "average", on="ood_val", cells=["worst-fpr"])
+
+
+def test_concordance_says_why_it_has_no_order_by_it(study):
+    with pytest.raises(InputError, match=r"^criteria has worst-fpr, .* no counts by group of validation") as said:
+        criteria_concordance(study, ["average", "worst-fpr"])
+    assert str(said.value).endswith("give criteria of accuracy, as average")
+    with pytest.raises(InputError, match="there is no figure 'fprr'"):
+        criteria_concordance(study, ["worst-fprr"])
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def blank_cells(columns: Sequence[Column], role: str, rows: np.ndarray, remedy: 
     for column in columns:
         blank = rows[column.codes[rows] < 0]
         if len(blank):
-            more = f", one of {len(blank):,} such cells" if len(blank) > 1 else ""
+            cells = column.cells(blank)
+            more = f", one of {cells:,} such cells" if cells > 1 else ""
             said = f"is not a {role}{more}; {remedy or REMEDY}"
             yield Finding.of_cell(f"blank_{role}", "error", column, blank[0], said)
 
