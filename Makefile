@@ -1,5 +1,5 @@
 # make install | run | test | test-quick | test-ddp | test-kill | test-mutate | lint | type | bench | bench-methods
-#      | evidence | evidence-page | clean
+#      | docs | docs-serve | evidence | evidence-page | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
@@ -9,7 +9,7 @@ TABLES ?= ../shared/data
 TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: install run test test-quick test-ddp test-kill test-mutate lint type bench bench-methods evidence evidence-page \
-	clean
+	docs docs-serve clean
 
 install: .venv/installed
 
@@ -63,6 +63,13 @@ bench-methods: install
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/trial.py shortcut --seeds 5
 
+# The documentation as a site, in site/; any broken link or anchor stops it.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+docs-serve: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 # All experiments of docs/evidence.md, with the real data in TABLES: hours, and it goes on where it stopped. With
 # SIZE=small all of them in small, in minutes, below studies/.
 evidence: install
@@ -75,4 +82,4 @@ evidence-page: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.evidence.page
 
 clean:
-	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv runs site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,75 @@
+"""What mkdocs does besides: pages from files at the top, links that leave the docs, formulas."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "about/changelog.md",
+    "CONTRIBUTING.md": "about/contributing.md",
+    "benchmarks/RESULTS.md": "about/measured.md",
+}
+"""Files outside of the docs that are pages of the site."""
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|mailto:|#)([^)\s]+)\)|(!\[[^\]]*\])\((?!https?:)([^)\s]+)\)")
+FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages from elsewhere."""
+    for source, page in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=relinked(text, source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Mend the links of a page of the docs."""
+    if page.file.src_uri in PAGES.values():
+        return markdown
+    return relinked(markdown, f"docs/{page.file.src_uri}")
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Formulas as MathML, which browsers show without a script."""
+    html = html.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
+    html = html.replace("<pre>", '<pre tabindex="0">')  # which may scroll
+    return FORMULA.sub(lambda found: _formula(unescape(found[2]), found[1] == "div"), html)
+
+
+def relinked(text: str, source: str) -> str:
+    """A file's text with links that lead from its page to other pages; those to other files become code.
+
+    Args:
+        text: in Markdown.
+        source: path of the file from the top, with slashes.
+    """
+    parts = FENCE.split(text)
+    return "".join(part if number % 2 else LINK.sub(lambda found: _link(found, source), part) for number, part in enumerate(parts))
+
+
+def _link(found: re.Match[str], source: str) -> str:
+    label, target = (found[1], found[2]) if found[2] else (found[3], found[4])
+    path, _, anchor = target.partition("#")
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source
+    page = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else None)
+    if page is None:
+        return label if label.startswith("`") or not found[2] else f"`{place}`" if label in place else f"{label} (`{place}`)"
+    here = PAGES.get(source, source.removeprefix("docs/"))
+    to = posixpath.relpath(page, posixpath.dirname(here) or ".") + (f"#{anchor}" if anchor else "")
+    return f"[{label}]({to})" if found[2] else f"{label}({to})"
+
+
+def _formula(latex: str, is_block: bool) -> str:
+    latex = latex.strip().removeprefix(r"\(").removesuffix(r"\)").removeprefix(r"\[").removesuffix(r"\]").strip()
+    made = convert(latex, display="block" if is_block else "inline")
+    return made.replace("<math ", f'<math aria-label="{escape(latex, quote=True)}" ', 1)
