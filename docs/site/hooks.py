@@ -19,6 +19,7 @@ PAGES = {
     "benchmarks/RESULTS.md": "about/measured.md",
 }
 """Files outside of the docs that are pages of the site."""
+SHIM = "https://unpkg.com/iframe-worker/shim"
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|mailto:|#)([^)\s]+)\)|(!\[[^\]]*\])\((?!https?:)([^)\s]+)\)")
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
@@ -46,6 +47,16 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     return FORMULA.sub(lambda found: _formula(unescape(found[2]), found[1] == "div"), html)
 
 
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """The search of a page that is opened from a folder needs no network either."""
+    return output.replace(SHIM, posixpath.relpath("site/search_offline.js", posixpath.dirname(page.url) or "."))
+
+
+def on_post_template(output: str, template_name: str, config: Any) -> str:
+    """The page for links that lead nowhere."""
+    return output.replace(SHIM, "/site/search_offline.js")
+
+
 def relinked(text: str, source: str) -> str:
     """A file's text with links that lead from its page to other pages; those to other files become code.
 
@@ -54,7 +65,9 @@ def relinked(text: str, source: str) -> str:
         source: path of the file from the top, with slashes.
     """
     parts = FENCE.split(text)
-    return "".join(part if number % 2 else LINK.sub(lambda found: _link(found, source), part) for number, part in enumerate(parts))
+    return "".join(
+        part if number % 2 else LINK.sub(lambda found: _link(found, source), part) for number, part in enumerate(parts)
+    )
 
 
 def _link(found: re.Match[str], source: str) -> str:
@@ -63,7 +76,13 @@ def _link(found: re.Match[str], source: str) -> str:
     place = posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source
     page = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else None)
     if page is None:
-        return label if label.startswith("`") or not found[2] else f"`{place}`" if label in place else f"{label} (`{place}`)"
+        return (
+            label
+            if label.startswith("`") or not found[2]
+            else f"`{place}`"
+            if label in place
+            else f"{label} (`{place}`)"
+        )
     here = PAGES.get(source, source.removeprefix("docs/"))
     to = posixpath.relpath(page, posixpath.dirname(here) or ".") + (f"#{anchor}" if anchor else "")
     return f"[{label}]({to})" if found[2] else f"{label}({to})"
