@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
-import numpy as np
-import pyarrow as pa
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from rich.progress import Progress, TextColumn
 
@@ -24,6 +22,8 @@ FORMAT = "3"
 SUMS_FILE = "sums.json"
 """Size and checksum of each other file of a folder."""
 BLOCK = 1 << 24
+MOMENT = 1.0
+"""Seconds after which a progress bar is shown."""
 
 
 def cache_folder(cache_dir: str | None) -> Path:
@@ -97,23 +97,20 @@ def _sum_of(file: Path) -> list[int]:
 
 @contextmanager
 def bar(title: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar on the terminal; gives what is called with the number of things done since the last call."""
-    with Progress(
-        *Progress.get_default_columns(),
-        TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}"),
-        console=Terminal(),
-    ) as progress:
-        task = progress.add_task(title, total=total)
+    """A progress bar on the terminal, where the work takes longer than a moment.
+
+    Gives what is called with the number of things done since the last call.
+    """
+    columns = *Progress.get_default_columns(), TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}")
+    progress = Progress(*columns, console=Terminal())
+    task = progress.add_task(title, total=total)
+    start = Timer(MOMENT, progress.start)
+    start.daemon = True
+    start.start()
+    try:
         yield lambda done: progress.advance(task, done)
-
-
-def digest_of(texts: pa.LargeStringArray, *facts: object) -> str:
-    """A digest of texts, none of them null, and of whatever else decides what is made of them."""
-    digest = hashlib.sha256("\n".join(map(str, (FORMAT, *facts, len(texts)))).encode())
-    if len(texts):
-        _, offsets, letters = texts.buffers()
-        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-        digest.update(np.diff(ends).data)
-        if letters is not None:
-            digest.update(memoryview(letters)[ends[0] : ends[-1]])
-    return digest.hexdigest()[:32]
+    finally:
+        start.cancel()
+        start.join()
+        if progress.live.is_started:
+            progress.stop()

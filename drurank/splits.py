@@ -7,6 +7,17 @@ FEW_GROUPS = 20
 """Tested groups below which you are told that figures hang on a few of them."""
 TRAINING, VALIDATION, TEST = ("train",), ("ood_val", "val", "id_val"), ("ood_test", "test", "id_test")
 """Splits by what they are for, the one that most hangs on first."""
+SPELLINGS = {"valid": "val", "validation": "val", "dev": "val"}
+"""What folders and data sets of others often call a split, in lower case, and what it is here."""
+
+
+def usual_name(split: str) -> str:
+    """What a split is called here that others may spell in another way.
+
+    >>> usual_name("Validation"), usual_name("ood_test")
+    ('val', 'ood_test')
+    """
+    return SPELLINGS.get(split.lower(), split)
 
 
 def lacking(wanted: tuple[str, ...], found: list[str]) -> str | None:

@@ -145,6 +145,13 @@ class EncodedData(GroupDataModule):
         """
         self.check_state("the checkpoint", state_dict, type(self).__qualname__)
         if self._stage() == "fit" and not self.encoder.agrees(state_dict):
+            for name in self.encoder.fixed:
+                before, now = state_dict[name], getattr(self.encoder, name)
+                if before != now:
+                    raise InputError(
+                        f"the checkpoint was made with {name}={before!r}, and this run has {name}={now!r}; give the "
+                        "same, or fit anew"
+                    )
             raise InputError(
                 f"the checkpoint was made with other training data or options than {self.path} now; give those, or fit "
                 "anew"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -32,7 +32,10 @@ class Names:
     Attributes:
         label_names: label by class number.
         group_names: name of each training group by number.
+        fixed: options of the data that are kept too, and that a run which goes on must share.
     """
+
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     label_names: list[str]
     group_names: list[str]

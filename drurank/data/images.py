@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,36 +12,30 @@ import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_warn
 
 from drurank.data.encoding import trained_names
-from drurank.data.file import FileData
 from drurank.data.image_encoder import ImageEncoder
 from drurank.data.image_rows import ImageRows, PictureFeatures
 from drurank.data.options import TablePath
+from drurank.data.picture_table import Broken, PictureTable
+from drurank.data.standards import Standards
 from drurank.data.state_checks import MOST_PIXELS, check_pictures
 from drurank.errors import InputError, check_choice, check_count
 from drurank.images.augmenting import NONE, Augmentation, check_augment
 from drurank.images.backbones import HUB
-from drurank.images.cells import holds_names, holds_pictures, named, pictures_of
 from drurank.images.features import embed_pictures
-from drurank.images.folders import table_of_folder
-from drurank.images.pictures import Check, Pictures
+from drurank.images.pictures import Check
 from drurank.images.pixels import Decoded, Pixels, decode_once
 from drurank.networks import Sizes
-from drurank.tabular.arrow import is_dataset
 from drurank.tabular.columns import Column
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.feature import Feature
-from drurank.tabular.formats import PARQUET
-from drurank.tabular.reading import suffix_of
 from drurank.tabular.rows import GroupedRows
-from drurank.tabular.several import Source
 from drurank.words import as_names
 
-Broken = Literal["error", "drop"]
 WIDER = 8 / 7
 """A picture's shorter side before its middle is cut out, as a multiple of what is cut out: 256 for 224."""
 
 
-class Images(FileData):
+class Images(PictureTable):
     """Pictures with a label, a group and a split by row: a table with their file names, or a folder of folders.
 
     The table is a file as of ``Table``. Its column of pictures holds paths below ``root``, or the pictures themselves,
@@ -157,23 +148,28 @@ class Images(FileData):
         encoder, label = self.encoder, self.encoder.label(data, rows)
         marks = torch.from_numpy(self._pictures.marks(rows))
         if encoder.backbone:
-            features = torch.from_numpy(self._standardised(encoder, rows))
-            return PictureFeatures(features, label, marks, self._decoded, rows)
-        augmentation = None
-        if self.augment != NONE and self._stage() in (None, "fit"):  # of which only a training epoch changes them
-            augmentation = Augmentation(self.augment, encoder.size, encoder.resize)
-        return ImageRows(self._pixels, rows, label, marks, encoder.size, augmentation)
+            features = encoder.standardised(self._features[0][np.searchsorted(self._used, rows)])
+            return PictureFeatures(torch.from_numpy(features), label, marks, self._decoded, rows)
+        changes = self.augment != NONE and self._stage() in (None, "fit")  # of which only a training epoch has any
+        return ImageRows(self._pixels, rows, label, marks, encoder.size, self._augmentation if changes else None)
 
     def fit_encoder(self, data: GroupedRows) -> ImageEncoder:
         """Note the labels and groups of the training rows, and how pictures are cut."""
-        mean, scale, weights = np.zeros(0), np.zeros(0), ""
+        standards, weights = Standards([], []), ""
         if self.backbone is not None:
             features, weights = self._features
-            features = features[np.searchsorted(self._used, data.learnt)].astype(np.float64)
-            mean, scale = features.mean(axis=0), features.std(axis=0)
-            scale = np.where(scale > 1e-14 * np.abs(mean), scale, 1.0)
-        names = trained_names(data)
-        return ImageEncoder(*names, self.size, self.resize, self.backbone or "", weights, mean.tolist(), scale.tolist())
+            standards = Standards.of(features, np.searchsorted(self._used, data.learnt))
+        label_names, group_names = trained_names(data)
+        return ImageEncoder(
+            label_names=label_names,
+            group_names=group_names,
+            **vars(standards),
+            size=self.size,
+            resize=self.resize,
+            augment=self.augment,
+            backbone=self.backbone or "",
+            weights=weights,
+        )
 
     @classmethod
     def check_state(cls, of: str, state: Any, key: str) -> None:
@@ -191,7 +187,7 @@ class Images(FileData):
                 )
         self.size, self.resize, self.backbone = encoder.size, encoder.resize, encoder.backbone or None
         self.weights = (self.weights or HUB) if self.backbone else None
-        for name in ("_pixels", "_features", "_used"):
+        for name in ("_pixels", "_features", "_used", "_augmentation"):
             self.__dict__.pop(name, None)
         return encoder
 
@@ -220,99 +216,19 @@ class Images(FileData):
         broken = sum(map(bool, self._looked.values()))
         return {"pictures": {"size": encoder.size, "resize": encoder.resize, "broken": broken}}
 
-    def _converted(self, table: pa.Table) -> pa.Table:
-        if self.image not in table.column_names:
-            return table  # said where it is missed
-        kind = table[self.image].type
-        if holds_pictures(kind):  # which are compared and told by what they hold
-            return table.set_column(table.column_names.index(self.image), self.image, named(table[self.image]))
-        if not holds_names(kind):
-            raise InputError(
-                f"{self.path}: column {self.image!r} holds {kind} and no pictures or names of files; name the column "
-                "that does as image=..., of text, of binary cells, or as the library datasets writes pictures"
-            )
-        return table
-
-    @cached_property
-    def _source(self) -> Source:
-        folder = Path(os.path.expanduser(self.path))
-        if self._given is not None or not folder.is_dir() or is_dataset(folder) or _holds_tables(folder):
-            if self.levels:
-                raise InputError(f"levels is {self.levels} and {self.path} no folder of folders; leave it out")
-            return super()._source
-        levels = self.levels or [self.label]
-        return Source.given(self.path, table_of_folder(self.path, folder, levels, self.image, self.split))
-
-    @property
-    def _folder(self) -> Path:
-        """What paths are relative to."""
-        if self.root is not None:
-            return Path(self.root).expanduser()
-        if self._given is not None:
-            return Path()
-        files = [Path(os.path.expanduser(name)) for name in self._source.files.names]
-        folders = dict.fromkeys(file if file.is_dir() else file.parent for file in files)
-        if len(folders) > 1 and not holds_pictures(self._source.table[self.image].type):
-            raise InputError(
-                f"{self.path}: the tables lie in {len(folders)} folders, so that names of pictures do not say which "
-                "they are relative to; give the folder as root=..."
-            )
-        return next(iter(folders))
-
-    @cached_property
-    def _pictures(self) -> Pictures:
-        return pictures_of(self._source.table[self.image], self._folder, self.root)
-
-    @cached_property
-    def _looked(self) -> dict[int, str]:
-        """What is wrong with the pictures that were looked at, by row; empty where nothing is."""
-        return {}
-
-    @cached_property
-    def _rows(self) -> GroupedRows:
-        """The rows that are used, those whose pictures are broken in no split, where they are to be dropped.
-
-        Raises:
-            InputError: naming the first picture that is missing or broken.
-        """
-        data = super()._rows
-        used = data.used
-        new = np.array([row for row in used.tolist() if row not in self._looked], dtype=np.int64)
-        # What is decoded once anyway is dropped before that, not found then.
-        drops_early = self.broken == "drop" and (self.cache_dir is not None or self.backbone is not None)
-        faults = self._pictures.faults(new, "whole" if drops_early else self.check, self.path)
-        self._looked |= dict.fromkeys(new.tolist(), "") | faults
-        broken = np.array([row for row in used.tolist() if self._looked[row]], dtype=np.int64)
-        if len(broken) and self.broken == "error":
-            more = f", one of {len(broken):,} pictures that cannot be used" if len(broken) > 1 else ""
-            remedy = "fix or remove it, or leave such rows out (broken='drop')"
-            raise InputError(f"{self._name_of(int(broken[0]))} {self._looked[int(broken[0])]}{more}; {remedy}")
-        if len(broken):
-            split = data.split.copy()
-            split[broken] = -1
-            self._say_dropped(data, broken)
-            data = replace(data, split=split)
-        return data
-
-    def _say_dropped(self, data: GroupedRows, broken: np.ndarray) -> None:
-        by_split = np.bincount(data.split[broken], minlength=len(data.splits))
-        said = ", ".join(f"{name} {count:,}" for name, count in zip(data.splits, by_split, strict=True) if count)
-        first = int(broken[0])
-        rank_zero_warn(
-            f"{self.path}: left out {len(broken):,} of {len(data.used):,} rows whose pictures cannot be used ({said}), "
-            f"as {self._name_of(first)} {self._looked[first]}"
-        )
-
-    @property
-    def _name_of(self) -> Callable[[int], str]:
-        """Gives a row's picture as a message begins with it; one that a cell holds has no name."""
-        column = Column(self.path, self.image, self._table[self.image], files=self._source.several)
-        return partial(_where, column, holds_pictures(self._source.table[self.image].type))
-
     @cached_property
     def _used(self) -> np.ndarray:
         """Rows whose pictures are cached, int64 ``[k]``, ascending."""
         return np.sort(np.concatenate([np.zeros(0, np.int64), *self._index.values()]))
+
+    @cached_property
+    def _augmentation(self) -> Augmentation:
+        """What changes training pictures, tried out once."""
+        return Augmentation(self.augment, self.encoder.size, self.encoder.resize)
+
+    @property
+    def _decodes_once(self) -> bool:
+        return self.cache_dir is not None or self.backbone is not None
 
     @property
     def _decoded(self) -> Decoded:
@@ -348,17 +264,3 @@ class Images(FileData):
                 "those as weights=..."
             )
         return features, weights
-
-    def _standardised(self, encoder: ImageEncoder, rows: np.ndarray) -> np.ndarray:
-        features = self._features[0][np.searchsorted(self._used, rows)]
-        standardised: np.ndarray = (features - np.array(encoder.mean, np.float32)) / np.array(encoder.scale, np.float32)
-        return standardised
-
-
-def _where(column: Column, is_held: bool, row: int) -> str:
-    return f"{column.file_of(row)}: {f'the picture in {column.where(row)}' if is_held else column.said(row)}"
-
-
-def _holds_tables(folder: Path) -> bool:
-    """Whether a folder has parts of a table, which hold pictures or their names."""
-    return any(suffix_of(file) in PARQUET for file in folder.iterdir())

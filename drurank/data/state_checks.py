@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from drurank.data.encoding import Encoding
 from drurank.errors import InputError
+from drurank.images.augmenting import check_augment
 from drurank.run_folder.checkpoint_checks import REMEDY
 from drurank.shapes import MANY, check_shape, wrong
 from drurank.tabular.dates import ORDERS
@@ -39,7 +40,16 @@ TEXTS = {
     "mean": list,
     "scale": list,
 }
-PICTURES = {**NAMES, "size": int, "resize": int, "backbone": str, "weights": str, "mean": list, "scale": list}
+PICTURES = {
+    **NAMES,
+    "size": int,
+    "resize": int,
+    "augment": str | list,
+    "backbone": str,
+    "weights": str,
+    "mean": list,
+    "scale": list,
+}
 NUMBERS = {MANY: int | float}
 MOST_PIXELS = 4096
 """Longest side of a square that pictures are cut to."""
@@ -103,6 +113,10 @@ def check_pictures(of: str, state: Any, where: str) -> None:
         raise wrong(of, f"{where}.size", state["size"], REMEDY)
     if not state["size"] <= state["resize"] <= MOST_PIXELS:
         raise wrong(of, f"{where}.resize", state["resize"], REMEDY)
+    try:
+        check_augment(state["augment"])
+    except InputError as error:
+        raise wrong(of, f"{where}.augment", state["augment"], REMEDY) from error
     _check_standards(of, state, where, are_needed=bool(state["backbone"]))
 
 

@@ -17,6 +17,7 @@ from drurank.data.dataset import Batch
 from drurank.data.encoding import trained_names
 from drurank.data.file import FileData
 from drurank.data.options import TablePath
+from drurank.data.standards import Standards
 from drurank.data.state_checks import check_texts
 from drurank.data.text_encoder import TextEncoder
 from drurank.data.text_rows import FeatureRows, TextRows
@@ -29,9 +30,6 @@ from drurank.text.pooling import Pooling
 from drurank.text.pretrained import DEFAULT, fingerprint_of, load_tokenizer
 from drurank.text.tokens import Tokens, tokenise
 from drurank.words import as_names
-
-PIECE = 1 << 16
-"""Rows whose features are held in float64 at a time."""
 
 
 class Text(FileData):
@@ -155,26 +153,25 @@ class Text(FileData):
         texts = TextRows(self._tokens, rows, encoder.label(data, rows))
         if encoder.pooling is None:
             return texts
-        features = self._features[self._tokens.place[rows]]
-        features -= np.array(encoder.mean, np.float32)
-        features /= np.array(encoder.scale, np.float32)
+        features = encoder.standardised(self._features[self._tokens.place[rows]])
         return FeatureRows(torch.from_numpy(features), texts)
 
     def fit_encoder(self, data: GroupedRows) -> TextEncoder:
         """Note the labels and groups of the training rows, and how texts are cut."""
-        mean, scale = self._fit_features(data.learnt) if self.pooling is not None else ([], [])
-        weights = self._embedded[1] if self.pooling is not None else ""
-        cut = self._tokenizer
+        standards, weights, cut = Standards([], []), "", self._tokenizer
+        if self.pooling is not None:
+            standards, weights = Standards.of(self._features, self._tokens.place[data.learnt]), self._embedded[1]
+        label_names, group_names = trained_names(data)
         return TextEncoder(
-            *trained_names(data),
-            fingerprint_of(cut),
-            self.tokenizer,
-            len(cut),
-            self.max_length,
-            self.pooling,
-            weights,
-            mean,
-            scale,
+            label_names=label_names,
+            group_names=group_names,
+            **vars(standards),
+            tokenizer=fingerprint_of(cut),
+            name=self.tokenizer,
+            vocabulary=len(cut),
+            max_length=self.max_length,
+            pooling=self.pooling,
+            weights=weights,
         )
 
     @classmethod
@@ -261,13 +258,6 @@ class Text(FileData):
             max_length=self.max_length if encoder is None else encoder.max_length,
             cache_dir=self.cache_dir,
         )
-
-    def _fit_features(self, rows: np.ndarray) -> tuple[list[float], list[float]]:
-        features, pieces = self._features, np.array_split(self._tokens.place[rows], -(-len(rows) // PIECE))
-        mean = sum(features[some].sum(axis=0, dtype=np.float64) for some in pieces) / len(rows)
-        square = sum(((features[some] - mean) ** 2).sum(axis=0) for some in pieces)
-        scale = np.sqrt(square / len(rows))
-        return mean.tolist(), np.where(scale > 1e-14 * np.abs(mean), scale, 1.0).tolist()
 
     def _texts(self) -> pa.LargeStringArray:
         cells = []

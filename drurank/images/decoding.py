@@ -6,6 +6,7 @@ import io
 import stat
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -105,18 +106,22 @@ def _rgb(picture: Image.Image) -> Image.Image:
     if mode == "F":
         raise InputError("holds floats, whose range is not known; save it with 8 or 16 bits")
     if mode.startswith("I"):
-        return _from_deep(np.asarray(picture).astype(np.int64))
+        return _from_deep(np.asarray(picture).astype(np.int64), picture.info.get("transparency"))
     if mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
         seen = picture.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", seen.size, WHITE), seen).convert("RGB")
     return picture if mode == "RGB" else picture.convert("RGB")
 
 
-def _from_deep(values: np.ndarray) -> Image.Image:
+def _from_deep(values: np.ndarray, transparent: Any) -> Image.Image:
+    """Greys of up to 16 bits in RGB; of one value a PNG may say that it is transparent."""
     least, most = int(values.min()), int(values.max())
     if least < 0 or most > 65535:
         raise InputError(f"holds numbers from {least} to {most}, beyond 16 bits; save it with 8 or 16 bits")
-    return Image.fromarray(np.round(values / DEEP).astype(np.uint8)).convert("RGB")
+    grey = np.round(values / DEEP).astype(np.uint8)
+    if isinstance(transparent, int):
+        grey[values == transparent] = WHITE[0]
+    return Image.fromarray(grey).convert("RGB")
 
 
 def _broken(error: Exception) -> str:

@@ -12,7 +12,7 @@ import torch
 from drurank.cache import FORMAT, bar, cache_folder, check_sums, made_once
 from drurank.images.backbones import Backbone, digest_of, load_backbone
 from drurank.images.normalising import middle, normalised
-from drurank.images.pixels import Decoded, mapped_array
+from drurank.images.pixels import Decoded, decoded_in_parallel, mapped_array
 
 AT_ONCE = 64
 
@@ -59,9 +59,10 @@ def _write(folder: Path, decoded: Decoded, rows: np.ndarray, made: Backbone, siz
             # A full disk fails here, with an error, instead of with a signal as the pages are written.
             os.posix_fallocate(file.fileno(), 0, features.offset + features.nbytes)
     with bar(f"Encoding {source}", len(rows), "pictures") as advance:
-        for begin in range(0, len(rows), AT_ONCE):
-            some = rows[begin : begin + AT_ONCE]
-            pixels = torch.from_numpy(np.ascontiguousarray(middle(decoded.squares(some), size))).to(device)
-            features[begin : begin + len(some)] = network(normalised(pixels, mean, std)).float().cpu().numpy()
-            advance(len(some))
+        done = 0
+        for squares in decoded_in_parallel(decoded, rows, AT_ONCE):
+            pixels = torch.from_numpy(np.ascontiguousarray(middle(np.stack(squares), size))).to(device)
+            features[done : done + len(squares)] = network(normalised(pixels, mean, std)).float().cpu().numpy()
+            done += len(squares)
+            advance(len(squares))
     features.flush()

@@ -12,10 +12,8 @@ from PIL import Image
 
 from drurank.errors import InputError
 from drurank.images.decoding import formats
+from drurank.splits import usual_name
 from drurank.words import counted
-
-SPELLINGS = {"valid": "val", "validation": "val", "dev": "val"}
-"""What folders of validation are often called."""
 
 
 def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, split: str | None) -> pa.Table:
@@ -52,7 +50,7 @@ def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, 
         )
     columns = {name: [file.parts[depth] for file in pictures] for depth, name in enumerate(levels)}
     if split in columns:
-        columns[split] = [SPELLINGS.get(name.lower(), name) for name in columns[split]]
+        columns[split] = [usual_name(name) for name in columns[split]]
     return pa.table({image: [file.as_posix() for file in pictures], **columns})
 
 

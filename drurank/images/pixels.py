@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +19,7 @@ from drurank.errors import InputError
 from drurank.images.pictures import Pictures
 
 AT_ONCE = 256
-"""Pictures that are decoded before they are written: what building a cache holds in memory."""
+"""Pictures that are decoded before they are written; building a cache holds twice as many in memory."""
 
 
 class Pixels(Protocol):
@@ -142,14 +142,24 @@ def _write(folder: Path, decoded: Decoded, rows: np.ndarray, source: str) -> Non
     shape = (len(rows), 3, decoded.side, decoded.side)
     head = {"descr": "|u1", "fortran_order": False, "shape": shape}
     title = f"Decoding {source} ({math.prod(shape) / 1e9:.1f} GB)"
-    with (
-        (folder / "pixels.npy").open("wb") as file,
-        ThreadPoolExecutor(os.cpu_count()) as pool,
-        bar(title, len(rows), "pictures") as advance,
-    ):
+    with (folder / "pixels.npy").open("wb") as file, bar(title, len(rows), "pictures") as advance:
         np.lib.format.write_array_header_1_0(file, head)
-        for begin in range(0, len(rows), AT_ONCE):
-            some = rows[begin : begin + AT_ONCE].tolist()
-            for square in pool.map(decoded.square, some):
+        for squares in decoded_in_parallel(decoded, rows, AT_ONCE):
+            for square in squares:
                 file.write(square.data)
-            advance(len(some))
+            advance(len(squares))
+
+
+def decoded_in_parallel(decoded: Decoded, rows: np.ndarray, at_once: int) -> Iterator[list[np.ndarray]]:
+    """The squares of these rows in their order, so many at a time; the next ones are decoded while these are used.
+
+    Raises:
+        InputError: naming the first picture that cannot be read.
+    """
+    pieces = [rows[begin : begin + at_once].tolist() for begin in range(0, len(rows), at_once)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        coming = [pool.map(decoded.square, piece) for piece in pieces[:1]]
+        for place in range(len(pieces)):
+            squares = list(coming.pop())
+            coming += [pool.map(decoded.square, piece) for piece in pieces[place + 1 : place + 2]]
+            yield squares

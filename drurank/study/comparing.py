@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,14 @@ class Compared:
     difference: Difference
 
 
+class Planned(NamedTuple):
+    """Two of something that are to be compared on a split."""
+
+    split: str
+    first: str
+    second: str
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Two of something that were tested on the same groups.
@@ -82,6 +91,11 @@ class Comparison:
     remarks: tuple[str, ...]
     test: str
     by: str | None = None
+
+    @property
+    def planned(self) -> Planned:
+        """What was compared, by its names."""
+        return Planned(self.split, self.first, self.second)
 
 
 def compare_counts(

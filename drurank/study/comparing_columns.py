@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -16,7 +16,7 @@ from drurank.report.asked import complete_table, read_checked
 from drurank.report.cells import counts_of_column, named_splits, refuse_lacking, refuse_on_alone
 from drurank.report.counts import SplitCounts
 from drurank.study.chosen import Chosen
-from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, Comparison, compare, compare_chosen
+from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, Comparison, Planned, compare, compare_chosen
 from drurank.study.comparing_figures import cells_of, counted_figures_of, figures_to_compare
 from drurank.study.comparing_files import changed_rows
 from drurank.study.constant import no_better
@@ -43,6 +43,7 @@ def compare_columns(
     drop_missing: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
+    before: Callable[[list[Planned]], None] | None = None,
 ) -> list[Comparison]:
     """Models whose predictions are columns of one table, each compared with each.
 
@@ -67,6 +68,7 @@ def compare_columns(
         drop_missing: whether rows without a label or a group are left out, and counted; else they are refused.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
+        before: called with what is to be compared before anything is computed, as to refuse it.
 
     Returns:
         One a split and pair, in the order of the columns.
@@ -93,6 +95,8 @@ def compare_columns(
         for name in columns
     }
     only, cells = named_splits(on, split, list(answers[columns[0]].rows)), as_names(criteria) or default_cells("qdcg10")
+    if before is not None:
+        before([Planned(each, *pair) for each in only for pair in combinations(columns, 2)])
     of_splits = zip(*(each.counts(only=only) for each in answers.values()), strict=True)
     return [
         found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from drurank.run_folder.layout import GROUPS_PARQUET, REPORT_FILE, SEEN, TEST_FO
 from drurank.run_folder.links import refuse_links
 from drurank.shapes import wrong
 from drurank.splits import TEST
-from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, UNPAIRED_ROWS, Changed, Comparison, compare_counts
+from drurank.study.comparing import ONE_RUN, PAIRED_ROWS, UNPAIRED_ROWS, Changed, Comparison, Planned, compare_counts
 from drurank.study.comparing_figures import cells_of, counted_figures_of, figures_to_compare
 from drurank.study.constant import answer_in, no_better
 from drurank.study.result import Counts, same_groups
@@ -136,6 +136,7 @@ def compare_predictions(
     drop_missing: bool = False,
     delimiter: str | None = None,
     text_encoding: str | None = None,
+    before: Callable[[list[Planned]], None] | None = None,
 ) -> list[Comparison]:
     """Two tables of predictions for the same rows, in the same order.
 
@@ -156,6 +157,7 @@ def compare_predictions(
             refused.
         delimiter: character between the cells of a CSV or TSV file, if not the one its name implies.
         text_encoding: encoding of a text file, if not UTF-8.
+        before: called with what is to be compared before anything is computed, as to refuse it.
 
     Returns:
         One a split.
@@ -186,8 +188,11 @@ def compare_predictions(
         for path, table in zip(predictions, (first, second), strict=True)
     ]
     only = named_splits(on, split, list(answers[0].rows))
+    names = predictions[0], predictions[1]
+    if before is not None:
+        before([Planned(each, *names) for each in only])
     found = [each.counts(only=only) for each in answers]
-    names, cells = (predictions[0], predictions[1]), as_names(criteria) or default_cells("qdcg10")
+    cells = as_names(criteria) or default_cells("qdcg10")
     return [
         compare_counts(
             [_sorted(one), _sorted(other)],

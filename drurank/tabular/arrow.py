@@ -16,14 +16,13 @@ from drurank.errors import InputError
 from drurank.files import read_json
 from drurank.parquet import Wanted, opened_parquet
 from drurank.shapes import check_shape
+from drurank.splits import usual_name
 
 log = logging.getLogger(__name__)
 
 UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 STATE, PARTS = "state.json", "dataset_dict.json"
 REMEDY = "save it again by save_to_disk"
-SPELLINGS = {"validation": "val"}
-"""What ``datasets`` calls splits, and how a split column says them."""
 
 
 def read_parquet(path: str, file: Path, wanted: Wanted | None = None) -> pa.Table:
@@ -215,7 +214,7 @@ def _joined(path: str, parts: dict[str, pa.Table], split: str) -> pa.Table:
     if split in whole.column_names:
         log.warning(f"{path}: the split is taken from its column {split!r}, not from the names of its splits")
         return whole
-    said = [SPELLINGS.get(name, name) for name in names]
+    said = [usual_name(name) for name in names]
     column = np.repeat(np.array(said, dtype=object), [part.num_rows for part in parts.values()])
     return whole.append_column(split, pa.array(column, pa.string()))
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from drurank.cache import bar, cache_folder, check_sums, digest_of, made_once
+from drurank.cache import FORMAT, bar, cache_folder, check_sums, made_once
 from drurank.errors import InputError
 from drurank.files import write_json
 from drurank.text.pretrained import fingerprint_of
@@ -182,3 +182,15 @@ def _cut(texts: list[str], tokenizer: Any, max_length: int) -> tuple[list[list[i
         truncated[full] = [len(ids) > max_length for ids in more]
     # Some tokenizers put nothing around an empty text, and a network needs something to look at.
     return [ids or [tokenizer.pad_token_id] for ids in found], truncated
+
+
+def digest_of(texts: pa.LargeStringArray, *facts: object) -> str:
+    """A digest of texts, none of them null, and of whatever else decides what is made of them."""
+    digest = hashlib.sha256("\n".join(map(str, (FORMAT, *facts, len(texts)))).encode())
+    if len(texts):
+        _, offsets, letters = texts.buffers()
+        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        digest.update(np.diff(ends).data)
+        if letters is not None:
+            digest.update(memoryview(letters)[ends[0] : ends[-1]])
+    return digest.hexdigest()[:32]

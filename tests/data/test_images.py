@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from PIL import Image
 from drurank import Predictor
 from drurank.cache import _sum_of
 from drurank.data import Images
+from drurank.data import images as images_module
 from drurank.errors import InputError
 from drurank.images import pixels as pixels_module
 from drurank.images.decoding import read_picture, squared
@@ -137,6 +139,15 @@ def _epoch(data, epoch):
     loader = data.training_loader(None)
     loader.sampler.set_epoch(epoch)
     return list(loader)
+
+
+def test_an_augmentation_is_tried_out_once_a_fit(table, monkeypatch):
+    made, plain = [], images_module.Augmentation
+    monkeypatch.setattr(images_module, "Augmentation", lambda *given: made.append(given) or plain(*given))
+    data = ready(table, augment="light")
+    for split in SPLITS:
+        inputs_of(data, split)
+    assert made == [("light", 16, 18)]
 
 
 # The cache
@@ -465,6 +476,46 @@ def test_a_run_learns_is_tested_predicted_and_resumed(table, run, tmp_path):
     )
     for name, tensor in whole.items():
         assert torch.equal(tensor, again[name]), name
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"augment": "none"}, "augment='light', and this run has augment='none'; give the same, or fit anew"),
+        ({"augment": [{"RandomCrop": {"size": 16}}]}, "augment='light', and this run has augment=[{'RandomCrop': "),
+        ({"size": 12, "resize": 18}, "size=16, and this run has size=12; give the same, or fit anew"),
+        ({"resize": 20}, "resize=18, and this run has resize=20; give the same, or fit anew"),
+        ({"frozen": True, "backbone": "resnet18", "weights": "none", "augment": "none"}, "augment='light'"),
+    ],
+)
+def test_training_goes_on_with_the_same_options_alone(table, tmp_path, option, said):
+    state = ready(table, augment="light").state_dict()
+    data = images(table, **{"augment": "light", "cache_dir": str(tmp_path), **option})
+    data.trainer = SimpleNamespace(state=SimpleNamespace(fn="fit"))
+    data.setup("fit")
+    with pytest.raises(InputError) as refused:
+        data.load_state_dict(state)
+    assert f"the checkpoint was made with {said}" in str(refused.value)
+    again = images(table, augment="light", broken="drop", check="whole", cache_dir=str(tmp_path))
+    again.trainer = data.trainer
+    again.setup("fit")
+    again.load_state_dict(state)  # which change no picture
+
+
+def test_training_does_not_go_on_without_rows_that_it_had(table):
+    state = ready(table, broken="drop")
+    rows = state.dataset("train").fingerprint()
+    (table.parent / "pics/3.png").write_bytes(b"")
+    with pytest.warns(UserWarning, match="left out 1 of 56 rows"):
+        fewer = ready(table, broken="drop")
+    assert fewer.dataset("train").fingerprint() != rows  # by which a resumed run is refused
+
+
+def test_other_data_is_evaluated_whatever_changes_training_pictures(table):
+    state = ready(table, augment="light").state_dict()
+    data = images(table)
+    data.load_state_dict(state)
+    assert torch.equal(inputs_of(data, "ood_test"), inputs_of(ready(table), "ood_test"))
 
 
 def test_features_of_a_frozen_backbone_are_computed_once(table, tmp_path, run, decoded):

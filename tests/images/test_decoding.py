@@ -47,6 +47,16 @@ def test_16_bits_are_scaled_by_their_full_range():
     assert pixels(encoded(Image.fromarray(deep)))[:, :, 0].tolist() == [[0, 1, 255], [128, 0, 1]]
 
 
+def test_a_grey_of_16_bits_that_is_transparent_lies_on_white():
+    deep = np.array([[0, 257, 300], [2570, 257, 65535]], dtype=np.uint16)
+    content = encoded(Image.fromarray(deep))
+    after_head = content.index(b"IDAT") - 4
+    chunk = b"tRNS" + (257).to_bytes(2, "big")  # which makes 257 transparent, and not 300, whose 8 bits are the same
+    chunk = (2).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")
+    seen = pixels(content[:after_head] + chunk + content[after_head:])
+    assert seen[:, :, 0].tolist() == [[0, 255, 1], [10, 255, 255]]
+
+
 def test_transparent_parts_lie_on_white():
     seen = np.zeros((1, 3, 4), dtype=np.uint8)
     seen[0, :, 0] = 200

@@ -10,6 +10,7 @@ import pytest
 
 from drurank.cli import main
 from drurank.errors import InputError
+from drurank.report.answers import Answers
 from drurank.study.comparing_columns import compare_columns
 from drurank.study.comparing_files import compare_predictions
 from runs import read_csv
@@ -95,6 +96,29 @@ def test_the_command_shows_models_side_by_side_and_writes_each_pair(capsys):
 
 
 @pytest.mark.usefixtures("table")
+def test_each_pair_of_columns_has_a_page(capsys):
+    main(["report", *WORDS, "--prediction", "a,b", "--html", "two.html"])
+    assert "Page: two.html" in capsys.readouterr().out
+    main(["report", *WORDS, "--prediction", "a,b,c", "--html", "pages/p.html"])
+    assert {file.name for file in Path("pages").iterdir()} == {"p_a_b.html", "p_a_c.html", "p_b_c.html"}
+    told = {pair: Path(f"pages/p_{'_'.join(pair)}.html").read_text("utf-8") for pair in ("ab", "ac", "bc")}
+    for (first, second), page in told.items():
+        assert f"First: {first}. Second: {second}." in page
+    assert "First: a. Second: b." in Path("two.html").read_text("utf-8")
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("of_tables", [True, False])
+def test_outputs_are_refused_before_anything_is_computed(monkeypatch, capsys, of_tables):
+    Path("p.html").touch()
+    monkeypatch.setattr(Answers, "counts", lambda *_, **__: pytest.fail("computed before it was refused"))
+    tables = ["--predictions", "a.csv", "b.csv", *WORDS[2:], "--prediction", "yhat"]
+    with pytest.raises(SystemExit):
+        main(["report", *(tables if of_tables else [*WORDS, "--prediction", "a,b"]), "--html", "p.html"])
+    assert "p.html exists; give another output" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("table")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -104,7 +128,7 @@ def test_the_command_shows_models_side_by_side_and_writes_each_pair(capsys):
         (["--prediction", "a,b", "--weight", "y"], "it is of a report on one column of predictions"),
         (["--prediction", "a,b", "--figure", "npv"], "figure 'npv' is of other rows with each model"),
         (["--prediction", "a,b", "--figure", "auroc"], "figure 'auroc' is no share of rows"),
-        (["--prediction", "a,b", "--shrink"], "it is of a report on one column of predictions"),
+        (["--prediction", "a,b", "--shrink"], "columns are compared by observed accuracies"),
         (["--prediction", "a,b", "--on", "val"], "no column says of which split a row is"),
         (["--prediction", "a,s"], "is not one of the labels"),
         (["--prediction", "a,b", "--output", "there"], "there/comparison_all_a_b.csv exists; give another output"),

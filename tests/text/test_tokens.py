@@ -12,13 +12,13 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from drurank.cache import check_sums, digest_of, made_once
+from drurank.cache import check_sums, made_once
 from drurank.errors import InputError
 from drurank.text import features as features_module
 from drurank.text import tokens as tokens_module
 from drurank.text.features import embed_texts
 from drurank.text.pretrained import load_tokenizer
-from drurank.text.tokens import tokenise
+from drurank.text.tokens import digest_of, tokenise
 from encoders import write_tiny
 from mutate import damaged_bytes
 
