@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+from generated import command_line
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -30,12 +34,13 @@ def on_files(files: Files, config: Any) -> Files:
     for source, page in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=relinked(text, source)))
+    files.append(File.generated(config, "reference/command_line.md", content=command_line()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Mend the links of a page of the docs."""
-    if page.file.src_uri in PAGES.values():
+    if page.file.src_uri in (*PAGES.values(), "reference/command_line.md"):
         return markdown
     return relinked(markdown, f"docs/{page.file.src_uri}")
 

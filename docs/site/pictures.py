@@ -9,7 +9,24 @@ from matplotlib.figure import Figure
 from drurank.noise import chance_band
 from drurank.ranking import discounted_weights, rank_groups
 
-IDEAS = Path(__file__).parents[1] / "ideas"
+DOCS = Path(__file__).parents[1]
+FLOW = (
+    (("data", "batches of inputs,\nlabel, group, index"), ("methods", "loss of each row,\nreduced to an objective")),
+    (("training", "record: which rows\nwere right"), ("ranking", "accuracy, rank,\nweight of each group")),
+    (("metrics", "rows and right ones\nby group"), ("criteria", "one number\nof all groups")),
+    (("callbacks", "best checkpoint,\nfiles of a run"), ("report", "intervals, chance,\npages, pictures")),
+)
+"""Packages in the order in which data flows, two in a row, and what each makes."""
+ARROWS = (
+    ("data", "methods", "batch"),
+    ("methods", "training", "step, epoch"),
+    ("training", "ranking", "accuracy by group"),
+    ("training", "metrics", "validation"),
+    ("metrics", "criteria", "counts by group"),
+    ("criteria", "report", "with intervals"),
+    ("report", "callbacks", "test"),
+)
+"""From, to, and what is said of it; ``ranking`` gives weights back to ``methods`` as numbers, not by an import."""
 
 
 def weights() -> Figure:
@@ -49,6 +66,32 @@ def chance() -> Figure:
     return drawn
 
 
+def flow() -> Figure:
+    """The packages and how data flows between them."""
+    drawn = Figure(figsize=(8, 4.6))
+    axis = drawn.add_axes((0, 0, 1, 1))
+    axis.set(xlim=(0, 8), ylim=(0, 4.8))
+    axis.axis("off")
+    place, made = {}, {}
+    for line, pair in enumerate(FLOW):
+        for column, (name, what) in enumerate(pair):
+            x, y = (1.9, 6.1)[column], 4.2 - 1.15 * line
+            place[name] = (x, y)
+            box = {"boxstyle": "round,pad=0.5", "facecolor": "#eaf3f6", "edgecolor": "#0b4f5c"}
+            made[name] = axis.text(x, y, f"drurank.{name}\n{what}", ha="center", va="center", fontsize=9, bbox=box)
+    drawn.canvas.draw()
+    for one, other, label in ARROWS:
+        boxes = {"patchA": made[one].get_bbox_patch(), "patchB": made[other].get_bbox_patch()}
+        style = {"arrowstyle": "-|>", "color": "#0b4f5c", "shrinkA": 2, "shrinkB": 2, **boxes}
+        axis.annotate("", place[other], place[one], arrowprops=style)
+        middle = np.add(place[one], place[other]) / 2
+        axis.text(
+            *middle, label, fontsize=8, ha="center", va="center", bbox={"facecolor": "white", "edgecolor": "none"}
+        )
+    return drawn
+
+
 if __name__ == "__main__":
-    for name, drawn in (("weights", weights()), ("chance", chance())):
-        drawn.savefig(IDEAS / f"{name}.png", dpi=100)
+    places = {"ideas/weights": weights, "ideas/chance": chance, "about/flow": flow}
+    for name, draw in places.items():
+        draw().savefig(DOCS / f"{name}.png", dpi=100)
