@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +23,11 @@ from drurank.data import images as images_module
 from drurank.errors import InputError
 from drurank.images import pixels as pixels_module
 from drurank.images.decoding import read_picture, squared
+from drurank.methods import ERM
+from drurank.networks import ConvNet
 from drurank.tabular.taken import columns_taken
+from drurank.training.checkpoint import method_state
+from drurank.training.resume_checks import check_resume
 from painting import NAMES, SPLITS, noise, red_or_blue, words_of, write_pictures
 
 
@@ -527,6 +532,25 @@ def test_training_goes_on_with_the_same_options_alone(table, tmp_path, option, s
     again.trainer = data.trainer
     again.setup("fit")
     again.load_state_dict(state)  # which change no picture
+
+
+def test_a_resume_with_another_size_names_what_differs(table, run):
+    words = [
+        "--model",
+        "ERM",
+        "--model.network",
+        "ConvNet",
+        "--model.network.channels=[4]",
+        "--trainer.max_epochs",
+        "1",
+    ]
+    run("fit", *words_of(table, *words))
+    data = ready(table, size=12)
+    saved = torch.load("runs/version_0/checkpoints/last.ckpt", weights_only=False)["drurank"]
+    method = ERM(network=partial(ConvNet, channels=[4]))
+    with pytest.raises(InputError) as refused:
+        check_resume(method, {**saved, "network": method_state(method)["network"]}, data.sizes)
+    assert "other training data: its network has image_size 16, and here 12; give the data" in str(refused.value)
 
 
 def test_training_does_not_go_on_without_rows_that_it_had(table):
