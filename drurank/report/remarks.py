@@ -240,8 +240,8 @@ def said_drop(drop: Mapping[str, Any] | None) -> list[str]:
     more = "no more" if low <= overall["value"] <= high else "more"
     how, by = _by(overall["value"]).split()[::-1]
     return [
-        f"Over all rows, {drop['to']}, groups that training lacked, is served {how} than {drop['from']}, groups that it "
-        f"had, by {by}: {more} than chance alone would give, between {_by(low)} and {_by(high)}."
+        f"Over all rows, {drop['to']}, groups that training lacked, is served {how} than {drop['from']}, groups that "
+        f"it had, by {by}: {more} than chance alone would give, between {_by(low)} and {_by(high)}."
     ]
 
 
