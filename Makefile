@@ -1,5 +1,5 @@
 # make install | run | test | test-quick | test-ddp | test-kill | test-mutate | lint | type | bench | bench-methods
-#      | docs | docs-serve | evidence | evidence-page | clean
+#      | docs | docs-serve | notebooks | evidence | evidence-page | clean
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= shortcut
@@ -9,7 +9,7 @@ TABLES ?= ../shared/data
 TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: install run test test-quick test-ddp test-kill test-mutate lint type bench bench-methods evidence evidence-page \
-	docs docs-serve clean
+	docs docs-serve notebooks clean
 
 install: .venv/installed
 
@@ -69,6 +69,10 @@ docs: install
 
 docs-serve: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+# Three of the tutorials as notebooks, run anew; a minute.
+notebooks: install
+	OMP_NUM_THREADS=1 $(BIN)/python docs/site/notebooks.py
 
 # All experiments of docs/evidence.md, with the real data in TABLES: hours, and it goes on where it stopped. With
 # SIZE=small all of them in small, in minutes, below studies/.
