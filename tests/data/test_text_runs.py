@@ -108,7 +108,7 @@ def test_a_frozen_encoder_gives_standardised_features_to_a_small_network(table, 
 
 def test_features_are_standardised_alike_in_pieces(table, tiny, monkeypatch):
     whole = ready(table, tiny, frozen=True).dataset("id_val").dataset.inputs
-    monkeypatch.setattr("drurank.data.text.PIECE", 7)
+    monkeypatch.setattr("drurank.data.standards.PIECE", 7)
     torch.testing.assert_close(ready(table, tiny, frozen=True).dataset("id_val").dataset.inputs, whole)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from drurank import criteria, imports
 from drurank.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,8 @@ def test_what_it_says_runs(page, tmp_path, monkeypatch):
         shutil.copytree(minilm(), tmp_path / "encoder")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(criteria, "_registry", dict(criteria._registry))  # what --import adds stays here
+    monkeypatch.setattr(imports, "_imported", [])
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     before, names = set(sys.modules), {"__name__": page.stem}
     try:
