@@ -17,7 +17,7 @@ from drurank.errors import InputError
 from drurank.files import read_json, write_json
 from drurank.terminal import Terminal
 
-FORMAT = "3"
+FORMAT = "4"
 """Part of each key; another one where what is written means something else."""
 SUMS_FILE = "sums.json"
 """Size and checksum of each other file of a folder."""

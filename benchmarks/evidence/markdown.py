@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from benchmarks.evidence.values import SHARES, Interval
 
+MISSING = "*Not run yet.*"
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table; the first column is text, the others are figures."""

@@ -75,9 +75,11 @@ def summary(studies: Mapping[str, Kept], name: str) -> str:
     for method in order:
         each = [against.get(method) for against in found.values()]
         better = 1 if criterion(name).higher_is_better else -1
-        told = [int(np.sign(one.mean) * better) for one in each if one is not None and one.told]
+        several = [one for one in each if one is not None and one.seeds > 1]
+        told = [int(np.sign(one.mean) * better) for one in several if one.told]
         cells = ["" if one is None else with_interval(name, one, True) for one in each]
-        rows.append([method, *cells, f"{told.count(1)}", f"{told.count(-1)}"])
+        of = f" of {len(several)}"
+        rows.append([method, *cells, f"{told.count(1)}{of}", f"{told.count(-1)}{of}"])
     return table(["method", *found, "told better", "told worse"], rows)
 
 

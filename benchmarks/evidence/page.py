@@ -17,12 +17,11 @@ from benchmarks.evidence.curves import curve_tables, draw_curves, variants_table
 from benchmarks.evidence.cutoffs import cutoff_table, draw_cutoffs
 from benchmarks.evidence.experiments import ORDER, ROOT, Experiment
 from benchmarks.evidence.kept import STUDIES, Kept, results_of
-from benchmarks.evidence.markdown import table
+from benchmarks.evidence.markdown import MISSING, table
 from benchmarks.evidence.methods import chance_line, draw_methods, methods_table, summary
 from benchmarks.evidence.synthetic import both_cells, cells, longer, orders
 
 TEMPLATE = Path(__file__).parent / "page.md"
-MISSING = "*Not run yet.*"
 GRIDS = ("shortcut", "compas", "wisdm_har", "omniglot_strokes", "insteval", "rt_critics", "hotel_reviews")
 BUDGETS = {"short": "synthetic_short", "converged": "synthetic_converged", "ranks from training": "synthetic_training"}
 

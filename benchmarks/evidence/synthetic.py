@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from benchmarks.evidence import paper
 from benchmarks.evidence.kept import Kept
-from benchmarks.evidence.markdown import table, with_interval
+from benchmarks.evidence.markdown import MISSING, table, with_interval
 from benchmarks.evidence.values import chosen, in_points, option, over_seeds, with_values
 from drurank.data.synthetic import SETTINGS
 from drurank.noise import noise_floor
@@ -24,6 +24,8 @@ def cells(kept: Kept, setting: int) -> str:
     """Every method of one setting: ours with its interval, and the paper's cell."""
     best = chosen(with_values(kept))
     best = best[best["variant"] == f"setting {setting}"]
+    if best.empty:
+        return MISSING
     rows = []
     for method, theirs in zip(paper.METHODS, paper.SYNTHETIC[setting], strict=True):
         mine = best[best["method"] == method]

@@ -26,6 +26,8 @@ from drurank.words import as_names
 MOST_LOOKS = 5
 """One remedy may show the need of another: labels that are written alike may be what a column says."""
 OF_INSPECT = ("output", "overwrite")
+OF_NAMES = "split_spelling"
+"""The finding whose remedy is an option that only a person can fill in."""
 OF_SPLIT = ("relabel", "regroup", "join_twins", "delimiter", "text_encoding")
 """Options of the data that ``split`` has too."""
 OF_FILE = {"path", "delimiter", "text_encoding", "split"}
@@ -151,8 +153,11 @@ def _errors(findings: Sequence[Finding]) -> list[str]:
 
 
 def _say_by_hand(codes: Sequence[str]) -> None:
-    if codes:
-        say(f"No option remedies {', '.join(codes)}: mend {'them' if len(codes) > 1 else 'it'} in the data first.")
+    if OF_NAMES in codes:
+        say(f"Only you know what these splits are: add --data.split_names, as {OF_NAMES} says above, to the command.")
+    others = [code for code in codes if code != OF_NAMES]
+    if others:
+        say(f"No option remedies {', '.join(others)}: mend {'them' if len(others) > 1 else 'it'} in the data first.")
 
 
 def _without(words: list[str], replaced: Collection[str]) -> list[str]:

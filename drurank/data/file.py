@@ -15,11 +15,11 @@ import torch
 from drurank.data.dataset import GroupedDataset
 from drurank.data.encoded import EncodedData
 from drurank.data.memberships import Memberships
-from drurank.data.options import TablePath, check_overlapping, checked_splits, named
+from drurank.data.options import TablePath, check_evaluated, check_overlapping, checked_splits, named, no_split
 from drurank.data.saying import say_taken
 from drurank.data.unseen import say_blank_groups, say_twins, say_unseen_groups
-from drurank.errors import InputError, check_choice, nearest
-from drurank.splits import SPLITS, TEST
+from drurank.errors import InputError, check_choice
+from drurank.splits import TEST
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import refuse_unknown
@@ -151,10 +151,7 @@ class FileData(EncodedData):
         """
         self.__dict__.pop("_index", None)  # Rows to test may be rows to predict now.
         if stage == "fit" and self.split is None:
-            raise InputError(
-                f"{self.path}: nothing says which rows to train on; name the column that does as split=..., whose "
-                f"values are {', '.join(SPLITS)}; {nearest('split', self._table.column_names)}"
-            )
+            raise no_split(self.path, self._table.column_names)
         if stage == "fit":
             self.refuse_unknown(self.named_columns)
             refuse(self._rows, "start")
@@ -281,16 +278,8 @@ class FileData(EncodedData):
             label, split = (name if name in here else None for name in (label, split))
             # Where groups overlap, predictions have no column of the one group of a row.
             group = group if set(group) <= set(here) and not self.overlap else []
-        if label is not None and label not in here and self._stage() in ("validate", "test"):
-            raise InputError(
-                f"{self.path} has no column {label!r} of the label, without which nothing can be scored; "
-                f"{nearest(label, here)}; for rows without labels run `predict`"
-            )
-        if split is not None and split not in here and self._stage() not in (None, "fit"):
-            raise InputError(
-                f"{self.path} has no column {split!r} that says the split of each row; to test all rows give "
-                f"split=None, or name it: {nearest(split, here)}"
-            )
+        if self._stage() not in (None, "fit"):
+            check_evaluated(self.path, here, label=label, split=split)
         rows = gather_rows(
             self._source.path,
             self._table,

@@ -108,7 +108,9 @@ class Images(PictureTable):
         if image in (label, split, *self.group):
             raise InputError(f"image is {image!r}, and so is the label, the group or the split; name another column")
         check_count("size", size, ", as 224")
-        resize = round(size * WIDER) if resize is None else resize
+        if size > MOST_PIXELS:
+            raise InputError(f"size is {size}; give {MOST_PIXELS} at most, as 224")
+        resize = min(round(size * WIDER), MOST_PIXELS) if resize is None else resize
         if not size <= resize <= MOST_PIXELS:
             raise InputError(f"resize is {resize} and size {size}; give {size} or more, and at most {MOST_PIXELS}")
         check_augment(augment)

@@ -76,3 +76,35 @@ def check_overlapping(label: str, group: Sequence[str], given: Mapping[str, Any]
             f"{name} is about columns whose cells name the group of a row, and by='overlapping' has columns of 0 and "
             f"1; leave {name} out"
         )
+
+
+def check_evaluated(path: str, columns: Sequence[str], *, label: str | None, split: str | None) -> None:
+    """Refuse rows to evaluate that lack a column of this name.
+
+    Args:
+        path: of the rows, for messages.
+        columns: that they have.
+        label: of the label, where that is needed.
+        split: of the split, likewise.
+
+    Raises:
+        InputError: naming it.
+    """
+    if label is not None and label not in columns:
+        raise InputError(
+            f"{path} has no column {label!r} of the label, without which nothing can be scored; "
+            f"{nearest(label, columns)}; for rows without labels run `predict`"
+        )
+    if split is not None and split not in columns:
+        raise InputError(
+            f"{path} has no column {split!r} that says the split of each row; to test all rows give split=None, or "
+            f"name it: {nearest(split, columns)}"
+        )
+
+
+def no_split(path: str, columns: Sequence[str]) -> InputError:
+    """What is said of rows to train on where no column of the split is named."""
+    return InputError(
+        f"{path}: nothing says which rows to train on; name the column that does as split=..., whose values are "
+        f"{', '.join(SPLITS)}; {nearest('split', columns)}"
+    )

@@ -78,7 +78,10 @@ class PictureTable(FileData):
     def _folder(self) -> Path:
         """What paths are relative to."""
         if self.root is not None:
-            return Path(self.root).expanduser()
+            root = Path(self.root).expanduser()
+            if not root.is_dir():
+                raise InputError(f"root is {self.root!r}, which is no folder; give the one that the pictures are in")
+            return root
         if self._given is not None:
             return Path()
         files = [Path(os.path.expanduser(name)) for name in self._source.files.names]

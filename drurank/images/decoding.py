@@ -58,7 +58,7 @@ def opened(content: str | Path | bytes) -> Image.Image:
     else:
         _refuse_other(Path(content))
     try:
-        return Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=formats())
+        picture = Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=formats())
     except UnidentifiedImageError as error:
         raise InputError("is not a picture, or of a format that cannot be read") from error
     except Image.DecompressionBombError as error:
@@ -66,6 +66,10 @@ def opened(content: str | Path | bytes) -> Image.Image:
         raise InputError(f"would have more than {most:,} pixels; make it smaller") from error
     except Exception as error:
         raise InputError(_broken(error)) from error
+    if picture.mode == "F":
+        picture.close()
+        raise InputError("holds floats, whose range is not known; save it with 8 or 16 bits")
+    return picture
 
 
 def _refuse_other(file: Path) -> None:
@@ -103,8 +107,6 @@ def squared(picture: Image.Image, side: int) -> np.ndarray:
 
 def _rgb(picture: Image.Image) -> Image.Image:
     mode = picture.mode
-    if mode == "F":
-        raise InputError("holds floats, whose range is not known; save it with 8 or 16 bits")
     if mode.startswith("I"):
         return _from_deep(np.asarray(picture).astype(np.int64), picture.info.get("transparency"))
     if mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:

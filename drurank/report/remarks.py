@@ -33,8 +33,8 @@ EFFECTIVE = (
     "and fewer where weights have to do with the outcome."
 )
 SHRUNK = (
-    "Shrunk: the group's {}, estimated from the rows of all groups; the fewer rows it has, the more it is "
-    "drawn to what other groups have."
+    "Shrunk: the group's {}, estimated from the rows of all groups: mostly nearer to what others have, the "
+    "more so the fewer rows it has; a group that clearly stands apart stays there."
 )
 
 
@@ -240,8 +240,8 @@ def said_drop(drop: Mapping[str, Any] | None) -> list[str]:
     more = "no more" if low <= overall["value"] <= high else "more"
     how, by = _by(overall["value"]).split()[::-1]
     return [
-        f"Over all rows, {drop['to']} is served {how} than {drop['from']} by {by}: {more} than chance alone would "
-        f"give, between {_by(low)} and {_by(high)}."
+        f"Over all rows, {drop['to']}, groups that training lacked, is served {how} than {drop['from']}, groups that "
+        f"it had, by {by}: {more} than chance alone would give, between {_by(low)} and {_by(high)}."
     ]
 
 
@@ -256,7 +256,7 @@ def remarks_on_drop(drop: Mapping[str, Any]) -> list[str]:
         drop: what ``find_drop`` gave.
     """
     entries = drop["criteria"].values()
-    lines = ["Positive is worse; below estimates and chance, 5-95 %."]
+    lines = ["A positive number: the groups that training lacked are served worse. Below estimates and chance: 5-95 %."]
     if any(entry["estimate"] is not None for entry in entries):
         lines.append("True, estimated: of these groups; others drawn from the same population would differ by chance.")
     if any(entry["by_chance"] for entry in entries):

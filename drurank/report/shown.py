@@ -13,7 +13,7 @@ from drurank.report.served import Served
 from drurank.report.tables import BETTER, counts_heading, counts_of
 from drurank.words import in_digits, in_range
 
-FROM_TO = "From, to: where the group's true figure lies by its own rows alone, 5 to 95 %."
+FROM_TO = "From, to: where the group's true figure probably lies, by its own rows alone; 5 to 95 %."
 """What two of the columns of groups are."""
 
 

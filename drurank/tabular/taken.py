@@ -86,7 +86,7 @@ def _feature(data: GroupedRows, feature: Feature) -> Taken:
 
 
 def _looks(data: GroupedRows) -> str:
-    if not data.looks:
+    if not data.looks or not len(data.used):
         return ""
     from drurank.images.look import sum_up as look_at  # of the extra for pictures
 

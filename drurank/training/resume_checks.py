@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,12 @@ def check_resume(
         raise InputError(f"the checkpoint's network is {before}, this run's {after}")
     before_sizes = None if saved["sizes"] is None else Sizes.from_plain(saved["sizes"])
     if before_sizes is not None and sizes is not None and before_sizes != sizes:
+        was, is_now = before_sizes.as_plain(), sizes.as_plain()
+        other = [one.name for one in fields(sizes) if one.compare and was[one.name] != is_now[one.name]]
+        said = ", ".join(f"{name} {was[name]!r}, and here {is_now[name]!r}" for name in other)
         raise InputError(
-            f"the checkpoint was made with other training data: its network has {before_sizes}, this one {sizes}"
+            f"the checkpoint was made with other training data: its network has {said}; give the data and the options "
+            "that it was made with, or start without ckpt_path"
         )
     if train is not None and "training" in saved:
         _refuse_other_data(saved["training"], train, train.fingerprint())

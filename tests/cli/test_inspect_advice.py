@@ -34,7 +34,8 @@ def printed(out):
     commands = [shlex.split(line.partition(": drurank ")[2]) for line in lines]
     said = [line for line in out.splitlines() if line.startswith("No option remedies ")]
     by_hand = {code for line in said for code in line.removeprefix("No option remedies ").partition(":")[0].split(", ")}
-    return {name: words for name, *words in commands}, by_hand
+    asked = {"split_spelling"} if "Only you know what these splits are: add --data.split_names" in out else set()
+    return {name: words for name, *words in commands}, by_hand | asked
 
 
 def errors(inspection):

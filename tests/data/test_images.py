@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +23,11 @@ from drurank.data import images as images_module
 from drurank.errors import InputError
 from drurank.images import pixels as pixels_module
 from drurank.images.decoding import read_picture, squared
+from drurank.methods import ERM
+from drurank.networks import ConvNet
+from drurank.tabular.taken import columns_taken
+from drurank.training.checkpoint import method_state
+from drurank.training.resume_checks import check_resume
 from painting import NAMES, SPLITS, noise, red_or_blue, words_of, write_pictures
 
 
@@ -478,6 +484,32 @@ def test_a_run_learns_is_tested_predicted_and_resumed(table, run, tmp_path):
         assert torch.equal(tensor, again[name]), name
 
 
+def test_a_root_that_is_no_folder_is_said_once(table):
+    with pytest.raises(InputError, match=r"root is 'nowhere', which is no folder; give the one that the pictures"):
+        ready(table, root="nowhere")
+
+
+@pytest.mark.parametrize(("size", "said"), [(10**9, "size is 1000000000; give 4096 at most"), (4096, None)])
+def test_a_size_has_an_end_that_can_be_given(table, size, said):
+    if said is None:
+        assert images(table, size=size).resize == 4096
+    else:
+        with pytest.raises(InputError, match=said):
+            images(table, size=size)
+
+
+def test_floats_are_found_by_their_head(table):
+    Image.fromarray(np.ones((20, 20), np.float32)).save(table.parent / "pics/3.png", "TIFF")
+    with pytest.raises(InputError, match=r"row 3 .* 'pics/3.png' holds floats, whose range is not known"):
+        ready(table, check="heads")
+
+
+def test_pictures_of_rows_in_no_split_are_not_called_unusable(table):
+    rewrite(table, lambda lines: [lines[0], *([*line[:3], "7"] for line in lines[1:])])
+    (taken,) = [one for one in columns_taken(images(table).inspected_rows()) if one.name == "file"]
+    assert "no picture that can be used" not in str(taken)
+
+
 @pytest.mark.parametrize(
     ("option", "said"),
     [
@@ -500,6 +532,25 @@ def test_training_goes_on_with_the_same_options_alone(table, tmp_path, option, s
     again.trainer = data.trainer
     again.setup("fit")
     again.load_state_dict(state)  # which change no picture
+
+
+def test_a_resume_with_another_size_names_what_differs(table, run):
+    words = [
+        "--model",
+        "ERM",
+        "--model.network",
+        "ConvNet",
+        "--model.network.channels=[4]",
+        "--trainer.max_epochs",
+        "1",
+    ]
+    run("fit", *words_of(table, *words))
+    data = ready(table, size=12)
+    saved = torch.load("runs/version_0/checkpoints/last.ckpt", weights_only=False)["drurank"]
+    method = ERM(network=partial(ConvNet, channels=[4]))
+    with pytest.raises(InputError) as refused:
+        check_resume(method, {**saved, "network": method_state(method)["network"]}, data.sizes)
+    assert "other training data: its network has image_size 16, and here 12; give the data" in str(refused.value)
 
 
 def test_training_does_not_go_on_without_rows_that_it_had(table):

@@ -78,7 +78,7 @@ def test_it_says_what_the_criteria_are_and_what_the_columns_of_groups(text):
     ) in text
     assert "gdcg10: false positive rates of the worst 10 % of the groups, added" in text
     assert "gap: the highest less the lowest of the groups; ratio: the lowest of the groups over the highest." in text
-    assert "From, to: where the group&#39;s true figure lies by its own rows alone, 5 to 95 %." in text
+    assert "From, to: where the group&#39;s true figure probably lies, by its own rows alone; 5 to 95 %." in text
 
 
 def test_of_groups_served_alike_it_says_that_none_stands_out():
