@@ -23,9 +23,12 @@ PAGES = {
     "benchmarks/RESULTS.md": "about/measured.md",
 }
 """Files outside of the docs that are pages of the site."""
+DIALOG = 'data-md-component="search" role="dialog"'
+"""The theme's own, which has no name."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|mailto:|#)([^)\s]+)\)|(!\[[^\]]*\])\((?!https?:)([^)\s]+)\)")
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
+EMPTY_HEADER = re.compile(r"<th( [^>]*)?></th>")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 
 
@@ -48,18 +51,20 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     """Formulas as MathML, which browsers show without a script."""
     html = html.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
+    html = EMPTY_HEADER.sub(r"<td\1></td>", html)  # a header that says nothing is none
     html = html.replace("<pre>", '<pre tabindex="0">')  # which may scroll
     return FORMULA.sub(lambda found: _formula(unescape(found[2]), found[1] == "div"), html)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """The search of a page that is opened from a folder needs no network either."""
+    output = output.replace(DIALOG, f'{DIALOG} aria-label="Search"')
     return output.replace(SHIM, posixpath.relpath("site/search_offline.js", posixpath.dirname(page.url) or "."))
 
 
 def on_post_template(output: str, template_name: str, config: Any) -> str:
     """The page for links that lead nowhere."""
-    return output.replace(SHIM, "/site/search_offline.js")
+    return output.replace(DIALOG, f'{DIALOG} aria-label="Search"').replace(SHIM, "/site/search_offline.js")
 
 
 def relinked(text: str, source: str) -> str:
@@ -96,4 +101,5 @@ def _link(found: re.Match[str], source: str) -> str:
 def _formula(latex: str, is_block: bool) -> str:
     latex = latex.strip().removeprefix(r"\(").removesuffix(r"\)").removeprefix(r"\[").removesuffix(r"\]").strip()
     made = convert(latex, display="block" if is_block else "inline")
-    return made.replace("<math ", f'<math aria-label="{escape(latex, quote=True)}" ', 1)
+    made = made.replace("<math ", f'<math aria-label="{escape(latex, quote=True)}" ', 1)
+    return f'<div class="wide" tabindex="0">{made}</div>' if is_block else made

@@ -52,6 +52,16 @@ def test_formulas_are_mathml(site):
     assert "arithmatex" not in html
 
 
+def test_the_search_and_headers_have_names_and_what_scrolls_is_reached_by_keys(site):
+    for page in site[0].rglob("*.html"):
+        html = page.read_text(encoding="utf-8")
+        assert html.count('role="dialog"') == html.count('role="dialog" aria-label="Search"') == 1, page.name
+        for tag in ("<pre>", '<div class="wide">'):
+            assert tag not in html.partition("<article")[2], page.name
+        assert not re.search(r"<th[^>]*></th>", html), page.name
+        assert html.count('display="block"') == html.count('<div class="wide" tabindex="0"><math '), page.name
+
+
 def test_pictures_have_a_text(site):
     for page in site[0].rglob("*.html"):
         for image in re.findall(r"<img[^>]*>", page.read_text(encoding="utf-8")):
