@@ -208,14 +208,15 @@ def test_probabilities_that_are_off_everywhere_are_not_called_chance():
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (0.06, "ood_test is served worse than id_test by .060: more than chance alone"),
-        (-0.06, "ood_test is served better than id_test by .060: more than chance alone"),
-        (0.01, "ood_test is served worse than id_test by .010: no more than chance alone"),
+        (0.06, "is served worse than id_test, groups that it had, by .060: more than chance alone"),
+        (-0.06, "is served better than id_test, groups that it had, by .060: more than chance alone"),
+        (0.01, "is served worse than id_test, groups that it had, by .010: no more than chance alone"),
     ],
 )
 def test_it_says_whether_unseen_groups_are_served_worse(value, said):
     overall = {"value": value, "by_chance": {"interval": [-0.02, 0.02]}}
     (line,) = said_drop({"from": "id_test", "to": "ood_test", "criteria": {"overall": overall}})
+    assert line.startswith("Over all rows, ood_test, groups that training lacked, ")
     assert said in line
     assert line.endswith("than chance alone would give, between .020 better and .020 worse.")
     assert said_drop(None) == said_drop({"from": "id_test", "to": "ood_test", "criteria": {}}) == []
