@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -16,14 +14,8 @@ class ReliableDRU(DRU):
 
     ``R = 1 - mean_g[a_g (1 - a_g) / (n_g - 1)] / var_g[a_g]``, 0 at least: the variance that chance in the rows makes,
     without bias, against all of it. Where groups differ by chance alone ``R`` is about 0, and nothing is upweighted.
-    Groups of one row are left out of ``R``.
-
-    Args:
-        **kwargs: those of ``DRU``.
+    Groups of one row are left out of ``R``. It takes the options of ``DRU``.
     """
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
 
     @property
     def title(self) -> str:
