@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.evidence.kept import Kept
 from benchmarks.evidence.markdown import figure, table, with_interval
-from benchmarks.evidence.values import SHOWN, chosen, differences, in_points, with_values
+from benchmarks.evidence.values import SHOWN, chosen, differences, in_points, option, with_values
 from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
@@ -21,6 +21,16 @@ ORDER = (
 )  # fmt: skip
 
 
+OF_CURVE = (0, 2, 10, 50)
+"""Cutoffs of ``plans/methods.yaml`` that only the curve over the cutoff needs."""
+
+
+def compared(kept: Kept) -> pd.DataFrame:
+    """What is chosen of each method, which has as many settings as any other."""
+    rows = with_values(kept)
+    return chosen(rows[~option(rows, "model.cutoff").isin(OF_CURVE)])
+
+
 def in_order(best: pd.DataFrame) -> list[str]:
     """Methods as tables show them."""
     here = list(best["method"].unique())
@@ -29,7 +39,7 @@ def in_order(best: pd.DataFrame) -> list[str]:
 
 def methods_table(kept: Kept, variant: str | None = None) -> str:
     """Means over seeds, and differences from ``ERM`` in ``p10``, ``worst`` and ``qdcg10``."""
-    best = chosen(with_values(kept))
+    best = compared(kept)
     if variant is not None:
         best = best[best["variant"] == variant]
     against = {name: differences(kept, best, name) for name in SHOWN}
@@ -46,7 +56,7 @@ def methods_table(kept: Kept, variant: str | None = None) -> str:
 
 def chance_line(kept: Kept, variant: str | None = None) -> str:
     """The spread of true accuracies under ``ERM``, and what chance alone would give; of the first seed."""
-    best = chosen(with_values(kept))
+    best = compared(kept)
     best = best[(best["method"] == "ERM") & ((best["variant"] == variant) | (variant is None))].sort_values("seed")
     row = best.iloc[0]
     correct, count = row["correct"].astype(np.int64), kept.counts[row["piece"], row["split"]]
@@ -69,7 +79,7 @@ def chance_line(kept: Kept, variant: str | None = None) -> str:
 
 def summary(studies: Mapping[str, Kept], name: str) -> str:
     """A row a method, a column a data set: its difference from ``ERM``, bold where it is told from chance."""
-    found = {title: differences(kept, chosen(with_values(kept)), name) for title, kept in studies.items()}
+    found = {title: differences(kept, compared(kept), name) for title, kept in studies.items()}
     order = [method for method in ORDER if method != "ERM"]
     rows = []
     for method in order:
@@ -89,7 +99,7 @@ def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
     axes = drawn.subplots(1, len(studies), sharey=True, squeeze=False)[0]
     order = [method for method in ORDER if method != "ERM"][::-1]
     for axis, (title, kept) in zip(axes, studies.items(), strict=True):
-        against = differences(kept, chosen(with_values(kept)), name)
+        against = differences(kept, compared(kept), name)
         axis.axvline(0, color="grey", linewidth=0.8)
         for place, method in enumerate(order):
             if method not in against:

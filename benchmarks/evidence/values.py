@@ -18,10 +18,6 @@ SHOWN = ("average", "p10", "worst", "qdcg10")
 SHARES = ("overall", "average", "p10", "worst")
 """Criteria that are shown in percent."""
 LEVEL = 0.05
-METHODS = 15
-"""Of ``plans/methods.yaml``."""
-OF_CURVE = (0, 2, 10, 50)
-"""Cutoffs of ``plans/methods.yaml`` that the comparison of methods leaves out."""
 
 
 def in_points(name: str, value: np.ndarray | float) -> np.ndarray | float:
@@ -45,13 +41,8 @@ def splits_of(rows: pd.DataFrame) -> tuple[str, str]:
 
 
 def chosen(rows: pd.DataFrame, by: str = BY) -> pd.DataFrame:
-    """Of each variant, method and seed the test row of the setting that is best on validation.
-
-    Settings that only the curve over the cutoff needs are left out.
-    """
+    """Of each variant, method and seed the test row of the setting that is best on validation."""
     validation, test = splits_of(rows)
-    if rows["method"].nunique() == METHODS:
-        rows = rows[~option(rows, "model.cutoff").isin(OF_CURVE)]
     key = ["piece", "variant", "method", "seed"]
     valid = rows[rows["split"] == validation].sort_values([by, "setting"], ascending=not criterion(by).higher_is_better)
     best = valid.groupby(key, sort=False).head(1)[[*key, "setting"]]
