@@ -1,5 +1,10 @@
 """Names of the splits."""
 
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
 SPLITS = ("train", "id_val", "ood_val", "val", "id_test", "ood_test", "test")
 """Splits of rows: *OOD* ones hold groups that training lacks, *ID* ones other rows of training's groups."""
 
@@ -11,13 +16,29 @@ SPELLINGS = {"valid": "val", "validation": "val", "dev": "val"}
 """What folders and data sets of others often call a split, in lower case, and what it is here."""
 
 
-def usual_name(split: str) -> str:
-    """What a split is called here that others may spell in another way.
+@dataclass(frozen=True)
+class SplitColumn:
+    """The column that says the split of a row where folders, or the parts of a data set, have the names of splits.
 
-    >>> usual_name("Validation"), usual_name("ood_test")
-    ('val', 'ood_test')
+    Attributes:
+        name: of the column.
+        known: spellings that ``split_names`` says the meaning of.
     """
-    return SPELLINGS.get(split.lower(), split)
+
+    name: str = "split"
+    known: Collection[str] = ()
+
+    def cell(self, name: str) -> str:
+        """What stands in the column for a folder or a part of this name.
+
+        >>> SplitColumn().cell("Validation"), SplitColumn(known=["dev"]).cell("dev"), SplitColumn().cell("ood_test")
+        ('val', 'dev', 'ood_test')
+        """
+        return name if name in self.known else SPELLINGS.get(name.lower(), name)
+
+
+USUAL_COLUMN = SplitColumn()
+"""The one that is meant where no other is named."""
 
 
 def lacking(wanted: tuple[str, ...], found: list[str]) -> str | None:

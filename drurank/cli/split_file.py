@@ -15,7 +15,7 @@ import pyarrow as pa
 from drurank.cli.split_checks import refuse_columns, refuse_lost_label, refuse_output, twins_of
 from drurank.errors import InputError, check_count
 from drurank.files import write_json
-from drurank.splits import SPLITS
+from drurank.splits import SPLITS, SplitColumn
 from drurank.tabular.clustering import ClusterOptions, label_distance, split_by_cluster
 from drurank.tabular.coding import code_groups
 from drurank.tabular.dropping import kept_rows, texts_of
@@ -160,7 +160,7 @@ def options_of_output(manifest: Mapping[str, Any], output: Path) -> tuple[dict[s
         return {}, []
     columns, path = manifest["columns"], str(output)
     names = {"label": columns["label"], "group": columns["group"], "split": columns["split"]}
-    table = Source.read(path, split=columns["split"]).table
+    table = Source.read(path, split=SplitColumn(columns["split"])).table
     rows = gather_rows(path, table, **names, most_categories=MOST_CATEGORIES)
     options = remedies(rows, [*determines_label(rows)])
     return options, said_dates(rows, options)

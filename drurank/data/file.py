@@ -19,7 +19,7 @@ from drurank.data.options import TablePath, check_evaluated, check_overlapping, 
 from drurank.data.saying import say_taken
 from drurank.data.unseen import say_blank_groups, say_twins, say_unseen_groups
 from drurank.errors import InputError, check_choice
-from drurank.splits import TEST
+from drurank.splits import TEST, SplitColumn
 from drurank.tabular.arrow import from_datasets
 from drurank.tabular.columns import Names as ColumnNames
 from drurank.tabular.columns import refuse_unknown
@@ -246,7 +246,7 @@ class FileData(EncodedData):
 
     @cached_property
     def _source(self) -> Source:
-        split = self.split or "split"
+        split = SplitColumn(self.split or "split", self.split_names)
         if self._given is None:
             return Source.read(self.path, delimiter=self.delimiter, text_encoding=self.text_encoding, split=split)
         table = from_datasets(self.path, self._given, split)

@@ -19,6 +19,7 @@ from drurank.errors import InputError
 from drurank.images.cells import holds_names, holds_pictures, named, pictures_of
 from drurank.images.folders import table_of_folder
 from drurank.images.pictures import Check, Pictures
+from drurank.splits import SplitColumn
 from drurank.tabular.arrow import is_dataset
 from drurank.tabular.columns import Column
 from drurank.tabular.formats import PARQUET
@@ -66,8 +67,8 @@ class PictureTable(FileData):
             if self.levels:
                 raise InputError(f"levels is {self.levels} and {self.path} no folder of folders; leave it out")
             return super()._source
-        levels = self.levels or [self.label]
-        return Source.given(self.path, table_of_folder(self.path, folder, levels, self.image, self.split))
+        levels, split = self.levels or [self.label], SplitColumn(self.split or "", self.split_names)
+        return Source.given(self.path, table_of_folder(self.path, folder, levels, self.image, split))
 
     @property
     @abstractmethod

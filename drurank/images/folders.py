@@ -12,11 +12,11 @@ from PIL import Image
 
 from drurank.errors import InputError
 from drurank.images.decoding import formats
-from drurank.splits import usual_name
+from drurank.splits import SplitColumn
 from drurank.words import counted
 
 
-def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, split: str | None) -> pa.Table:
+def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, split: SplitColumn) -> pa.Table:
     """A row for each picture below a folder, in the order of their paths.
 
     Args:
@@ -24,7 +24,7 @@ def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, 
         folder: where it is.
         levels: what the folders on the way to a picture say, the outermost first: names of columns.
         image: column of its path, relative to the folder.
-        split: the one of these columns that says the split, whose usual other spellings are read as ours.
+        split: the one of these columns that says the split, if any does.
 
     Raises:
         InputError: if there is no picture, or one lies at another depth.
@@ -49,8 +49,8 @@ def table_of_folder(path: str, folder: Path, levels: Sequence[str], image: str, 
             f"{other.as_posix()}, left out"
         )
     columns = {name: [file.parts[depth] for file in pictures] for depth, name in enumerate(levels)}
-    if split in columns:
-        columns[split] = [usual_name(name) for name in columns[split]]
+    if split.name in columns:
+        columns[split.name] = [split.cell(name) for name in columns[split.name]]
     return pa.table({image: [file.as_posix() for file in pictures], **columns})
 
 

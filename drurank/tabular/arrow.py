@@ -16,7 +16,7 @@ from drurank.errors import InputError
 from drurank.files import read_json
 from drurank.parquet import Wanted, opened_parquet
 from drurank.shapes import check_shape
-from drurank.splits import usual_name
+from drurank.splits import SplitColumn
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ def is_dataset(folder: Path) -> bool:
     return (folder / STATE).is_file() or (folder / PARTS).is_file()
 
 
-def read_dataset(path: str, folder: Path, split: str) -> pa.Table:
+def read_dataset(path: str, folder: Path, split: SplitColumn) -> pa.Table:
     """Read such a folder.
 
     Args:
@@ -148,7 +148,7 @@ def _refuse_path(file: Path, name: Any) -> None:
         raise InputError(f"{file} names {name!r:.80}, which is nothing in its own folder; {REMEDY}")
 
 
-def from_datasets(path: str, dataset: Any, split: str) -> pa.Table:
+def from_datasets(path: str, dataset: Any, split: SplitColumn) -> pa.Table:
     """The rows of a table in memory.
 
     Args:
@@ -200,7 +200,7 @@ def _arrow_of(path: str, given: Any) -> pa.Table:
     )
 
 
-def _joined(path: str, parts: dict[str, pa.Table], split: str) -> pa.Table:
+def _joined(path: str, parts: dict[str, pa.Table], split: SplitColumn) -> pa.Table:
     """The rows of all splits, with a column for the split where there is none of that name."""
     names = list(parts)
     if not parts:
@@ -211,12 +211,12 @@ def _joined(path: str, parts: dict[str, pa.Table], split: str) -> pa.Table:
             odd = sorted({_said(field) for field in part.schema} ^ {_said(field) for field in first})
             raise InputError(f"{path}: its splits {names[0]} and {name} differ in {odd[0]}; save them alike")
     whole = pa.concat_tables(parts.values())
-    if split in whole.column_names:
-        log.warning(f"{path}: the split is taken from its column {split!r}, not from the names of its splits")
+    if split.name in whole.column_names:
+        log.warning(f"{path}: the split is taken from its column {split.name!r}, not from the names of its splits")
         return whole
-    said = [usual_name(name) for name in names]
+    said = [split.cell(name) for name in names]
     column = np.repeat(np.array(said, dtype=object), [part.num_rows for part in parts.values()])
-    return whole.append_column(split, pa.array(column, pa.string()))
+    return whole.append_column(split.name, pa.array(column, pa.string()))
 
 
 def _said(field: pa.Field) -> str:

@@ -7,13 +7,14 @@ import pyarrow as pa
 from drurank.errors import InputError
 from drurank.extras import check_installed
 from drurank.hub import say_asked
+from drurank.splits import SplitColumn
 from drurank.tabular.arrow import from_datasets
 
 SECONDS = 10
 """How long the hub is given to say whether it has a data set."""
 
 
-def read_hub(name: str, split: str) -> pa.Table:
+def read_hub(name: str, split: SplitColumn) -> pa.Table:
     """Load a data set from the hub, or from the local cache where it was loaded before; says so first.
 
     Args:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from drurank.errors import InputError, nearest
 from drurank.files import refuse_pipe
 from drurank.parquet import Wanted
+from drurank.splits import USUAL_COLUMN, SplitColumn
 from drurank.tabular.arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from drurank.tabular.delimited import check_delimiter, read_delimited, read_header
 from drurank.tabular.formats import DELIMITERS, JSON, KNOWN, PARQUET, TEXTS
@@ -37,7 +38,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     text_encoding: str | None = None,
-    split: str = "split",
+    split: SplitColumn = USUAL_COLUMN,
     wanted: Wanted | None = None,
 ) -> pa.Table:
     """Read a file of CSV, TSV, JSON, Parquet or Arrow, or a folder that the library ``datasets`` saved.
@@ -50,7 +51,7 @@ def read_table(
         delimiter: what cuts the cells of a CSV or TSV file; by default what its name says, or, where that leaves the
             header whole, the only one of ``, ; tab |`` that cuts the header and each row into as many cells.
         text_encoding: encoding of a text file; by default what its byte order mark says, else UTF-8.
-        split: name of the column that says which split of a ``DatasetDict`` a row is in, unless there is one.
+        split: the column that says which split of a ``DatasetDict`` a row is in, unless there is one.
         wanted: whether a column of Parquet is read; all are, if not given, as always those of other formats.
 
     Raises:
@@ -141,7 +142,7 @@ def refuse_names(path: str, columns: Sequence[str]) -> None:
 
 
 def _read(
-    path: str, file: Path, delimiter: str | None, text_encoding: str | None, split: str, wanted: Wanted | None
+    path: str, file: Path, delimiter: str | None, text_encoding: str | None, split: SplitColumn, wanted: Wanted | None
 ) -> pa.Table:
     suffix = suffix_of(path)
     for name, value, endings in (("delimiter", delimiter, DELIMITERS), ("text_encoding", text_encoding, TEXTS)):

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from drurank.errors import InputError
 from drurank.parquet import Wanted
+from drurank.splits import USUAL_COLUMN, SplitColumn
 from drurank.tabular.arrow import is_dataset
 from drurank.tabular.columns import Column, Files
 from drurank.tabular.formats import PARQUET
@@ -47,7 +48,7 @@ class Source:
         *,
         delimiter: str | None = None,
         text_encoding: str | None = None,
-        split: str = "split",
+        split: SplitColumn = USUAL_COLUMN,
         wanted: Wanted | None = None,
     ) -> Source:
         """Read what ``path`` names, file after file in the order of their names; the rest is as in ``read_table``.
