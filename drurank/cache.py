@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
+from typing import TYPE_CHECKING
 
 from lightning.pytorch.utilities.rank_zero import rank_zero_info
 from rich.progress import Progress, TextColumn
@@ -16,6 +17,9 @@ from rich.progress import Progress, TextColumn
 from drurank.errors import InputError
 from drurank.files import read_json, write_json
 from drurank.terminal import Terminal
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 FORMAT = "4"
 """Part of each key; another one where what is written means something else."""
@@ -39,18 +43,13 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
     Args:
         folder: where it is to be; its name says what it is made of.
         make: fills the folder that it is given.
-    """
-    from filelock import FileLock, Timeout
 
+    Raises:
+        InputError: if nothing can be written where it is to be.
+    """
     if folder.is_dir():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(f"{folder}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        rank_zero_info(f"Waiting for another process to make {folder}")
-        lock.acquire()
+    lock = _locked(folder)
     try:
         if not folder.is_dir():
             # Only who holds the lock writes here, so what lies here is of a process that was killed.
@@ -68,6 +67,30 @@ def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
     finally:
         lock.release()
     return folder
+
+
+def _locked(folder: Path) -> BaseFileLock:
+    """The lock of who makes a folder, once no other process holds it.
+
+    Raises:
+        InputError: if it cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{folder}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            rank_zero_info(f"Waiting for another process to make {folder}")
+            lock.acquire()
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise InputError(
+            f"nothing can be kept in {folder.parent}: {said}; give a folder that you may write to as cache_dir=..."
+        ) from error
+    return lock
 
 
 def check_sums(folder: Path) -> None:

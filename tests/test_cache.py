@@ -1,11 +1,19 @@
-"""Progress bars."""
+"""Cached folders and progress bars."""
 
 import time
 
 import pytest
 
 from drurank import cache
-from drurank.cache import bar
+from drurank.cache import bar, made_once
+from drurank.errors import InputError
+
+
+def test_a_place_where_nothing_can_be_kept_is_said(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match=r"nothing can be kept in .*file.*; give a folder .* cache_dir"):
+            made_once(place / "key", lambda folder: None)
 
 
 @pytest.mark.parametrize(("moment", "is_shown"), [(60.0, False), (0.0, True)])

@@ -20,6 +20,8 @@ OF_TEXTS = ("--model.network", "TextClassifier", "--model.optimizer", "AdamW", "
 """What a method is given to be trained on texts."""
 OF_PICTURES = ("--model.network", "ImageClassifier", "--model.optimizer", "AdamW", "--model.optimizer.lr", "1e-4")
 """The same of pictures."""
+OF_SMALL_PICTURES = ("--model.network", "ConvNet")
+"""The same of pictures that are too small for networks that were made for large ones."""
 
 
 def command(name: str, words: Iterable[str]) -> str:

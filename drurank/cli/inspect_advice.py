@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drurank.cli.commands import METHOD, OF_PICTURES, OF_TEXTS, command, options
+from drurank.cli.commands import METHOD, OF_PICTURES, OF_SMALL_PICTURES, OF_TEXTS, command, options
 from drurank.cli.training_parser import RunParser
 from drurank.cli.words import given_options
 from drurank.data import GroupDataModule, Images, Text
@@ -25,6 +25,8 @@ from drurank.words import as_names
 
 MOST_LOOKS = 5
 """One remedy may show the need of another: labels that are written alike may be what a column says."""
+SMALL = 64
+"""Pixels of a side up to which pictures are small."""
 OF_INSPECT = ("output", "overwrite")
 OF_NAMES = "split_spelling"
 """The finding whose remedy is an option that only a person can fill in."""
@@ -78,7 +80,9 @@ class Asked:
         """What the method is given for rows that are no numbers."""
         if isinstance(self.data, Text):
             return OF_TEXTS if self.data.pooling is None else ()
-        return OF_PICTURES if isinstance(self.data, Images) and self.data.backbone is None else ()
+        if not isinstance(self.data, Images) or self.data.backbone is not None:
+            return ()
+        return OF_SMALL_PICTURES if self.data.size <= SMALL else OF_PICTURES
 
     def _is_configured(self, name: str) -> bool:
         """Whether a configuration gives an option of the data."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import stat
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,13 +78,22 @@ def _refuse_other(file: Path) -> None:
     try:
         found = file.stat()
     except FileNotFoundError as error:
-        raise InputError("is not found") from error
+        raise InputError(_not_found(file)) from error
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be opened ({error.strerror if isinstance(error, OSError) else error})") from error
     if not stat.S_ISREG(found.st_mode):
         raise InputError("is not a file")
     if found.st_size == 0:
         raise InputError("is empty (0 bytes)")
+
+
+def _not_found(file: Path) -> str:
+    """What is said of a file that is not there, though one may be whose name only looks the same."""
+    for form in ("NFC", "NFD"):
+        name = unicodedata.normalize(form, file.name)
+        if name != file.name and file.with_name(name).exists():
+            return f"is not found, though {name!a} is, the same name in another Unicode form; rename one of them"
+    return "is not found"
 
 
 def squared(picture: Image.Image, side: int) -> np.ndarray:

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import unicodedata
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -132,6 +133,20 @@ def test_a_folder_of_folders_is_a_table(tmp_path):
     assert (red[:, 0].float().mean(dim=(1, 2)) > red[:, 2].float().mean(dim=(1, 2)) + 50).all()
     with pytest.raises(InputError, match=r"lies in 3 folders, and levels names 2 \(split, label\)"):
         Images(str(tmp_path / "pics"), split="split", levels="split,label").setup("fit")
+
+
+@pytest.mark.parametrize("name", ["dev", "valid", "Validation"])
+def test_a_folder_that_split_names_gives_a_meaning_to(tmp_path, name):
+    for split in ("train", name):
+        for row in range(8):
+            folder = tmp_path / split / ("red" if row % 4 < 2 else "blue")
+            folder.mkdir(parents=True, exist_ok=True)
+            red_or_blue(row % 4 // 2, row).save(folder / f"{row}.png")
+    folders = {"split": "split", "levels": "split,label", "size": 16}
+    for split_names, split in ((None, "val"), ({name: "ood_val"}, "ood_val"), ({name: "id_val"}, "id_val")):
+        data = Images(str(tmp_path), **folders, split_names=split_names)
+        data.setup("fit")
+        assert data.splits() == ["train", split]
 
 
 def test_a_row_is_another_one_in_each_epoch_of_training_alone(table):
@@ -304,6 +319,16 @@ def test_names_that_lead_nowhere_are_said(table, name, said):
     with pytest.raises(InputError, match=said) as refused:
         ready(table)
     assert "row 3 (the first is 0)" in str(refused.value)
+
+
+@pytest.mark.parametrize(("written", "saved"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_a_name_that_only_looks_the_same_is_said(table, written, saved):
+    name = "Überlingen ä.png"
+    (table.parent / "pics" / "3.png").rename(table.parent / "pics" / unicodedata.normalize(saved, name))
+    cell = f"pics/{unicodedata.normalize(written, name)}"
+    rewrite(table, lambda lines: [*lines[:4], [cell, *lines[4][1:]], *lines[5:]])
+    with pytest.raises(InputError, match="the same name in another Unicode form; rename one of them"):
+        ready(table)
 
 
 def test_a_root_may_lie_elsewhere(table, tmp_path):

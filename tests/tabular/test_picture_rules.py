@@ -5,6 +5,7 @@ import shutil
 import pytest
 from PIL import Image
 
+from drurank.cli import main
 from drurank.data import Images
 from drurank.images.look import Look, sum_up
 from drurank.tabular.rules import find
@@ -72,6 +73,12 @@ def test_a_look_says_what_a_picture_is(table):
     )
 
 
+@pytest.mark.parametrize(("size", "network"), [(64, "ConvNet"), (65, "ImageClassifier")])
+def test_inspect_proposes_a_network_for_the_size(table, capsys, size, network):
+    main(["inspect", *words_of(table, size=size)])
+    assert f"--model.network {network}" in capsys.readouterr().out
+
+
 def test_inspect_proposes_to_leave_out_what_is_broken(table, run, capsys):
     (table.parent / "pics/3.png").write_text("none")
     assert run("inspect", *words_of(table)).exit_status == 1
@@ -80,4 +87,4 @@ def test_inspect_proposes_to_leave_out_what_is_broken(table, run, capsys):
     (line,) = [line for line in said.splitlines() if line.startswith("Train on it:")]
     assert "--data.broken drop" in line
     assert "--data.check whole" in line
-    assert "--model.network ImageClassifier" in line
+    assert "--model.network ConvNet" in line

@@ -18,6 +18,7 @@ import pytest
 
 from drurank.data import Table
 from drurank.errors import InputError
+from drurank.splits import SplitColumn
 from drurank.tabular.columns import Column
 from drurank.tabular.reading import read_table, suffix_of
 from runs import CONFIGS
@@ -383,7 +384,7 @@ def test_the_names_of_the_parts_are_the_split(tmp_path, caplog):
     expected = {name: [cells[row] for row in rows] for name, cells in NAMED.items()}
     names = ["train", "train", "val", "test"]
     assert read_table(str(tmp_path / "d")).to_pydict() == {**expected, "split": names}
-    assert read_table(str(tmp_path / "d"), split="part").to_pydict() == {**expected, "part": names}
+    assert read_table(str(tmp_path / "d"), split=SplitColumn("part")).to_pydict() == {**expected, "part": names}
     assert caplog.messages == []
     table = Table(str(tmp_path / "d"), label="y", group="g", split="part", features="x")
     table.setup("fit")
@@ -391,10 +392,25 @@ def test_the_names_of_the_parts_are_the_split(tmp_path, caplog):
     assert table.dataset("val").rows.tolist() == [2]
 
 
+@pytest.mark.parametrize("given", ["a folder", "a DatasetDict", "a dict of data frames"])
+@pytest.mark.parametrize("name", ["dev", "valid", "Validation"])
+def test_a_part_that_split_names_gives_a_meaning_to(tmp_path, given, name):
+    parts = datasets.DatasetDict({"train": part(0, 1), name: part(2)})
+    parts.save_to_disk(tmp_path / "d")
+    frames = {split: rows.to_pandas() for split, rows in parts.items()}
+    path = {"a folder": str(tmp_path / "d"), "a DatasetDict": parts, "a dict of data frames": frames}[given]
+    table = Table(path, label="y", group="g", split="split", features="x", split_names={name: "ood_val"})
+    table.setup("fit")
+    assert table.splits() == ["train", "ood_val"]
+    usual = Table(path, label="y", group="g", split="split", features="x")
+    usual.setup("fit")
+    assert usual.splits() == ["train", "val"]
+
+
 def test_a_split_column_that_is_there_counts(tmp_path, caplog):
     with_split = part(0, 1, 2).add_column("s", TYPED["s"])
     datasets.DatasetDict(train=with_split, test=with_split).save_to_disk(tmp_path / "d")
-    assert read_table(str(tmp_path / "d"), split="s")["s"].to_pylist() == TYPED["s"] * 2
+    assert read_table(str(tmp_path / "d"), split=SplitColumn("s"))["s"].to_pylist() == TYPED["s"] * 2
     assert caplog.messages == [
         f"{tmp_path / 'd'}: the split is taken from its column 's', not from the names of its splits"
     ]
