@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks.evidence.alone import FILE, alone_table
 from benchmarks.evidence.chance import real_data, spread_of_differences
 from benchmarks.evidence.choosing import criteria_table, size_table
 from benchmarks.evidence.curves import curve_tables, draw_curves, variants_table
@@ -52,6 +53,7 @@ class Page:
             "cutoffs": lambda name: cutoff_table(self.titled(), name),
             "chance": lambda _: real_data(),
             "chance spread": lambda _: spread_of_differences(),
+            "alone": lambda _: self.alone(),
             "made": lambda _: self.made(),
             "picture": self.picture,
         }
@@ -86,6 +88,11 @@ class Page:
         self.pictures.mkdir(parents=True, exist_ok=True)
         drawing[name]().savefig(self.pictures / f"{name}.png", dpi=110)
         return f"![{text}]({self.pictures.name}/{name}.png)"
+
+    def alone(self) -> str:
+        """Models that were trained again, each by itself."""
+        file = self.results / FILE
+        return alone_table(pd.read_parquet(file)) if file.is_file() else MISSING
 
     def made(self) -> str:
         """Where each table comes from."""
