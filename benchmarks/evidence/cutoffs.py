@@ -46,6 +46,24 @@ def cutoff_table(studies: Mapping[str, Kept], name: str) -> str:
     return table(["data", *(key.removeprefix("C=") for key in order)], rows)
 
 
+def rule_table(studies: Mapping[str, Kept]) -> str:
+    """A row a data set: the cutoff that follows the data, less 100 and less the one that validation picks."""
+    rows = []
+    for title, kept in studies.items():
+        values = with_values(kept)
+        cutoff = option(values, "model.cutoff")
+        mine, rule = values[values["method"] == "qDRU+M"], values[values["method"] == "qDRU+M auto"]
+        fixed = mine[cutoff[mine.index] == 100].assign(method="100")
+        best = chosen(pd.concat([fixed, mine.assign(method="picked"), rule]))
+        cells = [
+            with_interval(name, differences(kept, best[best["method"] != other], name, base)["qDRU+M auto"], True)
+            for base, other in (("100", "picked"), ("picked", "100"))
+            for name in SHOWN
+        ]
+        rows.append([title, *cells])
+    return table(["data", *(f"{name} less {base}'s" for base in ("100", "the picked one") for name in SHOWN)], rows)
+
+
 def draw_cutoffs(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
     """A panel a data set: the cutoff against the difference from ``ERM``, with 95 % intervals."""
     drawn = Figure(figsize=(2.6 * len(studies), 2.8), layout="constrained")

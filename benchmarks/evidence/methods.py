@@ -93,6 +93,32 @@ def summary(studies: Mapping[str, Kept], name: str) -> str:
     return table(["method", *found, "told better", "told worse"], rows)
 
 
+def answer(studies: Mapping[str, Kept], names: str) -> str:
+    """In a sentence how many differences from ``ERM`` are told from chance, and which.
+
+    Args:
+        studies: experiments by title.
+        names: of criteria, separated by blanks.
+    """
+    told, compared_, alone = [], 0, []
+    for title, kept in studies.items():
+        best = compared(kept)
+        if best["seed"].nunique() < 2:
+            alone.append(title)
+            continue
+        for name in names.split():
+            better = 1 if criterion(name).higher_is_better else -1
+            for method, one in differences(kept, best, name).items():
+                if method in ORDER:
+                    compared_ += 1
+                    side = "better" if one.mean * better > 0 else "worse"
+                    told += [f"{method} on {title} ({side} in `{name}`: {figure(name, one.mean, True)})"] * one.told
+    said = f"Of {compared_} differences from ERM in {' and '.join(f'`{name}`' for name in names.split())}, {len(told)} "
+    said += "is told from chance" if len(told) == 1 else "are told from chance"
+    said += f": {'; '.join(told)}." if told else "."
+    return said + (f" Of {', '.join(alone)} there is one seed, which tells nothing." if alone else "")
+
+
 def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
     """A panel a data set: each method less ``ERM``, with 95 % intervals."""
     drawn = Figure(figsize=(2.3 * len(studies) + 1, 4), layout="constrained")

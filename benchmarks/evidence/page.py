@@ -15,11 +15,11 @@ from benchmarks.evidence.alone import FILE, alone_table
 from benchmarks.evidence.chance import real_data, spread_of_differences
 from benchmarks.evidence.choosing import criteria_table, size_table
 from benchmarks.evidence.curves import curve_tables, draw_curves, variants_table
-from benchmarks.evidence.cutoffs import cutoff_table, draw_cutoffs
+from benchmarks.evidence.cutoffs import cutoff_table, draw_cutoffs, rule_table
 from benchmarks.evidence.experiments import ORDER, ROOT, Experiment
 from benchmarks.evidence.kept import STUDIES, Kept, results_of
 from benchmarks.evidence.markdown import MISSING, table
-from benchmarks.evidence.methods import chance_line, draw_methods, methods_table, summary
+from benchmarks.evidence.methods import answer, chance_line, draw_methods, methods_table, summary
 from benchmarks.evidence.synthetic import both_cells, cells, longer, orders
 
 TEMPLATE = Path(__file__).parent / "page.md"
@@ -46,11 +46,13 @@ class Page:
             "longer": lambda _: self.of("synthetic_longer", lambda kept: f"{longer(kept)}\n\n{both_cells(kept)}"),
             "methods": lambda name: self.of(name, lambda kept: f"{chance_line(kept)}\n\n{methods_table(kept)}"),
             "summary": lambda name: summary(self.titled(), name),
+            "answer": lambda names: answer(self.titled(), names),
             "curves": lambda name: self.of("shortcut_curves", lambda kept: curve_tables(kept, name)),
             "details": lambda name: self.of("details", lambda kept: variants_table(kept, name)),
             "criteria": lambda word: self.drawn(criteria_table, *word.split()),
             "sizes": lambda word: self.drawn(size_table, *word.split()),
             "cutoffs": lambda name: cutoff_table(self.titled(), name),
+            "rule": lambda _: rule_table(self.titled()),
             "chance": lambda _: real_data(),
             "chance spread": lambda _: spread_of_differences(),
             "alone": lambda _: self.alone(),

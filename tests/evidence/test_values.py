@@ -11,7 +11,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from benchmarks.evidence import paper
+from benchmarks.evidence.cutoffs import rule_table
 from benchmarks.evidence.kept import Kept, _replace
+from benchmarks.evidence.methods import answer
 from benchmarks.evidence.reliable import reliability
 from benchmarks.evidence.synthetic import best_accuracy
 from benchmarks.evidence.values import chosen, differences, option, over_seeds, with_values
@@ -147,3 +149,30 @@ def test_the_papers_tables_have_a_cell_for_each_method():
         for cells in table.values():
             assert len(cells) == len(paper.METHODS)
             assert all(average >= p10 >= worst for average, p10, worst in cells)
+
+
+def test_the_answer_names_what_is_told_from_chance_alone():
+    experiment = kept(
+        *(row("ERM", "e", seed, [5, 5, 5], [5, 5, 5 + seed % 2]) for seed in range(3)),
+        *(row("DFR", "d", seed, [5, 5, 5], [8, 8, 8 + seed % 2]) for seed in range(3)),
+        *(row("JTT", "j", seed, [5, 5, 5], [5, 5, 5 + seed]) for seed in range(3)),
+    )
+    alone = kept(row("ERM", "e", 0, [5, 5, 5], [5, 5, 5]), row("DFR", "d", 0, [5, 5, 5], [9, 9, 9]))
+    assert answer({"Made": experiment, "Once": alone}, "average p10") == (
+        "Of 4 differences from ERM in `average` and `p10`, 2 are told from chance: DFR on Made (better in `average`: "
+        "+30.0); DFR on Made (better in `p10`: +30.0). Of Once there is one seed, which tells nothing."
+    )
+
+
+def test_the_rule_is_compared_with_a_fixed_cutoff_and_with_the_picked_one():
+    options = {"fixed": {"model.cutoff": 100}, "small": {"model.cutoff": 5}, "rule": {}}
+    found = kept(
+        row("ERM", "e", 0, [5, 5, 5], [5, 5, 5]),
+        row("qDRU+M", "fixed", 0, [6, 6, 6], [7, 7, 7]),
+        row("qDRU+M", "small", 0, [9, 9, 9], [4, 4, 4]),
+        row("qDRU+M auto", "rule", 0, [6, 6, 6], [8, 8, 8]),
+    )
+    given = found.rows["setting"].map(lambda name: json.dumps(options.get(name, {})))
+    said = rule_table({"Made": Kept(found.rows.assign(options=given), found.counts)})
+    assert said.splitlines()[-1].startswith("| Made | +10.0 | ")
+    assert said.splitlines()[-1].split(" | ")[3] == "+40.0"
