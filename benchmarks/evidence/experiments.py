@@ -27,6 +27,7 @@ ORDER = (
     "synthetic_short",
     "synthetic_training",
     "painted",
+    "fine_tuned",
 )
 """Names of the experiments, the short ones first."""
 
