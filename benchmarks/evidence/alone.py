@@ -74,7 +74,7 @@ def piece_of(experiment: Experiment, name: str) -> Piece:
 def trained(piece: Piece, row: pd.Series, places: Mapping[str, str]) -> tuple[int, np.ndarray]:
     """Epoch that is chosen, and correct rows by group, int64 ``[m]``, of one model that is trained alone."""
     study = piece.study(places)
-    study["candidates"] = [entry_of(study["candidates"], row)]
+    study["candidates"] = [entry_of(row)]
     folder = STUDIES / "alone"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -90,12 +90,9 @@ def trained(piece: Piece, row: pd.Series, places: Mapping[str, str]) -> tuple[in
     return epoch, correct
 
 
-def entry_of(candidates: list[dict[str, Any]], row: pd.Series) -> dict[str, Any]:
+def entry_of(row: pd.Series) -> dict[str, Any]:
     """The entry of a study that is this model alone."""
-    word = row["setting"].split()[0]
-    model = next(entry["model"] for entry in candidates if entry["model"].rpartition(".")[2] == word)
-    options = json.loads(row["options"])
-    return {"model": model, **options}
+    return {"model": row["setting"].split()[0], **json.loads(row["options"])}
 
 
 def compared(row: pd.Series, count: np.ndarray, again: tuple[int, np.ndarray]) -> dict[str, Any]:
