@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.evidence.alone import FILE, alone_table
 from benchmarks.evidence.chance import real_data, spread_of_differences
-from benchmarks.evidence.choosing import criteria_table, size_table
+from benchmarks.evidence.choosing import OF_PAGE, claim_table, criteria_table, size_table
 from benchmarks.evidence.curves import curve_tables, draw_curves, variants_table
 from benchmarks.evidence.cutoffs import cutoff_table, draw_cutoffs, rule_table
 from benchmarks.evidence.experiments import ORDER, ROOT, Experiment
@@ -50,6 +50,7 @@ class Page:
             "curves": lambda name: self.of("shortcut_curves", lambda kept: curve_tables(kept, name)),
             "details": lambda name: self.of("details", lambda kept: variants_table(kept, name)),
             "criteria": lambda word: self.drawn(criteria_table, *word.split()),
+            "claim": lambda _: self.claims(),
             "sizes": lambda word: self.drawn(size_table, *word.split()),
             "cutoffs": lambda name: cutoff_table(self.titled(), name),
             "rule": lambda _: rule_table(self.titled()),
@@ -72,6 +73,12 @@ class Page:
         """A part that ``choosing.py`` has drawn."""
         file = self.results / f"{name}.choosing.parquet"
         return part(pd.read_parquet(file), target) if file.is_file() else MISSING
+
+    def claims(self) -> str:
+        """The paper's claim on choosing by each data set for which ``choosing.py`` has drawn."""
+        files = {name: self.results / f"{name}.choosing.parquet" for name in OF_PAGE}
+        found = {self.titles[name]: pd.read_parquet(file) for name, file in files.items() if file.is_file()}
+        return claim_table(found) if found else MISSING
 
     def titled(self) -> dict[str, Kept]:
         """The experiments that have all methods, by title."""
