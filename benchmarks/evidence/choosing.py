@@ -138,8 +138,10 @@ def criteria_table(found: pd.DataFrame, target: str) -> str:
 
 
 def claim_table(found: Mapping[str, pd.DataFrame]) -> str:
-    """Whether ``qdcg10`` picks better than ``worst``, a row a data set, a column a target: the regret of the first less
-    that of the second in the same draws, and what follows where the 5 to 95 % range excludes 0.
+    """Whether ``qdcg10`` picks better than ``worst``: a row a data set, a column a target.
+
+    A cell is the regret of the first less that of the second in the same draws; where its 5 to 95 % range excludes 0,
+    it confirms or refutes the claim.
     """
     rows = []
     for title, draws in found.items():
