@@ -44,6 +44,7 @@ SLOW = (
     "methods/test_jtt.py",
     "cli/test_real_runs.py",
     "training/test_checkpoint.py",
+    "docs/test_blocks.py",
 )
 """Folders and files that start processes or compute for longer, the longest first; not in the quick suite."""
 

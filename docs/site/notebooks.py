@@ -13,12 +13,13 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from blocks import BLOCK
+
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
 NOTEBOOKS = ROOT / "docs" / "notebooks"
 NAMES = ("own_table", "choosing_methods", "service")
 """Which tutorials are notebooks too."""
-BLOCK = re.compile(r"(<!-- not run: .+? -->\n)?^```(\w+)(?: title=\"(.+?)\")?\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 SIBLING = re.compile(r"\]\((?!https?:|\.\./|#)")
 LINK = re.compile(r"\]\((?!https?:)([^)\s#]+)")
 COMMAND = re.compile(r"^python cli\.py ", re.MULTILINE)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from blocks import BLOCK
 from drurank import current_folder, imports
 from drurank.cli.program import program
 from drurank.cli.words import trust_named
@@ -22,7 +23,7 @@ PAGE = ROOT / "docs/data_sources.md"
 @pytest.fixture
 def letters(tmp_path, monkeypatch):
     """The page's data module and network in the current folder."""
-    (block,) = [text for text in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "Letters" in text]
+    (block,) = [text for *_, title, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if title == "letters.py"]
     (tmp_path / "letters.py").write_text(block)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

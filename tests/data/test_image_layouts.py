@@ -230,16 +230,6 @@ def test_years_are_groups_of_fmow_that_training_lacks(tmp_path, monkeypatch):
         assert [dataset.group_names[group] for group in np.unique(dataset.group)] == years
 
 
-@pytest.mark.parametrize("name", DATA)
-def test_commands_of_the_page_name_what_there_is(name):
-    (commands,) = re.findall(r"```\n(drurank fit .*?)```", section(name), re.DOTALL)
-    files = re.findall(r"--config drurank:(\S+)", commands)
-    assert f"data/{name}" in files
-    for file in files:
-        assert (CONFIGS / f"{file}.yaml").is_file(), file
-    assert "drurank test --run runs/version_0" in commands
-
-
 @pytest.mark.parametrize("page", ["images", "image_data", "texts"])
 def test_files_and_pages_that_a_page_names_are_there(page):
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")

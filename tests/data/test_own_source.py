@@ -1,11 +1,11 @@
 """The class of docs/data_sources.md, through the command line."""
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from blocks import BLOCK
 from drurank.cli import main
 from runs import read_csv, read_json
 
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "data_sources.md"
 @pytest.fixture
 def words(tmp_path, monkeypatch):
     """Options that name the class of the page, and a file of 3 training wards and 2 others."""
-    block, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    (block,) = [text for *_, title, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")) if title == "visits.py"]
     (tmp_path / "visits.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     rng = np.random.default_rng(0)

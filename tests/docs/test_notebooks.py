@@ -1,17 +1,10 @@
 """The notebooks are those of the tutorials, and run."""
 
-import sys
-from pathlib import Path
-
 import nbformat
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs" / "site"))
-try:
-    import notebooks as made
-finally:
-    sys.path.pop(0)
+import notebooks as made
+from runs import ROOT
 
 
 def read(name):

@@ -1,19 +1,16 @@
 """Every command and every block of Python in the tutorials runs, in its order, in an empty folder."""
 
-import re
-import shlex
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
+from blocks import BLOCK
 from drurank import criteria, imports
-from drurank.cli import main
+from page_commands import after_program, commands, ended
+from runs import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "docs" / "start.md", *ROOT.glob("docs/tutorials/*.md")])
-BLOCK = re.compile(r"(<!-- not run: .+? -->\n)?^```(\w+)(?: title=\"(.+?)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 HELD = ("several_devices", "start")
 """Pages none of whose commands can run here; each block says why."""
 AS_NOTEBOOKS = ("own_table", "choosing_methods", "service")
@@ -25,14 +22,8 @@ def blocks(page):
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
-def commands(text):
-    """The words of each command of a block of the shell."""
-    return [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
-
-
-def test_every_block_is_found():
+def test_pages_of_which_no_block_runs_are_those_that_are_named():
     for page in PAGES:
-        assert page.read_text(encoding="utf-8").count("```") == 2 * len(blocks(page)), page.name
         assert (page.stem in HELD) == all(reason for reason, *_ in blocks(page)), page.name
 
 
@@ -44,7 +35,6 @@ def test_what_it_says_runs(page, tmp_path, monkeypatch):
         from encoders import minilm
 
         shutil.copytree(minilm(), tmp_path / "encoder")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(criteria, "_registry", dict(criteria._registry))  # what --import adds stays here
     monkeypatch.setattr(imports, "_imported", [])
@@ -59,18 +49,9 @@ def test_what_it_says_runs(page, tmp_path, monkeypatch):
             elif language == "python":
                 exec(compile(text, f"{page.name}", "exec"), names)
             else:
-                for words in commands(text):
-                    assert words[:2] == ["python", "cli.py"], words
-                    assert run(words[2:]) in (None, 0), words
+                for words in map(after_program, commands(text)):
+                    assert words, f"{text}: not commands of this program; say why they are not run"
+                    assert ended(words) in (None, 0), words
     finally:
         for name in {"my_method", "below80"} & (set(sys.modules) - before):
             del sys.modules[name]
-
-
-def run(words):
-    """What a command ends with: None where it did not say so."""
-    try:
-        main(words)
-    except SystemExit as end:
-        return end.code
-    return None

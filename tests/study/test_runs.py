@@ -143,7 +143,7 @@ def test_a_candidate_may_be_a_run_of_several_processes(tmp_path):
 def test_a_fit_written_as_a_study_as_the_documentation_shows_is_the_same_run(run, tmp_path):
     page = (CONFIGS.parent / "docs/studies.md").read_text(encoding="utf-8")
     section = page.partition("### From a fit to a study")[2].partition("\n### ")[0]
-    (command,) = re.findall(r"```\n(python .*?)```\n\nis the candidate", section, re.DOTALL)
+    (command,) = re.findall(r"```sh\n(python .*?)```\n\nis the candidate", section, re.DOTALL)
     (content,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
     rows = [
         f"{row * 7 % 31},{1 + row % 5},{split}{row % 4},{split}"
