@@ -26,9 +26,7 @@ from page_commands import NoWorkers, after_program, commands, ended, watch_nobod
 from runs import QUIET, ROOT
 from studies import rehearse
 
-MADE = {ROOT / "docs/evidence.md"}
-"""A page that `make evidence-page` writes; its block has commands of make."""
-ALL = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md")} - MADE)
+ALL = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md")})
 ELSEWHERE = {"tutorials", "start", "own_code"}
 """What test_tutorials.py and training/test_own_code.py run."""
 LANGUAGES = {"sh", "python", "sql", "yaml", "text"}
