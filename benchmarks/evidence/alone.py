@@ -128,7 +128,7 @@ def alone_table(lines: pd.DataFrame) -> str:
         ]
         moved = f"{line['moved']:,} of {line['rows']:,}"
         rows.append([f"{line['piece']}: {line['setting']}", f"{line['epoch']}, {line['epoch_alone']}", *cells, moved])
-    return table(["model", "epochs", "average", "alone", "p10", "alone", "rows moved"], rows)
+    return table(["model", "best epoch, both", "average", "alone", "p10", "alone", "answers changed"], rows)
 
 
 if __name__ == "__main__":

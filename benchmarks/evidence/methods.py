@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.evidence.kept import Kept
 from benchmarks.evidence.markdown import figure, table, with_interval
-from benchmarks.evidence.values import SHOWN, chosen, differences, in_points, option, with_values
+from benchmarks.evidence.values import FEWEST, SHOWN, chosen, differences, in_points, option, with_values
 from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
@@ -85,7 +85,7 @@ def summary(studies: Mapping[str, Kept], name: str) -> str:
     for method in order:
         each = [against.get(method) for against in found.values()]
         better = 1 if criterion(name).higher_is_better else -1
-        several = [one for one in each if one is not None and one.seeds > 1]
+        several = [one for one in each if one is not None and not np.isnan(one.low)]
         told = [int(np.sign(one.mean) * better) for one in several if one.told]
         cells = ["" if one is None else with_interval(name, one, True) for one in each]
         of = f" of {len(several)}"
@@ -103,7 +103,7 @@ def answer(studies: Mapping[str, Kept], names: str) -> str:
     told, compared_, alone = [], 0, []
     for title, kept in studies.items():
         best = compared(kept)
-        if best["seed"].nunique() < 2:
+        if best["seed"].nunique() < (FEWEST if best["is_drawn"].all() else 2):
             alone.append(title)
             continue
         for name in names.split():
@@ -116,7 +116,7 @@ def answer(studies: Mapping[str, Kept], names: str) -> str:
     said = f"Of {compared_} differences from ERM in {' and '.join(f'`{name}`' for name in names.split())}, {len(told)} "
     said += "is told from chance" if len(told) == 1 else "are told from chance"
     said += f": {'; '.join(told)}." if told else "."
-    return said + (f" Of {', '.join(alone)} there is one seed, which tells nothing." if alone else "")
+    return said + (f" {', '.join(alone)}: too few seeds to tell anything." if alone else "")
 
 
 def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:

@@ -33,8 +33,8 @@ def cells(kept: Kept, setting: int) -> str:
         for name, cell in zip(paper.CELLS, theirs, strict=True):
             ours = over_seeds(mine[name])
             line += [with_interval(name, ours), f"{cell:.1f}{' ≠' if ours.excludes(cell) else ''}"]
-        rows.append([*line, f"{int(mine['plain'].sum())} of {len(mine)}"])
-    head = ["method", *(word for name in paper.CELLS for word in (name, "paper")), "chosen before its weights act"]
+        rows.append([*line, f"{int(mine['plain'].sum())} of {len(mine)}" if len(mine) else "not run"])
+    head = ["method", *(word for name in paper.CELLS for word in (name, "paper")), "plain"]
     return table(head, [best_possible(), *rows])
 
 
@@ -110,5 +110,5 @@ def both_cells(kept: Kept) -> str:
     return (
         f"In the paper `Worst+G` is {wanted:.1f} points above `ERM` by average in setting 3. The largest difference in "
         f"any of these {len(gap)} budgets is {most:+.1f} points (rate {rate:g}, {epochs:g} epochs), so "
-        + ("no budget tried holds both cells." if most < wanted - 2 else "such a budget exists.")
+        + ("no budget tried gives both of the paper's averages." if most < wanted - 2 else "such a budget exists.")
     )

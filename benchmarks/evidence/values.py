@@ -18,6 +18,8 @@ SHOWN = ("average", "p10", "worst", "qdcg10")
 SHARES = ("overall", "average", "p10", "worst")
 """Criteria that are shown in percent."""
 LEVEL = 0.05
+FEWEST = 3
+"""Seeds from which Student's interval is shown: criteria come in steps, so two seeds may agree by chance."""
 
 
 def in_points(name: str, value: np.ndarray | float) -> np.ndarray | float:
@@ -60,7 +62,7 @@ class Interval:
 
     Attributes:
         mean: of the seeds.
-        low: end of the 95 % interval; nan of one seed.
+        low: end of the 95 % interval; nan of too few seeds.
         high: its other end.
         seeds: how many.
         told: whether it excludes 0, corrected for how many methods there are.
@@ -74,14 +76,14 @@ class Interval:
 
     def excludes(self, value: float) -> bool:
         """Whether a value lies outside."""
-        return self.seeds > 1 and not self.low <= value <= self.high
+        return not np.isnan(self.low) and not self.low <= value <= self.high
 
 
 def over_seeds(values: Sequence[float] | np.ndarray, comparisons: int = 1) -> Interval:
     """Student's interval of a mean over independent seeds; ``told`` is corrected by Bonferroni."""
     values = np.asarray(values, dtype=float)
     mean, seeds = float(values.mean()), len(values)
-    if seeds < 2:
+    if seeds < FEWEST:
         return Interval(mean, np.nan, np.nan, seeds)
     error = values.std(ddof=1) / np.sqrt(seeds)
     half, wide = (t.ppf(1 - LEVEL / 2 / many, seeds - 1) * error for many in (1, comparisons))
