@@ -113,10 +113,12 @@ def answer(studies: Mapping[str, Kept], names: str) -> str:
                     compared_ += 1
                     side = "better" if one.mean * better > 0 else "worse"
                     told += [f"{method} on {title} ({side} in `{name}`: {figure(name, one.mean, True)})"] * one.told
-    said = f"Of {compared_} differences from ERM in {' and '.join(f'`{name}`' for name in names.split())}, {len(told)} "
-    said += "is told from chance" if len(told) == 1 else "are told from chance"
-    said += f": {'; '.join(told)}." if told else "."
-    return said + (f" {', '.join(alone)}: too few seeds to tell anything." if alone else "")
+    of = f"differences from ERM in {' and '.join(f'`{name}`' for name in names.split())}"
+    if told:
+        said = f"Of {compared_} {of}, these are told from chance: {'; '.join(told)}."
+    else:
+        said = f"None of {compared_} {of} is told from chance."
+    return said + (f" Too few seeds yet: {', '.join(alone)}." if alone else "")
 
 
 def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
