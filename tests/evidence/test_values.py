@@ -162,8 +162,8 @@ def test_the_answer_names_what_is_told_from_chance_alone():
     )
     alone = kept(row("ERM", "e", 0, [5, 5, 5], [5, 5, 5]), row("DFR", "d", 0, [5, 5, 5], [9, 9, 9]))
     assert answer({"Made": experiment, "Once": alone}, "average p10") == (
-        "Of 4 differences from ERM in `average` and `p10`, these are told from chance: DFR on Made (better in `average`: "
-        "+30.0); DFR on Made (better in `p10`: +30.0). Too few seeds yet: Once."
+        "Of 4 differences from ERM in `average` and `p10`, these are told from chance: DFR on Made (better in "
+        "`average`: +30.0); DFR on Made (better in `p10`: +30.0). Too few seeds yet: Once."
     )
 
 
