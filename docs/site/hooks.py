@@ -32,6 +32,12 @@ EMPTY_HEADER = re.compile(r"<th( [^>]*)?></th>")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 
 
+def on_config(config: Any) -> Any:
+    """Leave out the theme's page for links that lead nowhere, which works on a web server alone."""
+    config.theme.static_templates.discard("404.html")
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages from elsewhere."""
     for source, page in PAGES.items():
@@ -60,11 +66,6 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     """The search of a page that is opened from a folder needs no network either."""
     output = output.replace(DIALOG, f'{DIALOG} aria-label="Search"')
     return output.replace(SHIM, posixpath.relpath("site/search_offline.js", posixpath.dirname(page.url) or "."))
-
-
-def on_post_template(output: str, template_name: str, config: Any) -> str:
-    """The page for links that lead nowhere."""
-    return output.replace(DIALOG, f'{DIALOG} aria-label="Search"').replace(SHIM, "/site/search_offline.js")
 
 
 def relinked(text: str, source: str) -> str:
