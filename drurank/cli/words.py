@@ -190,13 +190,19 @@ def classes_first(words: list[str]) -> list[str]:
             parts = given.option.split(".")
             for depth in range(1, len(parts)):
                 touched.setdefault(".".join(parts[:depth]), given.place)
-            if given.value:
+            if _may_name_class(given.value):
                 named.setdefault(given.option, (given.place, given.value))
     late = [key for key, (place, _) in named.items() if key in touched and touched[key] < place]
     found = list(words)
     for key in sorted(late, key=lambda key: (touched[key], key.count(".")), reverse=True):
         found[touched[key] : touched[key]] = [f"--{key}", named[key][1]]
     return found
+
+
+def _may_name_class(value: str) -> bool:
+    """Whether a typed value may be a class, which a list, a mapping of other things or nothing is not."""
+    read = _nested(value)
+    return "class_path" in read if isinstance(read, dict) else isinstance(read, str) and value not in ("", "null")
 
 
 def named_classes(words: list[str], key: str) -> list[str]:

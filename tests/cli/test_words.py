@@ -33,6 +33,27 @@ def test_classes_come_before_their_options(words, expected):
     assert classes_first(words.split()) == expected.split()
 
 
+@pytest.mark.parametrize("option", ["split_names", "relabel", "regroup", "network.hidden"])
+@pytest.mark.parametrize("value", ["{0: train, 1: val}", "{}", "[1, 2]", "null"])
+def test_what_names_no_class_is_left_where_it_is(tmp_path, option, value):
+    config = tmp_path / "c.yaml"
+    config.write_text(json.dumps({"data": {"class_path": "Table", "init_args": {option: {"a": "b"}}}}))
+    words = ["fit", "--config", str(config), f"--data.{option}", value]
+    assert classes_first(words) == words
+
+
+@pytest.mark.parametrize("value", ["{a: train, b: val}", "null"])
+def test_a_dictionary_of_a_configuration_is_replaced_by_a_typed_one(tmp_path, run, capsys, value):
+    config = tmp_path / "c.yaml"
+    given = {"path": "t.csv", "label": "y", "split": "s", "split_names": {"c": "train"}}
+    config.write_text(json.dumps({"data": {"class_path": "Table", "init_args": given}}))
+    with pytest.raises(SystemExit) as ended:
+        run("fit", "--config", config, "--model", "DRU", "--data.split_names", value, "--print_config")
+    assert ended.value.code in (None, 0)
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert printed["data"]["init_args"]["split_names"] == yaml.safe_load(value)
+
+
 def test_class_of_a_later_configuration_comes_before_an_earlier_one(tmp_path):
     network, method = tmp_path / "network.yaml", tmp_path / "method.yaml"
     network.write_text("model: {init_args: {network: {class_path: MLP, init_args: {hidden: 2}}}}")

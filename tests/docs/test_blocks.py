@@ -136,7 +136,12 @@ def run_sql(block, names):
 
 
 def run_yaml(block, names):
-    """The file of a study: its settings are checked with its data, as before a study begins."""
+    """The file of a study: its settings are checked with its data, as before a study begins; or that of a fit."""
+    if "candidates:" not in block.text and "study" not in names:
+        Path("of_the_page.yaml").write_text(block.text, encoding="utf-8")
+        words = ["fit", "--data", "Table", "--model", "DRU", "--config", "of_the_page.yaml", "--print_config"]
+        assert ended(words) in (None, 0)
+        return
     text = block.text if "candidates:" in block.text else names["study"] + block.text  # or some lines for the last one
     names["study"] = text
     file = Path("configs/study/of_the_page.yaml")
