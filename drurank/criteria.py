@@ -6,7 +6,6 @@ A criterion is one object in a registry that metrics, checkpoints, reports, pict
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -158,7 +157,7 @@ def criterion(name: str) -> Criterion:
     if member is not None:
         family, _ = member
         raise InputError(f"criterion {name!r}: the number must be from 1 to {family.limit}, e.g. {family.names[0]}")
-    own = "" if _close(name) else "; import the file that registers one of your own first (docs/criteria.md)"
+    own = "; if it is your own, import the file that registers it first (--import FILE; docs/criteria.md)"
     raise InputError(f"there is no criterion {name!r}: {nearest(name, known_names())}{own}")
 
 
@@ -252,7 +251,3 @@ def _member(name: str) -> tuple[CriterionFamily, int] | None:
     found = re.fullmatch(rf"(\w*[A-Za-z_])([1-9]\d{{0,{DIGITS}}}|0)", name, re.ASCII)
     family = _registry.get(found[1]) if found else None
     return (family, int(found[2])) if found and isinstance(family, CriterionFamily) else None
-
-
-def _close(name: str) -> bool:
-    return bool(difflib.get_close_matches(name.lower(), known_names(), n=1))

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,17 @@ def import_code(name: str) -> None:
         raise InputError(f"{name} cannot be imported ({said}); mend what that names, or name another file") from error
     _imported.append(known)
     _whole.add(PREFIX + Path(known).stem if is_file else name.partition(".")[0])
+    if is_file and _is_module_here(Path(known)):
+        _whole.add(Path(known).stem)
+
+
+def _is_module_here(file: Path) -> bool:
+    """Whether a file is what the module of its name is, so that a run may name its classes by that: ``mine.Net``."""
+    if file.parent != Path.cwd() or not file.stem.isidentifier():
+        return False
+    find_here(file.stem)
+    spec = find_spec(file.stem)
+    return spec is not None and spec.origin == str(file)
 
 
 def trust(content: Any, option: str = "") -> None:
@@ -166,7 +177,7 @@ def _is_named_package(package: str) -> bool:
 def need(class_path: str) -> None:
     """Note that a run is of a class of the user's, so that commands about the run name its package."""
     package = class_path.partition(".")[0]
-    if package not in (*ALWAYS, *_imported) and not package.startswith(PREFIX):
+    if package not in (*ALWAYS, *_imported, *_whole) and not package.startswith(PREFIX):
         _imported.append(package)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import drurank.criteria
+import drurank.current_folder
 import drurank.imports
 import forgetting
 from drurank.cli import main
@@ -154,7 +155,7 @@ def test_code_is_imported_once_and_named_to_other_processes():
 
 
 def test_unknown_criterion_says_what_to_do_about_ones_own():
-    with pytest.raises(InputError, match="import the file that registers one of your own first"):
+    with pytest.raises(InputError, match="if it is your own, import the file that registers it first"):
         criterion("sharpe")
 
 
@@ -176,6 +177,38 @@ def test_a_run_of_imported_code_says_what_to_import_again(run, refused, tmp_path
     said = refused("test", "--run", "runs/version_0")
     assert said == "the run was made with --import mine.py; give it again, before the other words"
     run("test", "--import", str(file), "--run", "runs/version_0")
+
+
+@pytest.fixture
+def nothing_is_named(monkeypatch):
+    """As in another process: no class and no package was named."""
+
+    def forget():
+        for name in ("_named", "_whole"):
+            monkeypatch.setattr(drurank.imports, name, set())
+        monkeypatch.setattr(drurank.current_folder, "_named", {})
+        sys.modules.pop("mine_here", None)
+
+    return forget
+
+
+def test_a_file_of_the_current_folder_is_the_module_that_classes_are_named_by(
+    run, refused, capsys, fresh, nothing_is_named
+):
+    """But not where another module is found by that name."""
+    Path("mine_here.py").write_text(METHOD, encoding="utf-8")
+    nothing_is_named()
+    run("fit", "--import", "mine_here.py", "--model", "mine_here.Mine", *SMALL, "--trainer.max_epochs", "1")
+    assert "--import mine_here " not in capsys.readouterr().out
+    fresh()
+    nothing_is_named()
+    assert "mine_here.Mine is not imported" in refused("test", "--run", "runs/version_0")
+    for command in ("test", "predict"):
+        words = ["--data", "Shortcut", "--output", "p.csv"] if command == "predict" else []
+        run(command, "--import", "mine_here.py", "--run", "runs/version_0", *words)
+    Path("pyarrow.py").write_text("", encoding="utf-8")
+    import_code("pyarrow.py")
+    assert "pyarrow" not in drurank.imports._whole
 
 
 def test_a_run_chosen_by_a_criterion_that_is_not_registered_is_not_tested(run, refused, fresh):
