@@ -77,7 +77,9 @@ def draw_cutoffs(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
         mean = np.array([each[key].mean for key in order])
         low, high = (np.array([getattr(each[key], end) for key in order]) for end in ("low", "high"))
         axis.axhline(0, color="grey", linewidth=0.8)
-        axis.errorbar(place, mean, [mean - low, high - mean], fmt="o-", color="#0b6e99", capsize=2)
+        few = np.isnan(low).any()  # a line between such points would look like a finding
+        hollow = {"fmt": "o", "markerfacecolor": "white"} if few else {"fmt": "o-"}
+        axis.errorbar(place, mean, [mean - low, high - mean], color="#0b6e99", capsize=2, **hollow)
         axis.set_xticks(place, [f"{float(key.removeprefix('C=')):g}" for key in order])
         axis.set_title(title, fontsize=9)
         axis.set_xlabel("cutoff C")

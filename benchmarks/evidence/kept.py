@@ -94,7 +94,7 @@ def _replace(file: Path, piece: str, rows: list[dict[str, Any]], types: Mapping[
     beside.replace(file)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kept:
     """What was kept of an experiment.
 

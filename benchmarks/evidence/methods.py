@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.evidence.kept import Kept
 from benchmarks.evidence.markdown import figure, table, with_interval
-from benchmarks.evidence.values import FEWEST, SHOWN, chosen, differences, in_points, option, with_values
+from benchmarks.evidence.values import FEWEST, SHOWN, Interval, chosen, differences, in_points, option, with_values
 from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
@@ -25,10 +26,17 @@ OF_CURVE = (0, 2, 10, 50)
 """Cutoffs of ``plans/methods.yaml`` that only the curve over the cutoff needs."""
 
 
+@cache
 def compared(kept: Kept) -> pd.DataFrame:
     """What is chosen of each method, which has as many settings as any other."""
     rows = with_values(kept)
     return chosen(rows[~option(rows, "model.cutoff").isin(OF_CURVE)])
+
+
+@cache
+def less_erm(kept: Kept, name: str) -> Mapping[str, Interval]:
+    """Each method less ``ERM`` in one criterion."""
+    return differences(kept, compared(kept), name)
 
 
 def in_order(best: pd.DataFrame) -> list[str]:
@@ -37,12 +45,10 @@ def in_order(best: pd.DataFrame) -> list[str]:
     return [name for name in ORDER if name in here] + sorted(set(here) - set(ORDER))
 
 
-def methods_table(kept: Kept, variant: str | None = None) -> str:
+def methods_table(kept: Kept) -> str:
     """Means over seeds, and differences from ``ERM`` in ``p10``, ``worst`` and ``qdcg10``."""
     best = compared(kept)
-    if variant is not None:
-        best = best[best["variant"] == variant]
-    against = {name: differences(kept, best, name) for name in SHOWN}
+    against = {name: less_erm(kept, name) for name in SHOWN[1:]}
     rows = []
     for method in in_order(best):
         mine = best[best["method"] == method]
@@ -54,10 +60,10 @@ def methods_table(kept: Kept, variant: str | None = None) -> str:
     return table(head, rows)
 
 
-def chance_line(kept: Kept, variant: str | None = None) -> str:
+def chance_line(kept: Kept) -> str:
     """The spread of true accuracies under ``ERM``, and what chance alone would give; of the first seed."""
     best = compared(kept)
-    best = best[(best["method"] == "ERM") & ((best["variant"] == variant) | (variant is None))].sort_values("seed")
+    best = best[best["method"] == "ERM"].sort_values("seed")
     row = best.iloc[0]
     correct, count = row["correct"].astype(np.int64), kept.counts[row["piece"], row["split"]]
     spread = fit_spread(correct, count)
@@ -79,7 +85,7 @@ def chance_line(kept: Kept, variant: str | None = None) -> str:
 
 def summary(studies: Mapping[str, Kept], name: str) -> str:
     """A row a method, a column a data set: its difference from ``ERM``, bold where it is told from chance."""
-    found = {title: differences(kept, compared(kept), name) for title, kept in studies.items()}
+    found = {title: less_erm(kept, name) for title, kept in studies.items()}
     order = [method for method in ORDER if method != "ERM"]
     rows = []
     for method in order:
@@ -108,7 +114,7 @@ def answer(studies: Mapping[str, Kept], names: str) -> str:
             continue
         for name in names.split():
             better = 1 if criterion(name).higher_is_better else -1
-            for method, one in differences(kept, best, name).items():
+            for method, one in less_erm(kept, name).items():
                 if method in ORDER:
                     compared_ += 1
                     side = "better" if one.mean * better > 0 else "worse"
@@ -127,7 +133,7 @@ def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
     axes = drawn.subplots(1, len(studies), sharey=True, squeeze=False)[0]
     order = [method for method in ORDER if method != "ERM"][::-1]
     for axis, (title, kept) in zip(axes, studies.items(), strict=True):
-        against = differences(kept, compared(kept), name)
+        against = less_erm(kept, name)
         axis.axvline(0, color="grey", linewidth=0.8)
         for place, method in enumerate(order):
             if method not in against:
@@ -135,7 +141,8 @@ def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
             one = against[method]
             colour = "#0b6e99" if one.told else "#9a9a9a"
             ends = [[one.mean - one.low], [one.high - one.mean]]
-            axis.errorbar(one.mean, place, xerr=ends, fmt="o", color=colour, capsize=2)
+            face = "white" if np.isnan(one.low) else colour
+            axis.errorbar(one.mean, place, xerr=ends, fmt="o", color=colour, markerfacecolor=face, capsize=2)
         axis.set_yticks(np.arange(len(order)), order)
         axis.set_title(title, fontsize=9)
         axis.set_xlabel(f"{name} less ERM's", fontsize=8)

@@ -201,7 +201,7 @@ def test_what_inspect_ends_with_trains_on_the_data_that_it_looked_at(tmp_path, m
     waterbirds()
     run("inspect", "--config", "drurank:data/waterbirds", "--data.size", 16)
     (fit,) = re.findall(r"^Train on it: .* fit (.*)$", capsys.readouterr().out, re.MULTILINE)
-    assert fit.startswith("--config drurank:data/waterbirds --data.size 16 --model DRU --model.network ImageClassifier")
+    assert fit.startswith("--config drurank:data/waterbirds --data.size 16 --model DRU --model.network ConvNet")
 
 
 def test_the_table_of_subpopbench_is_read_with_its_absolute_paths(tmp_path, monkeypatch):
