@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from benchmarks.evidence.values import Interval, chosen, differences, option, wi
 SHOWN = ("p10", "qdcg10")
 
 
+@cache
 def by_cutoff(kept: Kept, name: str) -> dict[str, Interval]:
     """Each cutoff of qDRU+M less ``ERM``, each with the rate that validation chooses."""
     rows = with_values(kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,8 @@ def in_points(name: str, value: np.ndarray | float) -> np.ndarray | float:
     return value * 100 if name in SHARES else value
 
 
-def with_values(kept: Kept, names: Sequence[str] = SHOWN) -> pd.DataFrame:
+@cache
+def with_values(kept: Kept, names: tuple[str, ...] = SHOWN) -> pd.DataFrame:
     """The rows of an experiment with a column for each criterion, in percent where it is a share."""
     parts = []
     for (piece, split), rows in kept.rows.groupby(["piece", "split"]):
