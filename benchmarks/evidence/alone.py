@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,14 +17,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.evidence.experiments import ORDER, ROOT, Experiment, Piece
+from benchmarks.evidence.experiments import ORDER, Experiment, Piece
 from benchmarks.evidence.kept import BY, STUDIES, Kept, results_of
 from benchmarks.evidence.markdown import figure, table
-from benchmarks.evidence.train import places_of
+from benchmarks.evidence.train import places_of, trained
 from benchmarks.evidence.values import in_points
 from drurank.criteria import compute_criteria
-from drurank.study import Study
-from drurank.yaml_files import dump_yaml
 
 FILE = "alone.parquet"
 COMPARED = ("average", "p10")
@@ -50,8 +45,8 @@ def main() -> None:
         if places is None:
             continue
         print(f"{row['piece']}: {row['setting']}", flush=True)
-        again = trained(piece_of(experiment, row["piece"]), row, places)
-        lines.append(compared(row, found[name].counts[row["piece"], row["split"]], again))
+        trained_alone = again(piece_of(experiment, row["piece"]), row, places)
+        lines.append(compared(row, found[name].counts[row["piece"], row["split"]], *trained_alone))
         pd.DataFrame(lines).to_parquet(results / FILE)
 
 
@@ -71,23 +66,14 @@ def piece_of(experiment: Experiment, name: str) -> Piece:
     return next(piece for piece in experiment.pieces("full") if piece.name == name)
 
 
-def trained(piece: Piece, row: pd.Series, places: Mapping[str, str]) -> tuple[int, np.ndarray]:
+def again(piece: Piece, row: pd.Series, places: Mapping[str, str]) -> tuple[int, np.ndarray]:
     """Epoch that is chosen, and correct rows by group, int64 ``[m]``, of one model that is trained alone."""
-    study = piece.study(places)
-    study["candidates"] = [entry_of(row)]
     folder = STUDIES / "alone"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / "study.yaml").write_text(dump_yaml(study), encoding="utf-8")
-    words = ["study", "run", "--config", str(folder / "study.yaml"), "--output", str(folder), "--engine", "single"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    with (folder / "said.txt").open("w", encoding="utf-8") as said:
-        subprocess.run([sys.executable, "-m", "drurank", *words], env=environment, stdout=said, stderr=said, check=True)
-    (result,) = Study.load(folder).results
+    study = piece.study(places) | {"candidates": [entry_of(row)]}
+    (result,) = trained(study, folder, "--engine", "single").results
     assert result.manifest["options"] == json.loads(row["options"]), result.setting
-    epoch, correct = result.epoch(BY), result.counts(BY, row["split"]).correct
-    shutil.rmtree(folder)
-    return epoch, correct
+    return result.epoch(BY), result.counts(BY, row["split"]).correct
 
 
 def entry_of(row: pd.Series) -> dict[str, Any]:
@@ -95,15 +81,15 @@ def entry_of(row: pd.Series) -> dict[str, Any]:
     return {"model": row["setting"].split()[0], **json.loads(row["options"])}
 
 
-def compared(row: pd.Series, count: np.ndarray, again: tuple[int, np.ndarray]) -> dict[str, Any]:
+def compared(row: pd.Series, count: np.ndarray, epoch: int, correct: np.ndarray) -> dict[str, Any]:
     """What is kept of a model beside what it is when trained alone.
 
     Args:
         row: as it is kept.
         count: rows by group, int64 ``[m]``.
-        again: epoch and correct rows by group of the other training.
+        epoch: of the other training.
+        correct: its correct rows by group, int64 ``[m]``.
     """
-    epoch, correct = again
     kept = np.asarray(row["correct"], dtype=np.int64)
     redrawn = np.random.default_rng(0).binomial(count, kept / count, (REDRAWS, len(count)))
     values = compute_criteria(np.stack([kept, correct]), count, COMPARED)

@@ -101,20 +101,36 @@ def run(piece: Piece, study: Mapping[str, Any], results: Path, studies: Path, wo
     if known.get(piece.name, {}).get("digest") == made_of:
         return
     folder = studies / piece.name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "study.yaml").write_text(dump_yaml(study), encoding="utf-8")
     begun = time.time()
-    words = ["study", "run", "--config", str(folder / "study.yaml"), "--output", str(folder), "--workers", str(workers)]
     print(f"{time.strftime('%H:%M:%S')} {piece.name}", flush=True)
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    with (folder / "said.txt").open("w", encoding="utf-8") as said:
-        done = subprocess.run([sys.executable, "-m", "drurank", *words], env=environment, stdout=said, stderr=said)
-    if done.returncode:
-        raise SystemExit(f"{piece.name} is not finished, see {folder / 'said.txt'}; the same command goes on with it")
-    keep(results / piece.experiment.name, piece.name, piece.variant, piece.experiment.data is None, Study.load(folder))
+    finished = trained(study, folder, "--workers", str(workers))
+    keep(results / piece.experiment.name, piece.name, piece.variant, piece.experiment.data is None, finished)
     known[piece.name] = {"digest": made_of, "minutes": round((time.time() - begun) / 60, 1), **where_from()}
     write_json(manifest, dict(sorted(known.items())))
     shutil.rmtree(folder)
+
+
+def trained(study: Mapping[str, Any], folder: Path, *words: str) -> Study:
+    """Run a study, or go on with it.
+
+    Args:
+        study: content of its file.
+        folder: of the study.
+        words: further ones of ``study run``.
+
+    Raises:
+        SystemExit: if it does not end well.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file, log = folder / "study.yaml", folder / "said.txt"
+    file.write_text(dump_yaml(study), encoding="utf-8")
+    command = [sys.executable, "-m", "drurank", "study", "run", "--config", str(file), "--output", str(folder), *words]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    with log.open("w", encoding="utf-8") as said:
+        done = subprocess.run(command, env=environment, stdout=said, stderr=said)
+    if done.returncode:
+        raise SystemExit(f"{folder.name} is not finished, see {log}; the same command goes on with it")
+    return Study.load(folder)
 
 
 def texts(study: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ KEPT = pd.Series({"piece": "p-seed-0", "setting": "DRU cutoff=5", "epoch": 3, "c
 
 
 def test_rows_that_moved_are_counted_by_group():
-    line = compared(KEPT, COUNT, (4, np.array([53, 318])))
+    line = compared(KEPT, COUNT, 4, np.array([53, 318]))
     assert (line["moved"], line["rows"], line["epoch"], line["epoch_alone"]) == (5, 500, 3, 4)
     assert (line["average"], line["average_alone"]) == pytest.approx((65, (53 + 79.5) / 2))
     half = 1.96 * np.sqrt(0.5 * 0.5 / 100 + 0.8 * 0.2 / 400) / 2 * 100  # of the mean of two shares
