@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.evidence.kept import Kept
 from benchmarks.evidence.markdown import figure, table, with_interval
-from benchmarks.evidence.values import FEWEST, SHOWN, Interval, chosen, differences, in_points, option, with_values
+from benchmarks.evidence.values import SHOWN, Interval, chosen, differences, in_points, option, with_values
 from drurank.criteria import criterion
 from drurank.noise import criteria_noise
 from drurank.spread import fit_spread
@@ -106,25 +106,25 @@ def answer(studies: Mapping[str, Kept], names: str) -> str:
         studies: experiments by title.
         names: of criteria, separated by blanks.
     """
-    told, compared_, alone = [], 0, []
+    told, number, few = [], 0, dict[str, None]()
     for title, kept in studies.items():
-        best = compared(kept)
-        if best["seed"].nunique() < (FEWEST if best["is_drawn"].all() else 2):
-            alone.append(title)
-            continue
         for name in names.split():
             better = 1 if criterion(name).higher_is_better else -1
             for method, one in less_erm(kept, name).items():
-                if method in ORDER:
-                    compared_ += 1
-                    side = "better" if one.mean * better > 0 else "worse"
-                    told += [f"{method} on {title} ({side} in `{name}`: {figure(name, one.mean, True)})"] * one.told
+                if method not in ORDER:
+                    continue
+                if np.isnan(one.low):
+                    few[title] = None
+                    continue
+                number += 1
+                side = "better" if one.mean * better > 0 else "worse"
+                told += [f"{method} on {title} ({side} in `{name}`: {figure(name, one.mean, True)})"] * one.told
     of = f"differences from ERM in {' and '.join(f'`{name}`' for name in names.split())}"
     if told:
-        said = f"Of {compared_} {of}, these are told from chance: {'; '.join(told)}."
+        said = f"Of {number} {of}, these are told from chance: {'; '.join(told)}."
     else:
-        said = f"None of {compared_} {of} is told from chance."
-    return said + (f" Too few seeds yet: {', '.join(alone)}." if alone else "")
+        said = f"None of {number} {of} is told from chance."
+    return said + (f" Too few seeds yet: {', '.join(few)}." if few else "")
 
 
 def draw_methods(studies: Mapping[str, Kept], name: str = "p10") -> Figure:
