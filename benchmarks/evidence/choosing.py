@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,11 @@ EVERY = 5
 GROUPS, ROWS = (None, 20), (None, 10)
 OF_PAGE = ("shortcut", "insteval", "hotel_reviews", "synthetic_short")
 PERCENT = (5, 95)
+
+
+def draws_of_experiment(results: Path, name: str) -> Path:
+    """Where the draws of an experiment are kept."""
+    return results / f"{name}.choosing.parquet"
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ def main() -> None:
     for name in OF_PAGE:
         kept = Kept.read(results, name)
         if kept is not None:
-            draw_all(kept, DRAWS if options.size == "full" else 3).to_parquet(results / f"{name}.choosing.parquet")
+            draw_all(kept, DRAWS if options.size == "full" else 3).to_parquet(draws_of_experiment(results, name))
 
 
 if __name__ == "__main__":

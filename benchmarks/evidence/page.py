@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.evidence.alone import FILE, alone_table
 from benchmarks.evidence.chance import real_data, spread_of_differences
-from benchmarks.evidence.choosing import OF_PAGE, claim_table, criteria_table, size_table
+from benchmarks.evidence.choosing import OF_PAGE, claim_table, criteria_table, draws_of_experiment, size_table
 from benchmarks.evidence.curves import curve_tables, draw_curves, variants_table
 from benchmarks.evidence.cutoffs import cutoff_table, draw_cutoffs, rule_table
 from benchmarks.evidence.experiments import ORDER, ROOT, Experiment
@@ -71,12 +71,12 @@ class Page:
 
     def drawn(self, part: Callable[[pd.DataFrame, str], str], name: str, target: str) -> str:
         """A part that ``choosing.py`` has drawn."""
-        file = self.results / f"{name}.choosing.parquet"
+        file = draws_of_experiment(self.results, name)
         return part(pd.read_parquet(file), target) if file.is_file() else MISSING
 
     def claims(self) -> str:
         """The paper's claim on choosing by each data set for which ``choosing.py`` has drawn."""
-        files = {name: self.results / f"{name}.choosing.parquet" for name in OF_PAGE}
+        files = {name: draws_of_experiment(self.results, name) for name in OF_PAGE}
         found = {self.titles[name]: pd.read_parquet(file) for name, file in files.items() if file.is_file()}
         return claim_table(found) if found else MISSING
 
