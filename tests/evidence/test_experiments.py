@@ -5,7 +5,11 @@ import yaml
 
 from benchmarks.evidence.experiments import ORDER, PLANS, Experiment
 from benchmarks.evidence.kept import digest
+from drurank import imports
+from drurank.imports import trust
 from drurank.study.plan import Plan
+from drurank.yaml_files import dump_yaml
+from studies import rehearse
 
 PLACES = {"data": "table.parquet", "encoder": "encoder", "cache": "cache"}
 
@@ -28,6 +32,18 @@ def test_each_piece_is_a_study(name, size):
             assert study["data"]["init_args"]["seed"] == piece.seed, "generated data is drawn anew with each seed"
         else:
             assert study["data"]["init_args"]["path"] == "table.parquet"
+
+
+@pytest.mark.parametrize("size", ["full", "small"])
+@pytest.mark.parametrize("name", [name for name in ORDER if Experiment.read(name, "full").data is None])
+def test_every_setting_of_generated_data_may_be_trained(name, size, tmp_path, monkeypatch):
+    """As before a study begins; a budget in small may be too short for a method's first stage, say."""
+    piece = next(Experiment.read(name, size).pieces(size))
+    monkeypatch.setattr(imports, "_named", set())
+    trust([{"model": entry["model"]} for entry in piece.experiment.candidates])
+    file = tmp_path / "study.yaml"
+    file.write_text(dump_yaml(piece.study(PLACES)), encoding="utf-8")
+    rehearse(tmp_path / "checked", Plan.read(file))
 
 
 def test_every_method_has_the_same_number_of_settings():
